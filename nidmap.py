@@ -46,10 +46,8 @@ __all__ = [
 RARELY = 100_000, 50, 50
 
 #: Numpy's linear algebra starts a thread a core, which spin and have next to nothing to do.
+#: The user's own programs never see it (`rankmap.launch.process.job_environment`).
 ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
-
-#: Commands that start the user's own programs, which get the user's own environment.
-_STARTING = frozenset(["run", "record", "ab", "minicray"])
 
 #: The Python names of the front door and where they live; loaded at first use.
 _API = {
@@ -198,8 +196,7 @@ def main(*words: str) -> None:
     """
     sys.argv[1:1] = words
     gc.set_threshold(*RARELY)
-    if not _STARTING.intersection(sys.argv[1:2]):
-        os.environ.setdefault(*ONE_THREAD)
+    os.environ.setdefault(*ONE_THREAD)
     if _HIDDEN:
         sys.stderr.write(f"nidmap: {_HIDDEN}\n")
         sys.exit(2)

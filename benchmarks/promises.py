@@ -36,7 +36,7 @@ from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
 from workloads.minicray import client
 from workloads.minicray.blueprint import build_minicray
-from workloads.minicray.launch import launch_command, launch_environment
+from workloads.minicray.commands import launch_command, launch_environment
 from workloads.minicray.net import wire_factor
 
 #: Another planner beside auto, which fits the kind of network.

@@ -38,7 +38,7 @@ from placement.sites import site_names
 from rankmap import orders
 from rankmap.compare import compare_strategies
 from rankmap.predict import Job, Predictor
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.job import fit_pattern
 from rankmap.search.budget import LIMITS
 from rankmap.search.search import Enumeration
 

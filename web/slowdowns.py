@@ -13,8 +13,7 @@ import numpy as np
 from placement.nodelist import NodeList
 from placement.records import JobRecord
 from placement.seats import Seats, free_at_starts
-from rankmap.past_jobs.applications import UNKNOWN
-from rankmap.past_jobs.judging import Judge
+from rankmap.past_jobs.judging import UNKNOWN, Judge
 from web.workers import report_progress
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ __all__ = ["PROGRAMS", "bench"]
 
 #: Program -> where its command is, and its one line of help.
 PROGRAMS = {
-    "alltoall": ("workloads.alltoall.command:alltoall", "Bandwidth of all-to-all by size."),
-    "stencil": ("workloads.stencil.command:stencil", "Halo exchange with six neighbours."),
+    "alltoall": ("workloads.alltoall:alltoall", "Bandwidth of all-to-all by size."),
+    "stencil": ("workloads.stencil:stencil", "Halo exchange with six neighbours."),
     "sort": ("workloads.sort.command:sort", "MP-sort, and a merge sort beside it."),
-    "isx": ("workloads.isx.command:isx", "ISx bucket sort: strong, weak, weak_iso."),
+    "isx": ("workloads.isx:isx", "ISx bucket sort: strong, weak, weak_iso."),
     "fft": ("workloads.fft.command:fft", "2-D and 3-D FFTs on slabs and pencils."),
     "contention": ("workloads.contention.command:contention", "All-to-all by leaf modules."),
 }

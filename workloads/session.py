@@ -29,9 +29,9 @@ from placement.support.quantities import time_text
 from placement.support.tables import align_columns
 from workloads.launched import ENDING, handle_signals
 from workloads.options import Common
-from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.results import Journal
+from workloads.trials import Trial, reduce_over_ranks
 from workloads.world import (
     MPI,
     Comm,

@@ -8,6 +8,7 @@ changes on the machine strikes all alike.
 from __future__ import annotations
 
 import inspect
+import math
 import time
 import uuid
 from dataclasses import dataclass
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from placement.errors import UsageError, printable
 from workloads.ab.arms import Arm, schedule_blocks
-from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.session import Session, quiet_barrier
+from workloads.trials import Trial, reduce_over_ranks
 from workloads.world import decide_on_root, processor, raise_together
 
 if TYPE_CHECKING:
@@ -28,21 +29,23 @@ if TYPE_CHECKING:
 
     from workloads.options import Common
 
-__all__ = ["Side", "arguments", "maker", "measure", "message_of", "pattern_of"]
+__all__ = ["Side", "arguments", "maker", "measure", "message_of"]
 
 #: Tag of samples on their way to rank 0.
 _SAMPLES = 1718
 
-#: Who talks to whom in programs whose exchange is the same whatever their options.
-_PATTERNS = {"workloads.sort": "sort"} | dict.fromkeys(
-    ("workloads.isx", "workloads.contention"), "alltoall"
-)
-
 #: What a truth value may be written as.
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-#: Programs with a trial.
-WORKLOADS = ("alltoall", "stencil", "sort", "isx", "fft", "contention")
+#: Programs, and what makes a trial of each.
+WORKLOADS = {
+    "alltoall": ("workloads.alltoall", "AllToAll"),
+    "stencil": ("workloads.stencil", "make_halo"),
+    "sort": ("workloads.sort.command", "Sort"),
+    "isx": ("workloads.isx", "Isx"),
+    "fft": ("workloads.fft.command", "FFT"),
+    "contention": ("workloads.contention.trial", "Contention"),
+}
 
 
 @dataclass(slots=True)
@@ -78,6 +81,8 @@ def measure(
         with raise_together(comm):
             make = maker(job["workload"])
             options = arguments(make, job["options"])
+        drawn = "seed" in inspect.signature(make).parameters
+        seed = {"seed": common.seed} if drawn else {}
         hosts = comm.gather(processor(comm), root=0) or []
         arms = decide_on_root(comm, lambda: choose_arms(hosts))
         sides = [_join(comm, arm) for arm in arms]
@@ -95,7 +100,7 @@ def measure(
         })  # fmt: skip
         for side in sides:
             if side.comm is not None:
-                side.trial = make(side.comm, seed=common.seed, **options)
+                side.trial = make(side.comm, **seed, **options)
         _run_blocks(session, sides, job)
         then(session, sides)
         for side in sides:
@@ -160,7 +165,7 @@ def _send_to_root(comm: MPI.Intracomm, side: Side, found: list[Any]) -> list[Any
 
 
 def maker(workload: str) -> Callable[..., Trial]:
-    """Return ``workloads.<workload>.trial.trial``.
+    """Return what makes a trial of a program.
 
     Raises
     ------
@@ -170,7 +175,8 @@ def maker(workload: str) -> Callable[..., Trial]:
     if workload not in WORKLOADS:
         raise UsageError(f"no workload {printable(workload)}", f"one of {', '.join(WORKLOADS)}")
     try:
-        made: Callable[..., Trial] = import_module(f"workloads.{workload}.trial").trial
+        module, name = WORKLOADS[workload]
+        made: Callable[..., Trial] = getattr(import_module(module), name)
     except ImportError as error:
         raise UsageError(f"workload {workload} cannot be used here: {error}") from None
     return made
@@ -189,9 +195,9 @@ def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any
 
     Examples
     --------
-    >>> from workloads.alltoall.trial import trial
-    >>> arguments(trial, ["bytes=4KiB", "kind=alltoallv"])
-    {'bytes': 4096, 'kind': 'alltoallv'}
+    >>> from workloads.alltoall import AllToAll
+    >>> arguments(AllToAll, ["bytes=4KiB", "inner=3"])
+    {'bytes': 4096, 'inner': 3}
     """
     known = {
         name: parameter
@@ -232,29 +238,19 @@ def _number(text: str) -> int | float:
         return float(text)
 
 
-def pattern_of(make: Callable[..., Trial], ranks: int, options: dict[str, Any]) -> str:
-    """Return who talks to whom in a program (see `rankmap.pattern`), '' where it does not say.
-
-    A trial's module may have ``pattern(ranks, **options) -> str``.
-    """
-    module = inspect.getmodule(make)
-    says = getattr(module, "pattern", None)
-    if says is None:
-        return _PATTERNS.get(getattr(module, "__name__", "").rpartition(".")[0], "")
-    taken = inspect.signature(says).parameters
-    free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values())
-    return str(says(ranks, **{k: v for k, v in options.items() if free or k in taken}))
-
-
 def message_of(make: Callable[..., Trial], pattern: str, options: dict[str, Any]) -> float | None:
     """Return the payload of one message in bytes, as predictions count it; None if unsaid.
 
-    A trial's module may have ``message_bytes(pattern, **options) -> float``;
-    else its parameter ``bytes`` is taken.
+    An FFT's ranks each divide their local data among those of a row; else it is the trial's
+    parameter ``bytes``.
     """
-    says = getattr(inspect.getmodule(make), "message_bytes", None)
-    if says is not None:
-        return float(says(pattern, **options))
+    if pattern.startswith("fft:"):
+        from workloads.fft.command import parse_extents
+
+        ranks = [int(extent) for extent in pattern.removeprefix("fft:").split("x")]
+        item = 8 if options.get("kind") == "r2c" else 16
+        local = math.prod(parse_extents(options["shape"])) * item / math.prod(ranks)
+        return local / max(ranks)
     parameter = inspect.signature(make).parameters.get("bytes")
     value = options.get("bytes", parameter.default if parameter is not None else None)
     return float(value) if isinstance(value, (int, float)) else None

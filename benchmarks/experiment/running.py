@@ -19,7 +19,7 @@ from placement.options import with_figures
 from placement.plan import plan
 from rankmap.orders import arrange
 from rankmap.predict import Job, Predictor
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.job import fit_pattern
 from workloads.minicray.net import wire_factor
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from benchmarks.study.verdict import near, under
 from placement.options import with_figures
 from placement.topologies import router_coords
 from rankmap.predict import Job, Predictor
-from rankmap.predict.terms import histogram_s
+from rankmap.predict.constants import histogram_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.study.published import TARA
-from rankmap.collectives import alltoall
+from rankmap import collectives
 from rankmap.predict.algorithms import LIBRARIES
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def assumptions() -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "algorithm of an all-to-all",
-        f"Bruck up to {alltoall.BRUCK:g} B, at once up to {alltoall.AT_ONCE:,.0f} B, pairwise"
+        f"Bruck up to {collectives.BRUCK:g} B, at once up to {collectives.AT_ONCE:,.0f} B, pairwise"
         " above; alltoallv at once",
         "published: MPICH's defaults (Thakur et al. 2005)",
     )

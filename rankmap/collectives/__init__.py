@@ -2,7 +2,8 @@
 
 A collective is done in *parts* that follow each other (a scatter, then a ring), a part in
 *steps*, and a step is a set of messages sent at the same time: source, destination, and
-which blocks of the buffer each carries. Nothing here knows of nodes or of time.
+which blocks of the buffer each carries. Nothing here knows of nodes or of time. Which algorithm
+libraries take follows from ranks and bytes.
 
 =============  ==============================
 family         buffer
@@ -20,6 +21,8 @@ barrier        nothing
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -34,12 +37,16 @@ algorithms = lazy("rankmap.collectives.algorithms")
 Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"
 
 __all__ = [
+    "AT_ONCE",
+    "BRUCK",
     "FAMILIES",
     "ROOTED",
+    "RULES",
     "Algorithm",
     "BlockStep",
     "Part",
     "algorithms_of",
+    "choose_algorithm",
     "collective_parts",
     "reverse_part",
     "usual_algorithm",
@@ -66,6 +73,47 @@ FAMILIES = tuple(USUAL)
 
 #: Families with a root.
 ROOTED = ("bcast", "reduce", "gather", "scatter")
+
+#: Of MPICH: up to so many bytes from rank to rank Bruck's algorithm is taken, up to so many
+#: everything is posted at once.
+BRUCK, AT_ONCE = 256, 32768
+
+#: Of an all-to-all: library -> call -> the number of ranks that a job is below, and from how many
+#: bytes on which algorithm is taken. MPICH's are those of 4.2.3
+#: (``maint/tuning/coll/mpir/generic.json``), Open MPI's the fixed decisions of 5.0.9
+#: (``ompi/mca/coll/tuned/coll_tuned_decision_fixed.c``).
+RULES: dict[str, dict[str, list[tuple[float, list[tuple[int, str]]]]]] = {
+    "mpich": {
+        "alltoall": [
+            (8, [(0, "at-once"), (AT_ONCE + 1, "pairwise")]),
+            (math.inf, [(0, "bruck"), (BRUCK + 1, "at-once"), (AT_ONCE + 1, "pairwise")]),
+        ],
+        "alltoallv": [(math.inf, [(0, "at-once")])],
+    },
+    "openmpi": {
+        "alltoall": [
+            (3, [(0, "pairwise"), (32768, "at-once"), (262144, "pairwise")]),
+            (8, [(0, "at-once"), (524288, "pairwise"), (1048576, "at-once")]),
+            (16, [(0, "at-once")]),
+            (32, [(0, "at-once"), (4, "bruck"), (512, "at-once")]),
+            (64, [(0, "bruck"), (512, "at-once")]),
+            (256, [(0, "bruck"), (1024, "at-once"), (262144, "pairwise")]),
+            (512, [(0, "bruck"), (1024, "at-once"), (32768, "pairwise")]),
+            (1024, [(0, "bruck"), (512, "at-once"), (262144, "pairwise")]),
+            (2048, [(0, "bruck"), (512, "at-once")]),
+            (4096, [(0, "bruck"), (1024, "at-once")]),
+            (math.inf, [(0, "bruck"), (2048, "at-once")]),
+        ],
+        "alltoallv": [
+            (4, [(0, "pairwise")]),
+            (64, [(0, "at-once")]),
+            (128, [(0, "pairwise")]),
+            (256, [(0, "at-once")]),
+            (1024, [(0, "pairwise")]),
+            (math.inf, [(0, "at-once")]),
+        ],
+    },
+}
 
 
 class BlockStep(NamedTuple):
@@ -195,3 +243,27 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
     short, long, least, a_rank = rules[family]
     total = size * ranks if family in ("allgather", "reducescatter") else size
     return long if total >= max(least, a_rank * ranks) else short
+
+
+def choose_algorithm(library: str, call: str, size: float, ranks: int) -> str:
+    """Return the algorithm of an all-to-all.
+
+    Parameters
+    ----------
+    library : str
+        A key of `RULES`.
+    call : str
+        ``alltoall`` or ``alltoallv``.
+    size : float
+        Bytes from one rank to one other.
+    ranks : int
+
+    Examples
+    --------
+    >>> [choose_algorithm("mpich", "alltoall", size, 64) for size in (8, 1024, 1e6)]
+    ['bruck', 'at-once', 'pairwise']
+    >>> [choose_algorithm("openmpi", call, 8, 64) for call in ("alltoall", "alltoallv")]
+    ['bruck', 'pairwise']
+    """
+    steps = next(steps for below, steps in RULES[library][call] if ranks < below)
+    return steps[bisect_right([least for least, _ in steps], size) - 1][1]

@@ -23,8 +23,7 @@ from placement.seats import seat_jobs
 from placement.support.quantities import counted
 from placement.support.reading import decode, format_of_name, load, read_bytes
 from rankmap.past_jobs import report
-from rankmap.past_jobs.applications import ASSUMED_SHARE, read_applications
-from rankmap.past_jobs.judging import judge_jobs
+from rankmap.past_jobs.judging import ASSUMED_SHARE, judge_jobs, read_applications
 from rankmap.past_jobs.report import Summary
 from rankmap.place_ranks import place_ranks
 from rankmap.search.cost import without_time
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     from placement.records import JobRecord
     from placement.seats import Seats
     from placement.support.array_types import Mask
-    from rankmap.past_jobs.applications import Application
-    from rankmap.past_jobs.judging import Verdict
+    from rankmap.past_jobs.judging import Application, Verdict
 
 __all__ = ["jobs"]
 

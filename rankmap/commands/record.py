@@ -14,7 +14,7 @@ from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text
 from rankmap.launch.allocation import job_id
-from rankmap.preload.build import ABI, build, find_compilers, link_line
+from rankmap.preload import ABI, build, find_compilers, link_line
 from rankmap.recording import running
 from rankmap.recording.file import load_recording
 from rankmap.recording.words import describe, document

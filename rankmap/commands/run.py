@@ -20,15 +20,14 @@ from rankmap.commands.model import (
 )
 from rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER
 from rankmap.launch.process import remove_at_end
-from rankmap.launch.run import show, start
+from rankmap.launch.run import show, start, start_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rankmap.launch import inside as inside_launch
     from rankmap.launch import job as launch_job
 else:  # a launch has to be quick
-    inside_launch, launch_job = lazy("rankmap.launch.inside"), lazy("rankmap.launch.job")
+    launch_job = lazy("rankmap.launch.job")
 
 __all__ = ["launch_options", "run", "step_options"]
 
@@ -139,7 +138,7 @@ def run(
         if values[option] and values[other]:
             raise UsageError(f"--{option} does not go with --{other}")
     if inside:
-        return inside_launch.start_inside(request, world, strict, mpicc)
+        return start_inside(request, world, strict, mpicc)
     if request.dry_run:
         return show(request, as_json, strict)
     return start(request, strict, verify)

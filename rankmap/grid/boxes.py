@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.support.array_types import Floats, Ints, Mask, Shape
-from rankmap.grid.steps import step_window
+from rankmap.grid.dims import step_window
 from rankmap.pattern.structured import GridPattern, Lines
 
 __all__ = ["Coarse", "cells", "cells_in", "coarse_pattern", "weight_inside"]

@@ -24,7 +24,7 @@ import numpy as np
 
 from placement.support.array_types import Floats, Ints, Mask
 from rankmap.grid.boxes import Coarse
-from rankmap.grid.steps import step_ends
+from rankmap.grid.dims import step_ends
 
 __all__ = ["carve_grid", "halve_together"]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import Coarse
-from rankmap.grid.steps import step_ends
+from rankmap.grid.dims import step_ends
 
 __all__ = ["BoxLayout", "box_of", "embeddings", "hops", "lay_grid", "layouts"]
 

@@ -12,7 +12,7 @@ from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.gain import Gains
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.job import fit_pattern
 from rankmap.search.cost import without_time
 
 if TYPE_CHECKING:

@@ -162,7 +162,6 @@ def _work_as_child(
     try:
         signal.signal(signal.SIGTERM, _leave_by_signal)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's: it ends this child
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the child's alone: cores for the plan
         if seconds:
             signal.alarm(int(_WHOLE * seconds) + 5)
         nothing = os.open(os.devnull, os.O_WRONLY)

@@ -30,16 +30,13 @@ __all__ = [
 ]
 
 
-def job_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment as this process got it.
+#: What a command sets for itself: Python in the C locale (PEP 538), the front door for numpy.
+_OWN = ("LC_CTYPE", "OPENBLAS_NUM_THREADS")
 
-    Python sets LC_CTYPE by itself in the C locale (PEP 538); the user's
-    program must not see that.
-    """
-    kept = dict(env)
-    if "LC_CTYPE" in kept and not _was_given("LC_CTYPE"):
-        del kept["LC_CTYPE"]
-    return kept
+
+def job_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment as this process got it: the user's program must see no other."""
+    return {name: text for name, text in env.items() if name not in _OWN or _was_given(name)}
 
 
 def become(launch: Launch, env: Mapping[str, str]) -> NoReturn:

@@ -31,7 +31,7 @@ from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
 from rankmap.predict import Predictor
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.job import fit_pattern
 from rankmap.search.cost import cost_by, without_time
 
 __all__ = ["QuickCost", "Span", "cut_times"]

@@ -19,8 +19,7 @@ from placement.support.array_types import Floats
 from placement.support.quantities import counted
 from placement.support.tables import align_columns, csv_table
 from rankmap.compare.plots import COLOURS, picture_bytes
-from rankmap.past_jobs.applications import Application, application_of
-from rankmap.past_jobs.judging import Verdict
+from rankmap.past_jobs.judging import Application, Verdict, application_of
 from rankmap.past_jobs.quick_cost import Span
 
 __all__ = ["WORSE", "Kin", "Summary", "as_csv", "as_text", "draw", "hours_text", "ratio_text"]

@@ -18,8 +18,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.support.array_types import Shape
 from placement.traffic import Traffic
-from rankmap.grid.dims import dims
-from rankmap.grid.steps import step_ends
+from rankmap.grid.dims import dims, step_ends
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.placement import Placement
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from placement.errors import UsageError, printable
-from rankmap.collectives import algorithms_of, alltoall, usual_algorithm
+from rankmap.collectives import algorithms_of, choose_algorithm, usual_algorithm
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines
@@ -32,7 +32,7 @@ class Library(NamedTuple):
     Attributes
     ----------
     key : str
-        Of `rankmap.collectives.alltoall.RULES`.
+        Of `rankmap.collectives.RULES`.
     name : str
         With the version whose rules these are.
     source : str
@@ -49,8 +49,8 @@ class Library(NamedTuple):
     source: str
 
     def choose(self, call: str, size: float, ranks: int) -> str:
-        """Return the algorithm (`rankmap.collectives.alltoall.choose_algorithm`)."""
-        return alltoall.choose_algorithm(self.key, call, size, ranks)
+        """Return the algorithm (`rankmap.collectives.choose_algorithm`)."""
+        return choose_algorithm(self.key, call, size, ranks)
 
 
 #: By the library's family.

@@ -1,4 +1,4 @@
-"""What the terms of a prediction rest on besides the network's bandwidths.
+"""What a prediction rests on besides the network's bandwidths: latency, messages, a histogram.
 
 A site configuration states ``mpi_us`` and ``hop_ns`` with a mark each; a
 machine without a configuration gets those of its fabric's kind, as assumed
@@ -16,9 +16,21 @@ import numpy as np
 
 from placement.fabrics import fabric_of
 from placement.machine import Machine
+from placement.network import Loads
 from placement.network.model import injection_bandwidth
+from rankmap.predict.phase import Phase
 
-__all__ = ["ARIES_PAYLOAD", "EAGER", "MEMORY_GBS", "Constants", "machine_constants"]
+__all__ = [
+    "ARIES_PAYLOAD",
+    "EAGER",
+    "MEMORY_GBS",
+    "Constants",
+    "histogram_s",
+    "hops_by_class",
+    "latency_s",
+    "machine_constants",
+    "messages_s",
+]
 
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
 MESSAGE_US = 0.5
@@ -174,3 +186,85 @@ def _memory_bandwidth(machine: Machine) -> tuple[float, str]:
         return max(MEMORY_GBS, moved), "assumed"
     # Beside links that are taken for unlimited, copies would be all there is.
     return math.inf, "as on links of unknown bandwidth"
+
+
+def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
+    """Return how many channels of each class a byte passes in the mean.
+
+    Parameters
+    ----------
+    loads : Loads
+    total : float
+        Bytes that leave their node.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from placement.network import Demand, loads
+    >>> from placement.traffic import Traffic
+    >>> m = nidmap.load_machine("torus:5x5")
+    >>> d = Demand.of(m, Traffic.of(np.array([0, 0]), np.array([1, 6]), 1.0))
+    >>> hops_by_class(loads(m, d), d.total)
+    {'x': 1.0, 'y': 0.5}
+    """
+    kinds = loads.channels.kinds
+    if not total:
+        return dict.fromkeys(kinds, 0.0)
+    sums = np.bincount(loads.channels.kind, loads.load, minlength=len(kinds)) / total
+    return dict(zip(kinds, sums.tolist(), strict=True))
+
+
+def latency_s(phase: Phase, hops: dict[str, float], known: Constants) -> float:
+    """Return the seconds of messages that wait for each other: each costs MPI's latency and hops.
+
+    Each after the first costs the measured gap between steps, where that is longer.
+    Nothing where no message leaves its node; no hops where messages are empty.
+    """
+    if not phase.a_node:
+        return 0.0
+    message_s = known.mpi_us * 1e-6 + sum(hops.values()) * known.hop_ns * 1e-9
+    longer = max(0.0, known.gap_us * 1e-6 - message_s)
+    return phase.in_turn * message_s + max(0.0, phase.in_turn - 1) * longer
+
+
+def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:
+    """Return the seconds of posting all messages of a rank, or of a node's through its interfaces.
+
+    The longer of the two counts: a node's ranks post at the same time.
+    """
+    posted = phase.a_rank * known.message_us
+    return max(posted, phase.a_node * known.nic_us / nics) * 1e-6
+
+
+def histogram_s(
+    ranks: int,
+    nodes: int,
+    injection: float,
+    known: Constants,
+    rounds: int = ROUNDS,
+    probes: int = PROBES,
+) -> float:
+    """Return the seconds of a sort's histogram rounds.
+
+    Each round is an Allreduce of `probes` counters a splitter: twice log2 of
+    the nodes messages, and twice the counters through a node's interface.
+
+    Parameters
+    ----------
+    ranks, nodes : int
+    injection : float
+        GB/s of a node; inf where unlimited.
+    known : Constants
+    rounds, probes : int
+        MP-sort has 56 rounds of two Allreduces of one counter.
+
+    Examples
+    --------
+    >>> from rankmap.predict.constants import Constants
+    >>> round(histogram_s(64, 16, float("inf"), Constants(1.0, 0.0)) * 1e6)
+    32
+    """
+    if known.timeless or ranks < 2:
+        return 0.0
+    turns = 2 * math.ceil(math.log2(nodes)) * (known.mpi_us + known.hop_ns * 1e-3) * 1e-6
+    return rounds * (turns + 2 * COUNTER * probes * (ranks - 1) / (injection * 1e9))

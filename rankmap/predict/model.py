@@ -37,13 +37,17 @@ from rankmap.place_ranks import parse_counts
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
-from rankmap.predict.constants import machine_constants
-from rankmap.predict.job import Job
-from rankmap.predict.job_pattern import fit_pattern, size_of
+from rankmap.predict.constants import (
+    histogram_s,
+    hops_by_class,
+    latency_s,
+    machine_constants,
+    messages_s,
+)
+from rankmap.predict.job import Job, fit_pattern, size_of
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases
-from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 
 __all__ = ["Guess", "Model", "StepLoads"]
 

@@ -20,11 +20,11 @@ from placement.support.quantities import GB
 from rankmap.pattern.structured import Stencil
 from rankmap.placement import Placement
 from rankmap.predict.background import shared_channels
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.constants import hops_by_class
+from rankmap.predict.job import fit_pattern
 from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.recorded_run import NOTHING, RunSeconds
-from rankmap.predict.terms import hops_by_class
 
 __all__ = ["MOST_EAGER", "PlacementTimes", "Values"]
 

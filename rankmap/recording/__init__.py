@@ -4,7 +4,7 @@ A `Recording` is what ``nidmap record`` keeps in a file: for each phase of the
 program its messages by pair of ranks, or the collective that it is. A
 collective is stored as such, whatever its size, and becomes messages only
 where these are asked for: those of a usual algorithm, the ones that
-`rankmap.collectives.usual` has.
+`rankmap.collectives.algorithms` has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
-from rankmap.collectives import usual
+from rankmap.collectives import algorithms
 
 __all__ = [
     "EVENTS",
@@ -90,7 +90,9 @@ class RecordedCollective:
     def messages(self, kind: str) -> Traffic:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
         call_bytes = float(self.bytes.sum()) / max(1, int(self.calls.sum()))
-        pairs, share = usual.collective_messages(kind, len(self.members), self.root, call_bytes)
+        pairs, share = algorithms.collective_messages(
+            kind, len(self.members), self.root, call_bytes
+        )
         source, target, times = pairs
         sent = np.rint(self.bytes[source] * share).astype(np.int64), self.calls[source] * times
         return Traffic(self.members[source], self.members[target], *sent)
@@ -140,7 +142,7 @@ class RecordedPhase:
         parts, pairs, room = [self.sent], len(self.sent.source), _AT_ONCE
         for collective in self.collectives:
             size = len(collective.members)
-            more = size**2 if self.kind in usual.EVERY_PAIR else 0
+            more = size**2 if self.kind in algorithms.EVERY_PAIR else 0
             if pairs + more > MOST_PAIRS:
                 raise UsageError(
                     f"{self.kind} of {size} ranks has too many pairs to write out",

@@ -17,7 +17,7 @@ from placement.errors import LaunchError, NidmapError, ParseError, UsageError, p
 from placement.support.child import start_child
 from placement.support.quantities import counted
 from rankmap.launch.process import job_environment
-from rankmap.preload.build import libraries_for, preload
+from rankmap.preload import libraries_for, preload
 from rankmap.recording.file import save_recording
 from rankmap.recording.raw import Window, read_raw
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.support.array_types import Array, Floats, Ints
-from rankmap.grid.steps import step_ends
+from rankmap.grid.dims import step_ends
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines
 from rankmap.score.distance import Distance

@@ -28,7 +28,7 @@ from rankmap.pattern.graph import Graph
 from rankmap.placement import Origin, Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.job import fit_pattern
 from rankmap.score import plain_number
 from rankmap.search.budget import LIMITS, Budget, Moment
 from rankmap.search.cost import TimeCost, effort_of, without_time

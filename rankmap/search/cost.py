@@ -21,7 +21,7 @@ from rankmap.orders.auto import choose
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.job import fit_pattern
 from rankmap.predict.phase import Phase
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of

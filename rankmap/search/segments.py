@@ -24,7 +24,7 @@ from rankmap.pattern.training import Training
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.job import fit_pattern
 
 __all__ = ["Segments", "inside_one_block", "whole_segments"]
 

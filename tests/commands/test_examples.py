@@ -61,7 +61,7 @@ ELSEWHERE = re.compile(
     r"^(ab |bench |minicray|web (serve|record)|record|preload)"
     r"|^jobs( -m lumi)?( --(since|user|last) \S+)*( -o week.csv)?$"
     r"|^(record show|slurm )"
-    r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
+    r"|^calibrate |^run (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof"
 )
 

@@ -89,7 +89,7 @@ def test_none_free(inside, cluster):
     [
         (("-p", "nope"), 3, "no partition 'nope'; there are main, sub"),
         (("--reservation", "nope"), 3, "no reservation 'nope'; there is none"),
-        (("-C", "gpu*2"), 2, "not supported"),
+        (("-C", "gpu*2"), 2, "not features joined by & and |"),
         (("-m", "fattree:leaf=2,leaves=2,spines=1", "--from", "nope"), 3, "has no node 'nope'"),
         (("-p", "main", "--from", __file__), 2, "use them with --from idle"),
     ],

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from rankmap.preload.build import build, find_compilers
+from rankmap.preload import build, find_compilers
 from rankmap.preload.program_mpi import program_abi
 from tests.rankmap.mpis import environment, flavours
 

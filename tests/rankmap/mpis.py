@@ -16,6 +16,8 @@ import textwrap
 
 import pytest
 
+import nidmap
+
 #: Where other MPIs may be: each a directory with ``bin/mpiexec`` and, for programs, ``bin/python``.
 ELSEWHERE = "NIDMAP_TEST_MPIS"
 
@@ -107,7 +109,7 @@ def ranks(program, count, place, *, env=None, check=True):
     if mpi == "openmpi":
         more = ["--oversubscribe"] if version.startswith("4.") else ["--map-by", ":OVERSUBSCRIBE"]
     command = [f"{place}/bin/mpiexec", *more, "-n", str(count), f"{place}/bin/python"]
-    given = {**environment(place), "PYTHONPATH": ROOT, **(env or {})}
+    given = {**environment(place), "PYTHONPATH": ROOT, **dict([nidmap.ONE_THREAD]), **(env or {})}
     if count > len(os.sched_getaffinity(0)):
         given["MPIR_CVAR_ENABLE_HEAVY_YIELD"] = "1"
     command += ["-W", "always", "-m", "mpi4py", "-c", textwrap.dedent(program)]

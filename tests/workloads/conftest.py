@@ -13,6 +13,7 @@ import textwrap
 
 import pytest
 
+import nidmap
 from tests.rankmap.mpis import ROOT, environment, flavours, once, with_mpi4py
 
 __all__ = ["bench", "launch", "once", "place"]
@@ -22,6 +23,9 @@ LIMITS = (60, 600)
 
 #: Ranks that wait give their core away: other tests run on the same few cores.
 YIELD = {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+#: What a program on ranks has as nidmap's own commands do: numpy's threads would spin as well.
+ONE_THREAD = dict([nidmap.ONE_THREAD])
 
 
 @pytest.fixture(params=["mpich", "openmpi"], scope="session")
@@ -50,7 +54,7 @@ def launch(place):
 
     def run(program, ranks, *, env=None, check=True, words=()):
         command = ["-m", "mpi4py", "-c", textwrap.dedent(program), *words]
-        return started(place, ranks, command, env, check)
+        return started(place, ranks, command, {**ONE_THREAD, **(env or {})}, check)
 
     return run
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from workloads.alltoall.command import bandwidths
+from workloads.alltoall import bandwidths
 from workloads.options import Sizes
 from workloads.results import load
 

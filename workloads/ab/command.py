@@ -18,11 +18,10 @@ from placement.commands.common import AdvancedCommand, advanced, say, to_json, w
 from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
 from rankmap.commands.run import launch_options
 from rankmap.launch.process import job_environment
-from workloads.ab.analysis import analyse, pool_runs
+from workloads.ab.analysis import analyse, pool_runs, show_result
 from workloads.ab.arms import prepared_arms, turns_of
 from workloads.ab.statistics import looks_after
 from workloads.ab.timer import timer_of
-from workloads.ab.words import show_result
 from workloads.launched import Launches, current_launch
 from workloads.options import Duration, option_with_default
 from workloads.progress import Progress

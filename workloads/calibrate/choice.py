@@ -36,7 +36,6 @@ __all__ = [
     "ENOUGH",
     "MARGIN",
     "NODE",
-    "Chosen",
     "FlowTimes",
     "Flows",
     "MeasurePlan",
@@ -362,29 +361,6 @@ class FlowTimes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
-    """What is measured.
-
-    Attributes
-    ----------
-    table : FlowTimes
-        Of the sets that were chosen.
-    alike : tuple of (str, str)
-        Routings that no set of flows between these nodes tells apart.
-    """
-
-    table: FlowTimes
-    alike: tuple[tuple[str, str], ...]
-
-    def unreached(self, routing: str) -> tuple[str, ...]:
-        """Return the classes that no set makes bind under a routing."""
-        most = margins(self.table.seconds)[:, self.table.routings.index(routing)].max(
-            axis=0, initial=0.0
-        )
-        return tuple(name for name, m in zip(self.table.classes, most, strict=True) if m < MARGIN)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class MeasurePlan:
     """Where all of it is measured; the same on all ranks.
 
@@ -392,7 +368,8 @@ class MeasurePlan:
     ----------
     seats : list of list of int
         Ranks of each node.
-    chosen : Chosen
+    table : FlowTimes
+        Of the sets of flows that were chosen.
     pairs : dict of str to list of (int, int)
         Nodes by level, as `pairs_by_level` returns them.
     node_set : int
@@ -400,7 +377,7 @@ class MeasurePlan:
     """
 
     seats: list[list[int]]
-    chosen: Chosen
+    table: FlowTimes
     pairs: dict[str, list[tuple[int, int]]]
     node_set: int
 
@@ -509,7 +486,7 @@ def _class_seconds(
     return list(seconds.values())
 
 
-def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> Chosen:
+def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> FlowTimes:
     """Return the sets of flows that are worth measuring, of all `candidates`.
 
     All are looked at under the network's usual routing, and the best of each
@@ -535,7 +512,7 @@ def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> Chosen:
     return choose_from(table, always)
 
 
-def choose_from(table: FlowTimes, always: Sequence[int] = ()) -> Chosen:
+def choose_from(table: FlowTimes, always: Sequence[int] = ()) -> FlowTimes:
     """Return the sets that make each class bind under each routing, and tell routings apart.
 
     Parameters
@@ -550,18 +527,15 @@ def choose_from(table: FlowTimes, always: Sequence[int] = ()) -> Chosen:
             picked |= dict.fromkeys(_best_sets(table, r, k, 1))
     clean = frozenset(range(len(picked)))
     picked |= dict.fromkeys(always)
-    alike = []
     for a in range(len(table.routings)):
         for b in range(a):
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.abs(np.log(table.times[:, a] / table.times[:, b]))
             ratio = np.nan_to_num(ratio)
-            if ratio.max(initial=0.0) < np.log(SAME):
-                alike.append((table.routings[b], table.routings[a]))
-            elif np.sum(ratio[list(picked)] > np.log(APART)) < WITNESSES:
+            if np.sum(ratio[list(picked)] > np.log(APART)) < WITNESSES:
                 most = np.argsort(-ratio, kind="stable")[:WITNESSES].tolist()
                 picked |= dict.fromkeys(i for i in most if ratio[i] > np.log(SAME))
-    return Chosen(replace(table.take(list(picked)), clean=clean), tuple(alike))
+    return replace(table.take(list(picked)), clean=clean)
 
 
 def _best_sets(table: FlowTimes, routing: int, kind: int, count: int) -> list[int]:

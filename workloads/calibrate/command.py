@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ from workloads.calibrate.choice import (
 )
 from workloads.calibrate.readings import Reader, Rounds
 from workloads.calibrate.result import Readings, result_of
-from workloads.calibrate.words import document, overlay_text, plan_text, table_text
+from workloads.calibrate.words import document, overlay_text, table_text
 from workloads.launched import MPIEXEC, become_mpiexec, current_launch, mpiexec_words
 from workloads.options import Common, Duration, leave_command, option_with_default
 from workloads.progress import TERMINAL
@@ -40,7 +39,6 @@ from workloads.world import decide_on_root, processor, raise_together, run_guard
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
-    from rankmap.launch.allocation import Allocation
 
 __all__ = ["calibrate"]
 
@@ -57,18 +55,12 @@ __all__ = ["calibrate"]
 )
 @click.option("--time-limit", type=Duration(),
               help="Stop in time and take the rounds that are done: 90, 10m, 2h.")  # fmt: skip
-@click.option("--nodes", metavar="LIST", help="With --dry-run: these nodes, not the allocation's.")
-@click.option("--ppn", type=click.IntRange(min=1), help="With --dry-run: ranks a node.")
-@click.option("--dry-run", is_flag=True, help="Say what would be measured, and the launch command.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write the figures there, as TOML.")
 @click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
 def calibrate(
     specs: tuple[str, ...],
     seconds: float,
-    nodes: str | None,
-    ppn: int | None,
-    dry_run: bool,
     output: str | None,
     launcher: tuple[str, ...],
     **shared: Any,
@@ -84,13 +76,10 @@ def calibrate(
 
     \b
     nidmap calibrate -m shaheen2 -o calibrated.toml -- srun -n 2048 --ntasks-per-node=32
-    nidmap calibrate -m minicray:dragonfly --dry-run --nodes '#0-23' --ppn 2
     nidmap minicray run --topology=off -m minicray:torus -N 18 -n 36 -- nidmap calibrate -o c.toml
     nidmap plan -m shaheen2 -m calibrated.toml -N 64 --pattern alltoall
     """
     common = Common(**shared)
-    if dry_run:
-        return _say_plan(common, specs, nodes, ppn, launcher)
     if current_launch() is None:
         _check_output(output)
         machine_from(specs)  # what is wrong with it is said before anything starts
@@ -123,7 +112,7 @@ def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | N
     """
     if launcher:
         return list(launcher)
-    job = _own_allocation()
+    job = allocation(os.environ)
     if ranks is not None and (job is None or os.environ.get(MPIEXEC)):
         return None
     if job is None:
@@ -139,10 +128,6 @@ def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | N
     return ["srun", "-n", str(count)]
 
 
-def _own_allocation() -> Allocation | None:
-    return allocation(os.environ)
-
-
 def _check_output(output: str | None) -> None:
     """Refuse a file that could not be written, before minutes are spent."""
     if output is None or output == "-":
@@ -152,37 +137,6 @@ def _check_output(output: str | None) -> None:
         raise OutputError(f"cannot write {printable(output)}")
     if not output.endswith(".toml"):
         raise UsageError(f"-o {printable(output)}: figures are written as .toml")
-
-
-# --- what would be measured ---------------------------------------------------
-
-
-def _say_plan(
-    common: Common,
-    specs: tuple[str, ...],
-    nodes: str | None,
-    ppn: int | None,
-    launcher: Sequence[str],
-) -> None:
-    machine, _ = without_stated_routing(machine_from(specs))
-    job = None if nodes else _own_allocation()
-    if not nodes and job is None:
-        raise UsageError("which nodes?", "--nodes LIST, or inside an allocation")
-    rows = rows_of(machine, nodes or list(job.nodes if job else ()), "--nodes")
-    if len(rows) < 2:
-        raise UsageError("one node: no link is used", "2 are needed")
-    per_node = ppn or (common.ranks or 0) // len(rows) or 1
-    count = per_node * len(rows)
-    words = list(launcher)
-    if not words and job is not None:
-        words = _launcher_words((), common.ranks or count) or []
-    elif not words:
-        names = NodeList(machine.names[rows].tolist()).fold()
-        words = ["srun", "-N", str(len(rows)), "-n", str(count), "-w", names]
-    command = [*words, "nidmap", "calibrate", *(w for spec in specs for w in ("-m", spec))]
-    chosen = choose_sets(machine, rows, common.seed)
-    levels = list(pairs_by_level(machine, rows, per_node, common.seed))
-    write_output(plan_text(chosen, levels, per_node, shlex.join(command)), None)
 
 
 # --- on the ranks -------------------------------------------------------------
@@ -239,11 +193,11 @@ def _measured_job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _C
     seats = seats_of(hosts)
     machine, assumed = without_stated_routing(machine_from(specs))
     rows = rows_of(machine, list(seats), "the job's nodes")
-    chosen = choose_sets(machine, rows, seed)
-    clear = margins(chosen.table.seconds)[:, 0, chosen.table.classes.index(NODE)]
+    table = choose_sets(machine, rows, seed)
+    clear = margins(table.seconds)[:, 0, table.classes.index(NODE)]
     pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))), seed)
     return _CalibrationPlace(
-        MeasurePlan(list(seats.values()), chosen, pairs, int(clear.argmax())),
+        MeasurePlan(list(seats.values()), table, pairs, int(clear.argmax())),
         machine,
         rows,
         assumed,

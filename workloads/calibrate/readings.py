@@ -91,7 +91,7 @@ class Reader:
 
     def readings(self) -> list[Reading]:
         """Return all that is read in a round: each call returns numbers, the same on all ranks."""
-        plan, sets = self.plan, self.plan.chosen.table.flows
+        plan, sets = self.plan, self.plan.table.flows
         named = [(f"flows {k}", one, plan.ppn) for k, one in enumerate(sets)]
         named += [(f"ranks {r}", sets[plan.node_set], r) for r in doubling_counts(plan.ppn)[:-1]]
         found: list[Reading] = [

@@ -279,7 +279,7 @@ def result_of(
     assumed_node : bool
         Whether the machine states no bandwidth of a node's link.
     """
-    table = plan.chosen.table
+    table = plan.table
     sets = np.column_stack(
         [read.per_gb(f"flows {k}") for k in range(len(table.flows))]
     )  # seconds for a GB a flow, float64 (rounds, sets)

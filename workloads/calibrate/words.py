@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from placement.support.tables import align_columns
-from workloads.calibrate.choice import Chosen, margins
 from workloads.calibrate.result import MeasuredFigure, Result
 
-__all__ = ["about_fit", "document", "overlay_text", "plan_text", "table_text"]
+__all__ = ["about_fit", "document", "overlay_text", "table_text"]
 
 #: Tables of a site file, in their order.
 _TABLES = ("bandwidth", "latency", "sending", "stated")
@@ -131,27 +130,3 @@ def document(result: Result, about: Mapping[str, Any]) -> dict[str, Any]:
         "unreached": list(result.unreached),
         "notes": result.notes,
     }
-
-
-def plan_text(chosen: Chosen, levels: Sequence[str], ppn: int, command: str) -> str:
-    """Return what would be measured, and how it would be started."""
-    table, clear = chosen.table, margins(chosen.table.seconds)
-    rows = []
-    for k, one in enumerate(table.flows):
-        binds = {
-            table.classes[c]
-            for r in range(len(table.routings))
-            for c in range(len(table.classes))
-            if clear[k, r, c] >= 1 and clear[k, r, c] == clear[k, r].max()
-        }
-        times = ", ".join(f"{name} {t:.3g} s" for name, t in
-                          zip(table.routings, table.times[k], strict=True))  # fmt: skip
-        rows.append((one.name, len(one), ", ".join(sorted(binds)), times))
-    head = ("flows", "number", "binds", "a GB each, by the stated figures")
-    lines = [align_columns([head, *rows], left=(0, 2, 3))]
-    lines += [f"latency: {', '.join(levels)}", f"ranks a node: {ppn}"]
-    lines += [f"{a} and {b} cannot be told apart on these nodes" for a, b in chosen.alike]
-    for routing in table.routings:
-        if missing := chosen.unreached(routing):
-            lines.append(f"not reached under {routing}: {', '.join(missing)}")
-    return "\n".join([*lines, command]) + "\n"

@@ -24,12 +24,11 @@ from workloads.contention.trial import (
     WARN,
     Buffers,
     CaseSizes,
+    Contention,
     Length,
     case_sizes,
     parse_length,
-    trial,
 )
-from workloads.memory import available_bytes
 from workloads.options import (
     ByteCount,
     Common,
@@ -40,6 +39,7 @@ from workloads.options import (
     option_with_default,
 )
 from workloads.session import Case, Repetitions, Session
+from workloads.trials import available_bytes
 from workloads.world import Comm, decide_on_root, processor, raise_together, rank_place
 
 if TYPE_CHECKING:
@@ -301,7 +301,9 @@ class _Bench:
         cases = []
         for one, part in zip(sets, parts, strict=True):
             joins = self._joins(one)
-            made = trial(part, n=size.n, m=size.m, kind=kind, buffers=buffers) if joins else None
+            made = (
+                Contention(part, n=size.n, m=size.m, kind=kind, buffers=buffers) if joins else None
+            )
             cases.append(Case(made, {**labels, "leaves": one.name}, part))
         for case, result in zip(mine, self.session.interleave(cases), strict=True):
             case.result = result or None

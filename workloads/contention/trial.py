@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 from placement.errors import NidmapError, UsageError, printable
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size
-from workloads.memory import require_fit
-from workloads.phases import check_word, seconds_of
+from workloads.trials import require_fit, seconds_of
 from workloads.world import MPI, Comm, raise_together, rank_place, require_same
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ __all__ = [
     "parse_length",
     "send_counts",
     "sorted_ints",
-    "trial",
     "unsorted_ints",
 ]
 
@@ -182,7 +180,6 @@ def case_sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-do
     >>> case.local, case.block, case.local_bytes >> 20, case.block_bytes >> 10
     (5184, 18, 20, 72)
     """
-    check_word("all-to-all", kind, KINDS)
     if n < 1 or m < 1 or ranks < 1:
         raise UsageError("n, m and the number of ranks are at least 1")
     square = ranks * ranks
@@ -272,8 +269,6 @@ class Contention:
         One of `KINDS`.
     buffers : Buffers or None
         None: arrays of its own.
-    seed : int
-        Nothing here is drawn; for the sake of `workloads.phases.Trial`.
 
     Raises
     ------
@@ -294,7 +289,6 @@ class Contention:
         m: int = 1,
         kind: str = "alltoallv-double",
         buffers: Buffers | None = None,
-        seed: int = 0,
     ) -> None:
         require_same(comm, n=n, m=m, kind=kind)
         self.comm, self.rank, nodes = comm, comm.Get_rank(), rank_place(comm).nodes
@@ -368,9 +362,6 @@ class Contention:
                 error = NidmapError("the all-to-all did not bring the sorted array")
                 error.exit_code = 1
                 raise error
-
-
-trial = Contention
 
 
 def _split_blocks(array: Array, ints: NDArray[np.int32]) -> Iterator[tuple[Array, Array]]:

@@ -1,28 +1,31 @@
-"""The command ``nidmap bench fft``."""
+"""``nidmap bench fft``: one FFT on a communicator, there and back, again and again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
+import numpy as np
 
 from placement.commands.common import say
-from placement.support.lazy import lazy
+from placement.errors import NidmapError
+from placement.support.array_types import Array
 from placement.support.quantities import time_text
 from placement.support.tables import align_columns
+from workloads.fft.local import best_library
+from workloads.fft.transform import Transform
 from workloads.options import Common, Words, bench_callback, option_with_default
 from workloads.session import Session
-from workloads.world import raise_together
+from workloads.trials import read_extents
+from workloads.world import Comm, raise_together
 
-if TYPE_CHECKING:
-    from workloads.fft import local
-    from workloads.fft import trial as trials
-else:
-    local, trials = lazy("workloads.fft.local"), lazy("workloads.fft.trial")
+__all__ = ["FFT", "fft", "parse_extents"]
 
-__all__ = ["fft"]
-
-_WAYS = ("alltoall", "vector")
+#: Elements of the spectrum that `FFT.verify` computes by their sums.
+_MODES = 4
 
 
 @click.command("fft")
@@ -43,7 +46,7 @@ _WAYS = ("alltoall", "vector")
 @option_with_default("--kind", ["c2c", "r2c"], "c2c", "Complex or real data.")
 @option_with_default(
     "--transpose ways",
-    Words(_WAYS),
+    Words(("alltoall", "vector")),
     "alltoall",
     "alltoall (rearranged locally), vector (MPI_Type_vector), or both by a comma; all.",
     metavar="WAYS",
@@ -73,10 +76,10 @@ def fft(common: Common, ways: tuple[str, ...], **options: Any) -> int:
 
 
 def _measure_way(session: Session, way: str, options: dict[str, Any]) -> None:
-    made = trials.trial(session.comm, transpose=way, seed=session.common.seed, **options)
+    made = FFT(session.comm, transpose=way, seed=session.common.seed, **options)
     with raise_together(session.comm):
         labels = {
-            "n": "x".join(map(str, trials.parse_extents(options["shape"]))),
+            "n": "x".join(map(str, parse_extents(options["shape"]))),
             "cut": options["grid"] if options["grid"] in ("slab", "pencil") else "grid",
             "grid": "x".join(map(str, made.transform.grid)),
             "kind": options["kind"],
@@ -89,7 +92,7 @@ def _measure_way(session: Session, way: str, options: dict[str, Any]) -> None:
 
 def _say_library() -> None:
     """Say which local FFTs were taken, where there are faster ones."""
-    used = local.best_library()
+    used = best_library()
     if used != "ducc0":
         say(f"nidmap: local FFTs by {used}; ducc0 is faster: pip install 'nidmap[fft]'")
 
@@ -102,3 +105,149 @@ def _show_session(session: Session) -> None:
         what = (result.labels[name] for name in ("transpose", "ranks", "grid"))
         rows.append([*what, *map(time_text, times)])
     session.common.show(session.document(), align_columns(rows))
+
+
+def parse_extents(text: str) -> tuple[int, ...]:
+    """Return the sizes in ``128x128x64``, or ``128`` for a cube.
+
+    Examples
+    --------
+    >>> parse_extents("8x1x6"), parse_extents("64")
+    ((8, 1, 6), (64, 64, 64))
+    """
+    sizes = read_extents(text, "size", "e.g. 128x128x64, or 128 for a cube")
+    return sizes * 3 if len(sizes) == 1 else sizes
+
+
+class FFT:
+    """An FFT of random data, there and back in place of the data. Collective.
+
+    Memory: data, spectrum and buffers, at most 3 times the local array
+    (see `workloads.fft.transform`).
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        Its rank order is the order of the process grid, row by row.
+    shape : str
+        ``128x128x64``; ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D.
+    grid
+        See `workloads.fft.transform.Transform`.
+    kind : {"c2c", "r2c"}
+    transpose : str
+        `Transform`'s ``method``.
+    seed : int
+
+    Raises
+    ------
+    UsageError, NidmapError
+        On all ranks alike.
+
+    Attributes
+    ----------
+    transform : Transform
+    """
+
+    def __init__(
+        self,
+        comm: Comm,
+        *,
+        shape: str = "128x128x128",
+        kind: str = "c2c",
+        grid: str = "slab",
+        transpose: str = "alltoall",
+        seed: int = 0,
+    ) -> None:
+        with raise_together(comm):
+            sizes = parse_extents(shape)
+        self._seed = seed
+        self.transform = transform = Transform(
+            comm, sizes, real=kind == "r2c", grid=grid, method=transpose
+        )
+        with raise_together(comm):
+            self._values = transform.empty()
+            self._spectrum = transform.empty_spectrum()
+            for row, plane in zip(self._values, self._planes(), strict=True):
+                row[...] = plane
+
+    def _planes(self) -> Iterator[Array]:
+        """Yield this rank's data plane by plane: uniform in -1/2 to 1/2, by seed and rank."""
+        rng = np.random.default_rng([self._seed, self.transform.comm.Get_rank()])
+        count, *shape = self.transform.local_shape
+        kind = self.transform.dtype
+        real = np.empty(0, kind).real.dtype.type
+        half = kind.type(0.5 + 0.5j if kind.kind == "c" else 0.5)
+        for _ in range(count):
+            plane = np.empty(shape, kind)
+            rng.random(out=plane.reshape(-1).view(real), dtype=real)
+            plane -= half
+            yield plane
+
+    def run(self) -> dict[str, float]:
+        """Transform and return seconds: in all, in messages and copies, and by direction."""
+        transform = self.transform
+        transform.phases.clear()
+        began = time.perf_counter()
+        transform.forward(self._values, self._spectrum)
+        there = time.perf_counter()
+        transform.backward(self._spectrum, self._values)
+        ended = time.perf_counter()
+        spent = transform.phases.seconds
+        return {
+            "total": ended - began,
+            "communication": spent.get("exchange", 0.0),
+            **{phase: spent.get(phase, 0.0) for phase in ("transform", "rearrange")},
+            "forward": there - began,
+            "backward": ended - there,
+        }
+
+    def verify(self) -> None:
+        """Compare the data with what they were, and elements of the spectrum with their sums.
+
+        Raises
+        ------
+        NidmapError
+            On all ranks alike.
+        """
+        transform = self.transform
+        small = 1e-10
+        rng = np.random.default_rng(self._seed)  # the same elements on all ranks
+        modes = [rng.integers(transform.spectrum_shape).tolist() for _ in range(_MODES)]
+        waves = [_wave_weights(transform, mode) for mode in modes]
+        summed, off = np.zeros(len(modes), np.complex128), 0.0
+        for row, plane in enumerate(self._planes()):
+            off = max(off, float(np.abs(plane - self._values[row]).max(initial=0.0)))
+            for k, (first, *others) in enumerate(waves):
+                found: Any = plane
+                for wave in reversed(others):
+                    found = found @ wave
+                summed[k] += first[row] * found
+        with raise_together(transform.comm):
+            if not off < small * 10:
+                raise NidmapError(f"forward and backward differ from the data by {off:.2g}")
+        expected = np.empty_like(summed)
+        transform.comm.Allreduce(summed, expected)
+        scale = math.sqrt(math.prod(transform.shape)) * 8
+        with raise_together(transform.comm):
+            for mode, value in zip(modes, expected.tolist(), strict=True):
+                own = [(k, part) for k, part in zip(mode, transform.spectrum_slices, strict=True)]
+                if not all(part.start <= k < part.stop for k, part in own):
+                    continue
+                got = complex(self._spectrum[tuple(k - part.start for k, part in own)])
+                if not abs(got - value) < small * scale:
+                    raise NidmapError(
+                        f"element {tuple(mode)} of the spectrum is {got:.6g}, its sum {value:.6g}"
+                    )
+
+    def close(self) -> None:
+        """Free what the transform keeps. Collective."""
+        self.transform.close()
+
+
+def _wave_weights(transform: Transform, mode: Sequence[int]) -> list[Array]:
+    """Return what each axis's local elements are weighted with in one element of the spectrum."""
+    waves: list[Array] = []
+    for k, extent, part in zip(mode, transform.shape, transform.slices, strict=True):
+        x = np.arange(part.start, part.stop)
+        waves.append(np.exp(-2j * np.pi * ((k * x) % extent) / extent))
+    return waves

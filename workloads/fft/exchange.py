@@ -26,7 +26,7 @@ import numpy as np
 
 from placement.support.array_types import Array
 from workloads.fft.plan import Swap
-from workloads.phases import Phases
+from workloads.trials import Phases
 from workloads.world import MPI, Comm
 
 __all__ = ["METHODS", "BufferPool", "Transpositions"]

@@ -17,7 +17,6 @@ import numpy as np
 
 from placement.support.array_types import Array
 from workloads.fft.plan import Field
-from workloads.phases import check_word
 
 __all__ = ["Local", "axis_chunks", "best_library", "local_transforms"]
 
@@ -100,8 +99,6 @@ def local_transforms(name: str = "") -> Kernel:
 
     Raises
     ------
-    UsageError
-        No such library.
     ModuleNotFoundError
         It is not installed.
 
@@ -113,7 +110,6 @@ def local_transforms(name: str = "") -> Kernel:
     np.complex128(6+0j)
     """
     chosen = name or best_library()
-    check_word("library", chosen, LIBRARIES)
     return _Ducc(chosen) if chosen == "ducc0" else Kernel(chosen)
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from placement.errors import UsageError, printable
-from workloads.phases import read_extents
+from workloads.trials import read_extents
 
 __all__ = ["ArrayLayout", "AxisStretch", "Field", "Swap", "cut_axis", "field_of", "process_grid"]
 

@@ -35,8 +35,7 @@ from placement.support.array_types import Array
 from workloads.fft.exchange import METHODS, BufferPool, Transpositions
 from workloads.fft.local import Local, axis_chunks, local_transforms
 from workloads.fft.plan import ArrayLayout, Swap, field_of, process_grid
-from workloads.memory import require_fit
-from workloads.phases import Phases, check_word
+from workloads.trials import Phases, require_fit
 from workloads.world import Comm, raise_together, require_same
 
 __all__ = ["Engine", "Transform"]
@@ -266,7 +265,7 @@ class Transform:
     slices, spectrum_slices : tuple of slice
         Where they stand in the global arrays.
     dtype, spectrum_dtype : numpy.dtype
-    phases : workloads.phases.Phases
+    phases : workloads.trials.Phases
         Seconds spent since it was last cleared: ``transform``, ``rearrange``
         (copies before and after a message) and ``exchange``.
 
@@ -274,8 +273,7 @@ class Transform:
     ------
     UsageError, NidmapError
         On every rank alike: a shape or grid that does not fit, more
-        than the nodes' memory, a library that is missing, arguments that
-        differ between ranks.
+        than the nodes' memory, arguments that differ between ranks.
 
     Notes
     -----
@@ -294,7 +292,6 @@ class Transform:
         library: str = "",
     ) -> None:
         with raise_together(comm):
-            check_word("way to transpose", method, METHODS)
             field = field_of(tuple(shape), real)
             self.grid = process_grid(grid, comm.Get_size(), field)
             functions = local_transforms(library)

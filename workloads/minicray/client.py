@@ -23,6 +23,7 @@ from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
 from placement.support.child import start_child
+from rankmap.launch.process import job_environment
 from workloads.launched import handle_signals
 from workloads.minicray.daemon import CONTROL, Daemon
 from workloads.minicray.messages import receive, same_user, send
@@ -331,7 +332,7 @@ def run(
     """
     message = {
         "do": "run", "argv": list(argv), "cwd": os.getcwd(),
-        "env": {**os.environ, **(env or {})},
+        "env": {**job_environment(os.environ), **(env or {})},
     }  # fmt: skip
     files = [0, 1, 2] if output is None else [0, output, output]
     with connect(name) as connection:

@@ -34,7 +34,7 @@ from placement.machine import Machine
 from placement.network import channels, next_channel
 from placement.network.model import Channels
 from placement.support.array_types import Floats, Ints
-from workloads.memory import available_bytes
+from workloads.trials import available_bytes
 
 __all__ = [
     "BUDGET",

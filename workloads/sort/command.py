@@ -1,20 +1,33 @@
-"""The command ``nidmap bench sort``."""
+"""``nidmap bench sort``: data of its own sorted again and again, and every result checked."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
 
-from placement.support.lazy import lazy
+from placement.support.array_types import Array
 from workloads.options import ByteCount, Common, Number, bench_callback, option_with_default
 from workloads.session import Session, phase_table
+from workloads.sort.data import (
+    KINDS,
+    hash_sums,
+    item_type,
+    make_items,
+    refuse_faults,
+    sort_faults,
+    sortedness,
+)
+from workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
+from workloads.sort.ranks import Ranks
+from workloads.trials import Phases, require_fit
+from workloads.world import Comm, raise_together, require_same
 
-trials = lazy("workloads.sort.trial")
+__all__ = ["PHASES", "Sort", "sort"]
 
-__all__ = ["sort"]
-
-_DATA = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
+#: The paper's names of the phases, in order.
+PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
 
 
 @click.command("sort")
@@ -24,7 +37,7 @@ _DATA = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
     "1e6",
     "Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
-@option_with_default("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
+@option_with_default("--data", KINDS, "random", "Kind of keys; one: random, all on rank 0.")
 @option_with_default("--payload", ByteCount(whole=True), 0, "Bytes carried beside each key.")
 @option_with_default(
     "--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges."
@@ -66,7 +79,7 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
         for count in items:
             if session.over():
                 break
-            made = trials.trial(session.comm, items=count, seed=common.seed, **options)
+            made = Sort(session.comm, items=count, seed=common.seed, **options)
             if session.measure(made, items=count, **options):
                 how.append({"rounds": made.seen.rounds, "sparse": made.seen.sparse})
             del made  # its data must be gone before the next case is made
@@ -77,3 +90,84 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
         texts.append(head + phase_table(result))
     common.show(document, "\n".join(texts))
     return session.exit_code
+
+
+class Sort:
+    """Items on every rank, sorted anew in each repetition. Collective.
+
+    Memory: at most 3.5 times the local items, those kept for the next
+    repetition counted (see `workloads.sort.partition.sort_items`).
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    items : int
+        Items a rank, on average.
+    data, payload, seed
+        See `workloads.sort.data.make_items`.
+    splitters, exchange, final, algorithm
+        See `workloads.sort.partition.SortPlan`.
+
+    Raises
+    ------
+    UsageError, NidmapError
+        On all ranks alike: data that do not fit the memory.
+
+    Attributes
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    seen : Seen
+        What the last repetition did.
+    """
+
+    def __init__(
+        self,
+        comm: Comm,
+        *,
+        items: int = 1_000_000,
+        data: str = "random",
+        payload: int = 0,
+        splitters: str = "histogram",
+        exchange: str = "auto",
+        final: str = "auto",
+        algorithm: str = "mpsort",
+        seed: int = 0,
+    ) -> None:
+        self.comm, self.ranks = comm, Ranks(comm)
+        self.plan = SortPlan(splitters, exchange, final, algorithm)
+        how: dict[str, Any] = {"seed": seed, "payload": payload}
+        require_same(comm, items=items, data=data, plan=self.plan, **how)
+        rank, size = self.ranks.rank, self.ranks.size
+        with raise_together(comm):
+            make_items(data, 0, 1, 0, **how)  # the numbers are right
+        everything = items * size if data == "one" else 0
+        most = max(items, everything if rank == 0 else 0) * item_type(payload).itemsize
+        require_fit(comm, int(3.5 * most), f"a sort of {items} items a rank")
+        with raise_together(comm):
+            self.items = make_items(data, rank, size, items, **how)
+        self.before = hash_sums(self.items)
+        self.seen = Seen()
+        self.result: Array | None = None
+
+    def run(self) -> dict[str, float]:
+        """Sort once and return this rank's seconds."""
+        self.result = None  # not beside the next one
+        phases = Phases(PHASES)
+        self.seen = Seen(watch=phases)
+        began = time.perf_counter()
+        self.result = sort_items(self.ranks, self.items, self.plan, self.seen)
+        total = time.perf_counter() - began
+        exchanged = sum(phases.seconds[name] for name in PHASES[1:4])
+        return {"total": total, "communication": exchanged, **phases.seconds}
+
+    def verify(self) -> None:
+        """Raise on all ranks where the last result is wrong; not timed."""
+        if self.result is None:
+            return
+        keys = keys_of(self.result)
+        faults = sort_faults(self.ranks, self.before, self.result, [keys], len(self.items))
+        if "origin" in (self.result.dtype.names or ()):
+            ordered = sortedness(self.ranks, [keys, self.result["origin"]])
+            faults += [] if all(ordered) else ["items with equal keys changed their order"]
+        with raise_together(self.comm):
+            refuse_faults(faults, "the sort")

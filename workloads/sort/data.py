@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from placement.errors import NidmapError, UsageError
 from placement.support.array_types import Array, Mask
 from placement.support.arrays import finish_bits
-from workloads.phases import check_word
 from workloads.sort.local import BLOCK
 from workloads.sort.ranks import Ranks
 
@@ -102,7 +101,7 @@ def make_items(
     Raises
     ------
     UsageError
-        For an unknown kind, or counts that are negative.
+        For counts that are negative.
 
     Examples
     --------
@@ -111,7 +110,6 @@ def make_items(
     >>> int(make_items("random", 1, 4, 1000).max()) < 2**56
     True
     """
-    check_word("kind of data", kind, KINDS)
     if count < 0 or payload < 0:
         raise UsageError("items and payload are at least 0")
     if payload >= MOST:

@@ -14,18 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.support.array_types import Array, Ints
-from workloads.phases import check_word
 from workloads.sort.local import RUNS, flat_items, gather_last, order, short_places, sort_keys
 from workloads.sort.ranks import Ranks
 from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
 
-__all__ = ["EXCHANGES", "FINALS", "SPLITTERS", "Seen", "SortPlan", "keys_of", "sort_items"]
+__all__ = ["SPLITTERS", "Seen", "SortPlan", "keys_of", "sort_items"]
 
 Stopwatch = Callable[[str], AbstractContextManager[object]]
 
 SPLITTERS = {"histogram": histogram, "bisection": bisection}
-EXCHANGES = ("auto", "alltoallv", "sparse")
-FINALS = ("auto", "sort")
 
 #: Below this share of messages that hold anything, they are sent one by one.
 SPARSE = 0.25
@@ -57,13 +54,6 @@ class SortPlan:
     final: str = "auto"
     algorithm: str = "mpsort"
 
-    def check(self) -> None:
-        """Raise a UsageError where one of the words is unknown."""
-        check_word("splitters", self.splitters, SPLITTERS)
-        check_word("exchange", self.exchange, EXCHANGES)
-        check_word("final", self.final, FINALS)
-        check_word("algorithm", self.algorithm, ("mpsort", "mergesort"))
-
 
 @dataclass(slots=True)
 class Seen:
@@ -80,7 +70,7 @@ class Seen:
     watch : callable
         Times ``LocalSort1``, ``FindEdges``, ``SolveLayout``, ``Exchange`` and
         ``LocalSort2``, the paper's names; returns a context manager (see
-        `workloads.phases.Phases`).
+        `workloads.trials.Phases`).
     """
 
     rounds: int = 0

@@ -3,4 +3,61 @@
 A class names its options in an `OptionTable`, states what it is (`Launcher`'s attributes), and
 its `launch` returns the words that start the ranks in order. A program whose ranks are started
 differently for different MPI libraries has a class for each, all in the module's ``__all__``.
+What several programs do alike, whose ranks Cray MPICH renumbers, is `CrayOrder`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from placement.errors import LaunchError
+from rankmap.emit.process_mapping import CRAY_MPICH
+from rankmap.launch import Launcher
+
+if TYPE_CHECKING:
+    from rankmap.placement import Placement
+
+__all__ = ["CrayOrder"]
+
+
+class CrayOrder(Launcher):
+    """A launcher of ranks that Cray MPICH renumbers: what it starts are slots.
+
+    The file is named, so that a MPICH_RANK_ORDER of the user's own in the working directory
+    is neither read nor touched.
+    """
+
+    format = "mpich"
+    limit = CRAY_MPICH
+    on_nodes = True
+    variables: ClassVar[dict[str, str]] = {
+        "MPICH_RANK_REORDER_METHOD": "3",
+        "MPICH_RANK_REORDER_FILE": "{path}",
+    }
+    placing_variables = ("MPICH_RANK_REORDER_FILE",)
+
+    def check(self) -> None:
+        """Refuse a command whose ranks have an order of the user's own; 1 is the default one."""
+        super().check()
+        method = self.env.get("MPICH_RANK_REORDER_METHOD", "").strip()
+        if method not in ("", "1"):
+            raise LaunchError(f"MPICH_RANK_REORDER_METHOD={method} is set already")
+
+    def rank_nodes(self, laid: Placement) -> list[str]:
+        """Return the node of each slot, which is what the launcher calls a rank."""
+        nodes: list[str] = laid.names[laid.node_of_slot].tolist()
+        return nodes
+
+    def even_ranks(self, order: Placement) -> int:
+        """Return the ranks on each node but the last, which may have fewer: what ``-N`` can say.
+
+        Raises
+        ------
+        LaunchError
+            Where nodes have other numbers of ranks.
+        """
+        counts = order.counts
+        per_node = int(counts[0])
+        if (counts[:-1] != per_node).any() or counts[-1] > per_node:
+            raise LaunchError(f"not as many ranks on every node, as it needs: {order.words()}")
+        return per_node

@@ -11,7 +11,7 @@ from placement.names import name_numbers
 from placement.nodelist import nid_ranges
 from rankmap.launch import Launch
 from rankmap.launch.allocation import unclear_counts
-from rankmap.launch.cray import CrayOrder
+from rankmap.launch.launchers import CrayOrder
 from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:

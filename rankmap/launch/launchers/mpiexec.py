@@ -38,7 +38,7 @@ from rankmap.emit import openmpi, slurm
 from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, mapping_vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
-from rankmap.launch.cray import CrayOrder
+from rankmap.launch.launchers import CrayOrder
 from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
 from rankmap.placement import Placement

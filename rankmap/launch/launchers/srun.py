@@ -21,7 +21,7 @@ from rankmap.emit.process_mapping import PMI2
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, LAUNCH, Launch, Launcher
 from rankmap.launch.allocation import unclear_counts
-from rankmap.launch.cray import CrayOrder
+from rankmap.launch.launchers import CrayOrder
 from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from placement.records import JobRecord
 from placement.seats import free_at_starts, seat_jobs
 from placement.specs import parse_spec
 from rankmap.past_jobs import judging
-from rankmap.past_jobs.applications import Application
-from rankmap.past_jobs.judging import judge_jobs
+from rankmap.past_jobs.judging import Application, judge_jobs
 from rankmap.past_jobs.quick_cost import QuickCost, Span
 from rankmap.past_jobs.report import Summary
 from rankmap.predict import Job, Predictor

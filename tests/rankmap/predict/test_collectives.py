@@ -8,8 +8,7 @@ import pytest
 import nidmap
 from placement.errors import UsageError
 from placement.options import with_figures
-from rankmap.collectives import FAMILIES, algorithms_of, collective_parts
-from rankmap.collectives.alltoall import choose_algorithm
+from rankmap.collectives import FAMILIES, algorithms_of, choose_algorithm, collective_parts
 from rankmap.pattern import parse_pattern
 from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, predict

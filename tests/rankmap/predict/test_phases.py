@@ -14,7 +14,7 @@ from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.algorithms import algorithm_of
-from rankmap.predict.job_pattern import fit_pattern, parse_wanted
+from rankmap.predict.job import fit_pattern, parse_wanted
 from rankmap.predict.lines import sample_evenly
 from rankmap.predict.phases import phases
 from tests.placement.network.dense import dense

@@ -405,8 +405,8 @@ def test_the_sentence_names_what_really_binds(spec, asked, binds, words):
 
 
 def test_comparison_names_what_really_binds():
+    from rankmap.commands.compare import as_text
     from rankmap.compare import compare
-    from rankmap.compare.table import as_text
 
     found = compare(
         parse_spec("torus:4x4,bw=1,process=0.1"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rankmap.predict.recorded import messages_of, waves_of
-from rankmap.preload.build import find_compilers, link_line
+from rankmap.preload import find_compilers, link_line
 from rankmap.recording import EVENTS
 from rankmap.recording.file import load_recording
 from rankmap.recording.words import phase_words

@@ -1,8 +1,11 @@
 """Recordings: raw counts, files and words, without any MPI."""
 
 import contextlib
+import os
 import shlex
 import struct
+import subprocess
+import sys
 import tracemalloc
 from dataclasses import replace
 
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 from placement.commands import run
 from placement.errors import OutputError, ParseError, UsageError
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.collectives.usual import collective_messages
+from rankmap.collectives.algorithms import collective_messages
 from rankmap.pattern.structured import Stencil
 from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording, running
 from rankmap.recording.file import load_recording, save_recording
@@ -383,3 +386,12 @@ def test_a_stencil_of_phases_of_different_ranks_is_named():
     said = describe(Recording(8, 1.0, phases))
     assert "8 of these, each of some ranks, are together a 27-point stencil 2x2x2" in said
     assert "are together a" not in describe(Recording(8, 1.0, phases[:7]))
+
+
+@pytest.mark.parametrize("given", [{}, {"OPENBLAS_NUM_THREADS": "3"}])
+def test_a_program_has_the_threads_of_a_bare_start(tmp_path, given):
+    env = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"} | given
+    program = ["sh", "-c", 'echo "<$OPENBLAS_NUM_THREADS>"']
+    command = [sys.executable, "-m", "nidmap", "record", "-o", str(tmp_path / "r.npz"), "--"]
+    done = subprocess.run([*command, *program], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"<{given.get('OPENBLAS_NUM_THREADS', '')}>\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import build_recorders
-from rankmap.preload import build
+from rankmap import preload
 from rankmap.recording.file import load_recording
 from rankmap.recording.running import run_recorded
 from tests.rankmap.mpis import environment, flavours
@@ -35,7 +35,7 @@ def test_they_need_glibc_2_17_and_no_mpi(recorders):
     if not shutil.which("readelf"):
         pytest.skip("no readelf")
     paths = sorted(recorders.glob("*/*.so"))
-    assert len(paths) == 2 * len(build.ABI)
+    assert len(paths) == 2 * len(preload.ABI)
     for path in paths:
         said = subprocess.run(["readelf", "-hdV", path], capture_output=True, text=True).stdout
         versions = {tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_([\d.]+)", said)}
@@ -78,7 +78,7 @@ def test_they_count_what_the_one_built_by_mpicc_counts(recorders, tmp_path, monk
     here = launchers() if shutil.which("cc") else []
     if not here:
         pytest.skip("no MPI with a compiler here")
-    monkeypatch.setattr(build, "SHIPPED", recorders / os.uname().machine)
+    monkeypatch.setattr(preload, "SHIPPED", recorders / os.uname().machine)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for number, (mpi, mpicc, mpiexec) in enumerate(here, 1):
         for name, value in environment(os.path.dirname(os.path.dirname(mpicc))).items():

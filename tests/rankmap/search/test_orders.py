@@ -17,7 +17,7 @@ from rankmap import orders
 from rankmap.pattern import parse_pattern
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
-from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.job import fit_pattern
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.rank_orders import brick_shapes, brick_slots, quick_orders, row_pieces
 from tests.rankmap.helpers import time_of

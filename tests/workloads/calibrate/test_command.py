@@ -99,24 +99,9 @@ def test_pairs_of_nodes_by_level(spec, levels):
     assert all(pairs for pairs in found.values())
 
 
-def test_a_dry_run_says_what_and_how(capfd):
-    words = ["calibrate", "-m", "minicray:dragonfly", "--dry-run", "--nodes", "#0-7", "--ppn", "2"]
-    assert run(words) == 0
-    said = capfd.readouterr().out
-    assert "not reached under minimal: blue" in said
-    assert "latency: node, blade, chassis, group" in said
-    last = said.splitlines()[-1]
-    assert last == "srun -N 8 -n 16 -w 'nid[00000-00007]' nidmap calibrate -m minicray:dragonfly"
-    assert run([*words, "--", "aprun", "-n", "16"]) == 0
-    assert capfd.readouterr().out.splitlines()[-1].startswith("aprun -n 16 nidmap calibrate")
-
-
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (["-m", "tree:4x4", "--dry-run", "--nodes", "#0-3"], 2, "states no bandwidth of its links"),
-        (["-m", MACHINE, "--dry-run", "--nodes", "#0"], 2, "one node: no link is used"),
-        (["-m", MACHINE, "--dry-run"], 2, "which nodes?"),
         (["-m", MACHINE], 2, "no allocation to start them in"),
         (["-m", MACHINE, "-n", "2", "-o", "no/such/folder.toml"], 5, "cannot write"),
         (["-m", MACHINE, "-n", "2", "-o", "figures.csv"], 2, "written as .toml"),

@@ -110,8 +110,6 @@ def refusals(comm):
         "extent": lambda: Transform(comm, (8, 0, 8)),
         "axes": lambda: Transform(comm, (8,)),
         "four axes": lambda: Transform(comm, (2, 2, 2, 2)),
-        "method": lambda: Transform(comm, (8, 8, 8), method="pigeons"),
-        "library": lambda: Transform(comm, (8, 8, 8), library="fftw"),
         "memory": lambda: Transform(comm, (1 << 14, 1 << 14, 1 << 14)),
         "unequal shapes": lambda: Transform(comm, (8, 8, 8 + rank)),
         "unequal kinds": lambda: Transform(comm, (8, 8, 8), real=rank % 2 == 1),

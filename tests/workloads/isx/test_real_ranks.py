@@ -9,7 +9,7 @@ pytestmark = pytest.mark.mpi
 CASES = """
 from mpi4py import MPI
 from placement.errors import NidmapError
-from workloads.isx.trial import SCHEMES, STAGES, trial
+from workloads.isx import SCHEMES, STAGES, Isx
 
 world = MPI.COMM_WORLD
 PROBLEMS = (("strong", 10007, "i4"), ("weak", 500, "u8"), ("weak_iso", 90, "i4"))
@@ -17,7 +17,7 @@ for turn, size in enumerate(SIZES):
     comm = world.Split(int(world.rank >= size), world.rank)
     if world.rank < size:
         for mode, keys, dtype in PROBLEMS if size == 3 else PROBLEMS[turn % 3 :][:1]:
-            made = trial(comm, mode=mode, keys=keys, dtype=dtype)
+            made = Isx(comm, mode=mode, keys=keys, dtype=dtype)
             first = None
             for scheme in SCHEMES:
                 made.exchange = scheme
@@ -34,7 +34,7 @@ for turn, size in enumerate(SIZES):
             print(size, flush=True)
     comm.Free()
     world.Barrier()
-made = trial(world, keys=1000)
+made = Isx(world, keys=1000)
 made.run()
 made._result[:1] = 2**30
 try:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
 from workloads.sort.data import hash_sums, in_order, item_type, sort_faults
-from workloads.sort.partition import EXCHANGES, FINALS, Seen, SortPlan, keys_of, sort_items
+from workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
 
 
 @st.composite
@@ -27,8 +27,8 @@ def jobs(draw):
         ranks.append(items)
     plan = SortPlan(
         draw(st.sampled_from(["histogram", "bisection"])),
-        draw(st.sampled_from(EXCHANGES)),
-        draw(st.sampled_from(FINALS)),
+        draw(st.sampled_from(["auto", "alltoallv", "sparse"])),
+        draw(st.sampled_from(["auto", "sort"])),
         draw(st.sampled_from(["mpsort", "mergesort"])),
     )
     return ranks, plan

@@ -20,11 +20,11 @@ def parts(world, sizes, run):
 def exchanges(comm):
     """Exchange in every way, and verify; then spoil a block and see that it is noticed."""
     from placement.errors import NidmapError
-    from workloads.stencil.trial import METHODS, trial
+    from workloads.stencil import METHODS, make_halo
 
     grids = ["auto", f"{comm.size}", f"1x{comm.size}x1"]
     for method, periodic in itertools.product(METHODS, (False, True)):
-        made = trial(
+        made = make_halo(
             comm,
             bytes=random.Random(method).choice([1, 7, 4096, 100_001]),
             dims=grids[list(METHODS).index(method) % 3],
@@ -51,20 +51,19 @@ def exchanges(comm):
 def refusals(comm):
     """Return the errors of what is refused, once all ranks agree on each."""
     from placement.errors import NidmapError
-    from workloads.stencil.trial import trial
+    from workloads.stencil import make_halo
 
     rank = comm.rank
     cases = {
-        "grid": lambda: trial(comm, dims="2x5x1"),
-        "grid word": lambda: trial(comm, dims="wide"),
-        "four axes": lambda: trial(comm, dims=f"1x1x1x{comm.size}"),
-        "method": lambda: trial(comm, method="pigeons"),
-        "bytes": lambda: trial(comm, bytes=-1),
-        "iterations": lambda: trial(comm, iterations=0),
-        "memory": lambda: trial(comm, bytes=1 << 45),
-        "unequal bytes": lambda: trial(comm, bytes=8 + rank),
-        "unequal ways": lambda: trial(comm, method=["put", "neighbor"][rank % 2]),
-        "one rank wrong": lambda: trial(comm, bytes=-1 if rank == 1 else 8),
+        "grid": lambda: make_halo(comm, dims="2x5x1"),
+        "grid word": lambda: make_halo(comm, dims="wide"),
+        "four axes": lambda: make_halo(comm, dims=f"1x1x1x{comm.size}"),
+        "bytes": lambda: make_halo(comm, bytes=-1),
+        "iterations": lambda: make_halo(comm, iterations=0),
+        "memory": lambda: make_halo(comm, bytes=1 << 45),
+        "unequal bytes": lambda: make_halo(comm, bytes=8 + rank),
+        "unequal ways": lambda: make_halo(comm, method=["put", "neighbor"][rank % 2]),
+        "one rank wrong": lambda: make_halo(comm, bytes=-1 if rank == 1 else 8),
     }
     said = []
     for name, run in cases.items():

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import UsageError
-from workloads.stencil.command import per_repetition
-from workloads.stencil.trial import NONE, OPPOSITE, grid_of, rank_neighbours
+from workloads.stencil import NONE, OPPOSITE, grid_of, per_repetition, rank_neighbours
 
 extents = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 

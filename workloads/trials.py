@@ -1,4 +1,4 @@
-"""What the programs of ``nidmap bench`` share: a trial, its phases, words that users give.
+"""What the programs of ``nidmap bench`` share: a trial, its phases, the memory that it may take.
 
 Phases are timed with the monotonic clock of each rank; nothing is
 synchronised in them. A phase that occurs several times is summed.
@@ -8,31 +8,24 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 
-from placement.errors import UsageError, printable
-from workloads.world import MPI, Comm
+from placement.errors import NidmapError, UsageError, printable
+from placement.support.quantities import size_text
+from workloads.world import MPI, Comm, raise_together
 
-__all__ = ["Phases", "Trial", "check_word", "read_extents", "reduce_over_ranks", "seconds_of"]
-
-
-def check_word(what: str, word: object, known: Iterable[str]) -> None:
-    """Refuse a word that is none of the known ones.
-
-    Raises
-    ------
-    UsageError
-
-    Examples
-    --------
-    >>> check_word("norm", "none", ("forward", "ortho"))
-    Traceback (most recent call last):
-    ...
-    placement.errors.UsageError: no norm 'none'; there are forward, ortho
-    """
-    if word not in (names := tuple(known)):
-        raise UsageError(f"no {what} {printable(str(word))!r}", f"there are {', '.join(names)}")
+__all__ = [
+    "Phases",
+    "Trial",
+    "available_bytes",
+    "read_extents",
+    "reduce_over_ranks",
+    "require_fit",
+    "seconds_of",
+]
 
 
 def read_extents(text: str, what: str, example: str) -> tuple[int, ...]:
@@ -150,8 +143,8 @@ def reduce_over_ranks(comm: Comm, seconds: Mapping[str, float]) -> dict[str, dic
 class Trial(Protocol):
     """One program on one communicator, ready to be repeated.
 
-    Made by ``workloads.<name>.trial.trial(comm, **options)``, which sets up
-    the data (collective over `comm`, not timed). It talks on the communicator
+    Made of a communicator and options, which sets up the data (collective over
+    `comm`, not timed). It talks on the communicator
     it was given and on none that holds other ranks, so that two orders of the
     same ranks can stand side by side.
     """
@@ -170,3 +163,59 @@ class Trial(Protocol):
     def verify(self) -> None:
         """Raise a NidmapError on all ranks where the last result is wrong; not timed."""
         ...
+
+
+#: Limit and use of the control group, version 2 and 1.
+_GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+def available_bytes() -> int:
+    """Return the bytes that this node can still give, as Linux and the control group say."""
+    room = 1 << 62  # no Linux: nothing is known, nothing refused
+    with suppress(OSError, KeyError, ValueError), open("/proc/meminfo", encoding="ascii") as stream:
+        lines = dict(line.split(":", 1) for line in stream)
+        room = int(lines["MemAvailable"].split()[0]) * 1024
+    for group in _GROUPS:
+        with suppress(OSError, ValueError):  # no such group, or "max"
+            limit, used = (int(Path(path).read_text()) for path in group)
+            room = min(room, max(limit - used, 0))
+    return room
+
+
+def require_fit(comm: Comm, need: int, what: str, share: float = 0.9) -> None:
+    """Refuse on all ranks what does not fit the memory of some rank's node. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    need : int
+        Bytes that this rank will allocate.
+    what : str
+        What for, in the error's words.
+    share : float
+        Part of the available memory that may be taken.
+
+    Raises
+    ------
+    NidmapError
+        On every rank alike.
+    """
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    mine, total = array("d", [need]), array("d", [0.0])
+    node.Allreduce(mine, total, op=MPI.SUM)
+    room = array("d", [available_bytes()])
+    node.Bcast(room, root=0)
+    ranks = node.Get_size()
+    node.Free()
+    used, worst = array("d", [total[0] / max(room[0], 1.0)]), array("d", [0.0])
+    comm.Allreduce(used, worst, op=MPI.MAX)
+    with raise_together(comm):
+        if used[0] == worst[0] and worst[0] > share:
+            raise NidmapError(
+                f"{what} needs {size_text(total[0], 1024)} for {ranks} ranks of a node, "
+                f"which has {size_text(room[0], 1024)} free",
+                "a smaller size or fewer ranks a node",
+            )

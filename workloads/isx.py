@@ -1,4 +1,4 @@
-"""One bucket sort on a communicator: what is sorted, its five stages, and ways to exchange.
+"""``nidmap bench isx``: a bucket sort, its five stages, and ways to exchange.
 
 Generator: numpy's PCG64DXSM seeded by (seed, rank), so that a seed and a
 number of ranks give the same keys on any machine.
@@ -10,18 +10,24 @@ sees an in-cast: in `naive` all turn to rank 0 first, then to 1, and so on.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, cast
 
+import click
 import numpy as np
 
 from placement.errors import UsageError
 from placement.support.array_types import Array, Ints
 from placement.support.lazy import lazy
-from workloads.memory import require_fit
-from workloads.phases import Phases, check_word
+from placement.support.quantities import rate_text
+from placement.support.tables import align_columns
+from workloads.options import Common, Number, Words, bench_callback, option_with_default
+from workloads.session import Case, Repetitions, Session, phase_table
 from workloads.sort.data import hash_sums, refuse_faults, sort_faults
 from workloads.sort.ranks import Ranks
+from workloads.trials import Phases, require_fit
 from workloads.world import MPI, Comm, raise_together, rank_place, require_same
 
 __all__ = [
@@ -33,14 +39,105 @@ __all__ = [
     "Problem",
     "Variant",
     "fill_buckets",
+    "isx",
     "model_traffic",
     "order",
     "problem",
-    "trial",
 ]
 
+jit = lazy("rankmap.refine.jit")
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"
+
+#: The paper's five stages; the first is not in the total.
+STAGES = ("KeyGeneration", "LocalBucketing", "AssignBuckets", "KeyExchange", "LocalSort")
+
+#: alltoallv is MPI's own, the paper's two-sided arm; the others put keys into the other ranks'
+#: memory one after the other, as its OpenSHMEM program does.
+SCHEMES = ("alltoallv", "naive", "round-robin", "random")
+
+#: From so many keys on loops are compiled: loading the compiler takes half a second a process.
+COMPILED = 1 << 16
+
+
+@click.command("isx")
+@option_with_default(
+    "--mode",
+    ["strong", "weak", "weak_iso"],
+    "weak",
+    "Keys over all ranks; keys a rank; the same with buckets of one width.",
+)
+@option_with_default("--keys", Number(), "2^20", "Keys over all ranks (strong) or a rank.")
+@option_with_default("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
+@option_with_default(
+    "--exchange schemes",
+    Words(SCHEMES),
+    "alltoallv",
+    "alltoallv, or puts in the order naive (in-cast), round-robin, random; several with commas, "
+    "or all.",
+)
+@bench_callback(repeat=20)
+def isx(common: Common, schemes: tuple[str, ...], **options: Any) -> int:
+    """Sort keys into a bucket a rank (ISx), timed by the paper's five stages.
+
+    Several schemes are interleaved in one job: every iteration runs each once.
+    The generation of keys is timed but not in the total. Bandwidth is what a
+    node sends in the exchange by the slowest rank's seconds: best, mean and
+    worst iteration.
+
+    \b
+    nidmap bench isx -n 4 --keys 2^22
+    nidmap bench isx -n 4 --mode weak_iso --exchange all
+    srun -n 12288 nidmap bench isx --keys 2^27 --exchange round-robin,random -o isx.csv
+    """
+    with Session(common, "isx", {**options, "exchange": list(schemes)}) as session:
+        made = Isx(session.comm, seed=common.seed, **options)
+        cases = [
+            Case(Variant(made, scheme), {**options, "exchange": scheme}, session.comm)
+            for scheme in schemes
+        ]
+        session.interleave(cases)
+        sent = made.traffic()
+        made.free()
+    _show_session(session, made.problem, sent)
+    return session.exit_code
+
+
+def _exchange_rates(result: Repetitions, sent: float) -> dict[str, float]:
+    """Return bytes a second of a node in the exchange: worst, mean and best iteration."""
+    rates = [sent / max(entry["max"], 1e-9) for entry in result.phases["KeyExchange"]]
+    return {"worst": min(rates), "mean": sum(rates) / len(rates), "best": max(rates)}
+
+
+def _show_session(session: Session, problem: Problem, sent: NodeBytes) -> None:
+    document = session.document()
+    document |= {
+        "generator": GENERATOR,
+        "problem": asdict(problem),
+        "node_bytes": asdict(sent),
+    }
+    how = f"shift by {problem.shift}" if problem.shift is not None else "division"
+    text = [
+        f"{problem.mode}: {problem.keys} keys below {problem.max_key}, {problem.ranks} buckets of "
+        f"{problem.width} by {how}\n"
+        f"a node sends {sent.ranks / 1e6:.3f} MB to other ranks, {sent.off_node / 1e6:.3f} MB to "
+        "other nodes\n"
+    ]
+    rows = []
+    for case, result in zip(document["cases"], session.finished, strict=True):
+        case["bandwidth"] = {
+            name: _exchange_rates(result, count) for name, count in asdict(sent).items()
+        }
+        text.append(phase_table(result, case["exchange"]))
+        rates = [
+            rate_text(rate) if getattr(sent, name) else "-"
+            for name, rates in case["bandwidth"].items()
+            for rate in rates.values()
+        ]
+        rows.append([case["exchange"], *rates])
+    head = ["a node sends", "worst", "mean", "best", "off: worst", "mean", "best"]
+    text += [align_columns([head, *rows])] if rows else []
+    session.common.show(document, "\n".join(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +230,6 @@ def problem(
     >>> problem("weak_iso", 3, 1000).max_key
     24576
     """
-    check_word("mode", mode, ("strong", "weak", "weak_iso"))
-    check_word("type of keys", dtype, ("i4", "u8"))
     if mode == "weak_iso":
         max_key = ranks * width
     else:
@@ -184,20 +279,6 @@ def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
     )
 
 
-kernels = lazy("workloads.isx.kernels")
-
-
-#: The paper's five stages; the first is not in the total.
-STAGES = ("KeyGeneration", "LocalBucketing", "AssignBuckets", "KeyExchange", "LocalSort")
-
-#: From so many keys on loops are compiled: loading the compiler takes half a second a process.
-COMPILED = 1 << 16
-
-#: alltoallv is MPI's own, the paper's two-sided arm; the others put keys into the other ranks'
-#: memory one after the other, as its OpenSHMEM program does.
-SCHEMES = ("alltoallv", "naive", "round-robin", "random")
-
-
 class Isx:
     """Keys, their buckets and room for what arrives, its loops compiled. Collective.
 
@@ -242,7 +323,6 @@ class Isx:
         self.ranks, self.seed = Ranks(comm), seed
         with raise_together(comm):
             self.problem = problem(mode, self.ranks.size, keys, dtype=dtype)
-            check_word("exchange", exchange, SCHEMES)
         size = self.problem.itemsize * self.problem.count(self.ranks.rank)
         require_fit(comm, int(3.2 * size), f"a bucket sort of {self.problem.keys} keys")
         self._window: KeyWindow | None = None
@@ -322,9 +402,6 @@ class Isx:
             self._window = None
 
 
-trial = Isx
-
-
 def fill_buckets(problem: Problem, keys: Array, out: Array) -> Ints:
     """Write the keys to `out`, bucket after bucket, and return the keys of each (P,).
 
@@ -350,9 +427,9 @@ def fill_buckets(problem: Problem, keys: Array, out: Array) -> Ints:
         np.take(plain, np.argsort(numbers, kind="stable"), out=dealt)
         return np.bincount(numbers, minlength=problem.ranks)
     counts = np.zeros((4, problem.ranks), np.int64)
-    kernels.count_keys(plain, by, shifted, counts)
+    compiled(count_keys)(plain, by, shifted, counts)
     sizes: Ints = counts.sum(axis=0)
-    kernels.deal_keys(plain, by, shifted, np.cumsum(sizes) - sizes, dealt)
+    compiled(deal_keys)(plain, by, shifted, np.cumsum(sizes) - sizes, dealt)
     return sizes
 
 
@@ -461,3 +538,32 @@ class KeyWindow:
         del self.keys
         for window in (self._data, self._flag):
             window.Free()
+
+
+# Four counters a bucket, and keys taken four at a time: with few buckets, one counter would wait
+# for its own last increment.
+def count_keys(keys: Array, by: Any, shifted: bool, counts: Ints) -> None:
+    """Add to counts (4, buckets) the keys of each bucket: by a shift, else by division."""
+    whole = len(keys) // 4 * 4
+    for i in range(0, whole, 4):
+        for lane in range(4):
+            key = keys[i + lane]
+            counts[lane, key >> by if shifted else key // by] += 1
+    for key in keys[whole:]:
+        counts[0, key >> by if shifted else key // by] += 1
+
+
+def deal_keys(keys: Array, by: Any, shifted: bool, starts: Ints, out: Array) -> None:
+    """Write each key at its bucket's start, which moves on."""
+    for key in keys:
+        bucket = key >> by if shifted else key // by
+        at = starts[bucket]
+        out[at] = key
+        starts[bucket] = at + 1
+
+
+@cache
+def compiled(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a loop over keys as machine code, where numba is installed."""
+    made: Callable[..., None] = jit.kernel(function)
+    return made

@@ -1,23 +1,26 @@
-"""The command ``nidmap bench alltoall``."""
+"""``nidmap bench alltoall``: bandwidth by message size, of a process and a node (as mpiBench)."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
 
-from placement.errors import UsageError
-from placement.support.lazy import lazy
+from placement.errors import NidmapError, UsageError
 from placement.support.quantities import exact_size, rate_text, time_text
 from placement.support.tables import align_columns
 from workloads.options import Common, Param, Sizes, bench_callback, option_with_default
 from workloads.session import Session
+from workloads.trials import require_fit, seconds_of
 from workloads.world import MPI, Comm, RankPlace, doubling_counts, raise_together, rank_place
 
-trials = lazy("workloads.alltoall.trial")
+__all__ = ["AllToAll", "alltoall", "bandwidths", "calls"]
 
-__all__ = ["alltoall", "bandwidths"]
+#: Bytes a pair that are moved at least in one timed repetition, so that clocks can tell it.
+_ENOUGH = 1 << 16
 
 
 class Counts(Param):
@@ -69,14 +72,14 @@ def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...])
                 if session.over():
                     break
                 session.measure(
-                    trials.trial(part, bytes=size) if joins else None,
+                    AllToAll(part, bytes=size) if joins else None,
                     comm=part,
                     bytes=size,
                     ppn=wanted,
                     ranks=ranks,
                     nodes=here.nodes,
                     off_node=off_node,
-                    inner=trials.calls(size),
+                    inner=calls(size),
                 )
             part.Free()
     _show_session(session)
@@ -138,3 +141,79 @@ def _show_session(session: Session) -> None:
         rows.append([*what, *times, *map(rate_text, rate.values())])
     head = ["bytes", "ppn", "ranks", "best", "median", "process", "node", "off node"]
     session.common.show(document, align_columns([head, *rows]))
+
+
+def calls(bytes: int) -> int:  # noqa: A002  # the option's name
+    """Return how many calls one timed repetition holds.
+
+    Examples
+    --------
+    >>> calls(8), calls(16384), calls(1 << 22)
+    (64, 4, 1)
+    """
+    return max(1, min(64, _ENOUGH // max(bytes, 1)))
+
+
+class AllToAll:
+    """Blocks from every rank to every rank, and what each should hold. Collective.
+
+    Memory: twice the local blocks, ``2 * size * bytes``.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    bytes : int
+        Payload of each ordered pair of ranks.
+    inner : int
+        Calls in one timed repetition; 0: as many as move 64 KiB a pair, at
+        most 64.
+
+    Raises
+    ------
+    UsageError, NidmapError
+        On all ranks alike: sizes that make no sense, or do not fit.
+
+    Attributes
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    inner : int
+        Calls in one timed repetition.
+    """
+
+    def __init__(
+        self,
+        comm: Comm,
+        *,
+        bytes: int = 65536,  # noqa: A002  # the option's name
+        inner: int = 0,
+    ) -> None:
+        with raise_together(comm):
+            if bytes < 0 or inner < 0:
+                raise UsageError("bytes and inner are at least 0")
+        self.comm, self.size, self.inner = comm, bytes, inner or calls(bytes)
+        rank, ranks = comm.Get_rank(), comm.Get_size()
+        require_fit(comm, 2 * ranks * bytes, f"an all-to-all of {exact_size(bytes)} a pair")
+        with raise_together(comm):
+            self._send = bytearray().join(_make_block(rank, other, bytes) for other in range(ranks))
+            self._recv = bytearray(ranks * bytes)
+
+    def run(self) -> dict[str, float]:
+        """Call it `inner` times and return the seconds of one call."""
+        # The count is the buffer's share, which mpi4py divides itself.
+        exchange = partial(self.comm.Alltoall, [self._send, MPI.BYTE], [self._recv, MPI.BYTE])
+        spent = seconds_of(exchange, self.inner)
+        return {"total": spent, "communication": spent}
+
+    def verify(self) -> None:
+        """Raise on all ranks where a block is not what its sender filled it with."""
+        rank, received, size = self.comm.Get_rank(), memoryview(self._recv), self.size
+        with raise_together(self.comm):
+            for other in range(self.comm.Get_size()):
+                if received[other * size : (other + 1) * size] != _make_block(other, rank, size):
+                    raise NidmapError(f"the block from rank {other} did not arrive as it was sent")
+
+
+def _make_block(source: int, target: int, count: int) -> bytes:
+    """Return the bytes that one rank sends another: both ranks, over and over."""
+    word = array("q", [source * 1_000_003 + target + 1]).tobytes()
+    return (word * (count // len(word) + 1))[:count]

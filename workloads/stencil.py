@@ -1,4 +1,4 @@
-"""One halo exchange on a communicator, ready to be repeated.
+"""``nidmap bench stencil``: halo exchange with six neighbours, as in DASH.
 
 Six messages are brought to six neighbours in one of these ways.
 
@@ -16,16 +16,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
-from placement.support.quantities import exact_size
-from workloads.memory import NodeMemory, require_fit
-from workloads.phases import check_word, read_extents, seconds_of
+from placement.support.quantities import exact_size, time_text
+from placement.support.tables import align_columns
+from workloads.options import Common, Sizes, Words, bench_callback, option_with_default
+from workloads.session import Session
+from workloads.trials import read_extents, require_fit, seconds_of
 from workloads.world import MPI, Comm, raise_together, require_same
 
 if TYPE_CHECKING:
@@ -33,14 +37,118 @@ if TYPE_CHECKING:
 else:
     dims_of = lazy("rankmap.grid.dims")
 
-__all__ = ["METHODS", "NONE", "OPPOSITE", "Halo", "grid_of", "pattern", "rank_neighbours", "trial"]
-
+__all__ = [
+    "METHODS",
+    "NONE",
+    "OPPOSITE",
+    "Halo",
+    "grid_of",
+    "make_halo",
+    "per_repetition",
+    "rank_neighbours",
+    "stencil",
+]
 
 #: No neighbour there: MPI_PROC_NULL's place in our own numbers.
 NONE = -1
 
 #: Of each direction (down and up along each axis) the one that leads back.
 OPPOSITE = (1, 0, 3, 2, 5, 4)
+
+Bytes = NDArray[np.uint8]
+
+
+@click.command("stencil")
+@option_with_default(
+    "--bytes sizes",
+    Sizes(),
+    "1-2MiB",
+    "Of a message: 8,64,1KiB or 1-2MiB, powers of two.",
+    metavar="SIZES",
+)
+@option_with_default("--dims", str, "auto", "Grid of units: 4x4x2.", metavar="GRID")
+@click.option("--periodic", is_flag=True, help="The grid wraps around: six neighbours for all.")
+@option_with_default(
+    "--method methods",
+    Words(("put", "neighbor")),
+    "put",
+    "put (blocking, one-sided), neighbor (a collective), or all.",
+    metavar="WAYS",
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    help="Exchanges over all repetitions. Default: the paper's 10,000, fewer where a rank "
+    "would move more than 4 GiB.",
+)
+@click.option("--no-shm", is_flag=True, help="No shared windows between ranks of a node.")
+@bench_callback
+def stencil(
+    common: Common,
+    sizes: tuple[int, ...],
+    dims: str,
+    periodic: bool,
+    methods: tuple[str, ...],
+    iterations: int | None,
+    no_shm: bool,
+) -> int:
+    """Time halo exchanges with six neighbours.
+
+    A repetition is a tenth (1/--repeat) of the iterations; times are of one
+    exchange, of the slowest rank.
+
+    \b
+    nidmap bench stencil -n 8 --bytes 64KiB
+    nidmap bench stencil -n 8 --periodic --method all --bytes 1-64KiB
+    srun -n 9216 nidmap bench stencil --dims 24x24x16 --no-shm -o stencil.csv
+    """
+    how: dict[str, Any] = {"periodic": periodic, "shm": not no_shm}
+    given = {"bytes": sizes, "dims": dims, "periodic": periodic, "method": list(methods)}
+    given |= {"iterations": iterations, "no_shm": no_shm}
+    with Session(common, "stencil", given) as session:
+        for size, method in product(sizes, methods):
+            if session.over():
+                break
+            how["iterations"] = per_repetition(iterations, 6 * size, common.repeat)
+            made = make_halo(
+                session.comm, bytes=size, dims=dims, method=method, seed=common.seed, **how
+            )
+            grid = "x".join(map(str, made.grid))
+            session.measure(made, bytes=size, method=method, dims=grid, **how)
+            made.close()
+    _show_session(session)
+    return session.exit_code
+
+
+def per_repetition(wanted: int | None, moved: int, repeat: int) -> int:
+    """Return the iterations of one repetition.
+
+    Parameters
+    ----------
+    wanted : int or None
+        In all, as the user says; None: the paper's 10,000, fewer where a rank would move
+        more than 4 GiB.
+    moved : int
+        Bytes that a rank moves in one.
+    repeat : int
+
+    Examples
+    --------
+    >>> per_repetition(None, 6, 10), per_repetition(None, 6 << 21, 10), per_repetition(25, 6, 10)
+    (1000, 35, 3)
+    """
+    total = wanted or min(10_000, max(1, (4 << 30) // max(moved, 1)))
+    return -(-total // repeat)
+
+
+def _show_session(session: Session) -> None:
+    document = session.document()
+    rows: list[list[object]] = [["bytes", "method", "best", "median", "worst"]]
+    for case in document["cases"]:
+        total = case["seconds"]["total"]
+        times = [time_text(total[name]) for name in ("best", "median", "worst")]
+        rows.append([exact_size(case["bytes"]), case["method"], *times])
+    session.common.show(document, align_columns(rows) if len(rows) > 1 else "")
 
 
 def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
@@ -101,10 +209,7 @@ def rank_neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int
     return tuple(found)
 
 
-Bytes = NDArray[np.uint8]
-
-
-def trial(
+def make_halo(
     comm: Comm,
     *,
     bytes: int = 1024,  # noqa: A002  # the option's name
@@ -146,7 +251,6 @@ def trial(
     with raise_together(comm):
         if bytes < 0 or iterations < 1:
             raise UsageError("bytes must be at least 0, iterations at least 1")
-        check_word("way to exchange", method, METHODS)
         grid = grid_of(dims, comm.Get_size())
     given = {"bytes": bytes, "dims": grid, "periodic": periodic, "method": method}
     require_same(comm, **given, iterations=iterations, shm=shm, seed=seed)
@@ -154,18 +258,6 @@ def trial(
     made = METHODS[method](comm, bytes, grid, periodic, iterations, seed)
     made.prepare(shm)
     return made
-
-
-def pattern(ranks: int, dims: str = "auto", periodic: bool = False) -> str:
-    """Return who talks to whom, as `rankmap.pattern` names it.
-
-    Examples
-    --------
-    >>> pattern(24), pattern(8, "2x2x2", periodic=True)
-    ('stencil:4x3x2', 'stencil:2x2x2,periodic')
-    """
-    grid = "x".join(map(str, grid_of(dims, ranks)))
-    return f"stencil:{grid}{',periodic' if periodic else ''}"
 
 
 class Halo(ABC):
@@ -344,3 +436,39 @@ METHODS: dict[str, type[Halo]] = {"put": Put, "neighbor": Neighbor}
 def _sent_block(seed: int, rank: int, way: int, size: int) -> Bytes:
     """Return the bytes that a rank sends in a direction."""
     return np.random.default_rng([seed, rank, way]).integers(0, 256, size, np.uint8)
+
+
+class NodeMemory:
+    """A part of the node's memory for each of its ranks. Collective to make and to close.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        Ranks of one or more nodes.
+    size : int
+        Bytes of this rank's part.
+
+    Attributes
+    ----------
+    mine : uint8 (size,)
+    near : dict of int to uint8 array
+        The parts of the node's other ranks, by their rank in `comm`; at least as long as theirs.
+    """
+
+    def __init__(self, comm: Comm, size: int) -> None:
+        self._node = node = cast("Comm", comm.Split_type(MPI.COMM_TYPE_SHARED))
+        self._window = MPI.Win.Allocate_shared(max(size, 8), 1, comm=node)
+        self._window.Lock_all(MPI.MODE_NOCHECK)
+        self.near: dict[int, NDArray[np.uint8]] = {}
+        for at, rank in enumerate(node.allgather(comm.Get_rank())):
+            buffer: Any = self._window.Shared_query(at)[0]
+            self.near[rank] = np.frombuffer(buffer, np.uint8)
+        self.mine = self.near.pop(comm.Get_rank())[:size]
+
+    def close(self) -> None:
+        """Free the memory."""
+        self.mine = np.empty(0, np.uint8)
+        self.near.clear()
+        self._window.Unlock_all()
+        self._window.Free()
+        self._node.Free()

@@ -1,1 +1,0 @@
-"""Halo exchange with six neighbours, as in DASH."""
