@@ -172,8 +172,6 @@ class LinkRecords:
         True where that end is a host (an HCA), not a switch.
     bandwidth : float64 (m,) or None
         GB/s a direction of this one link, where the dump says; NaN unknown.
-    medium : str (m,) or None
-        ``backplane``, ``cable`` … (Gemini's LinkType).
     """
 
     line: Ints32
@@ -187,7 +185,6 @@ class LinkRecords:
     host_a: Mask | None = None
     host_b: Mask | None = None
     bandwidth: Floats | None = None
-    medium: Strs | None = None
 
     def __len__(self) -> int:
         return len(self.line)

@@ -129,12 +129,11 @@ class Cables:
             the switch of the first and ``nics`` their number (a port of a
             switch has one cable, whatever hangs on it); `links` has
             every printed end between switches, and between hosts and
-            switches; `routers` all switches. ``parameters["other_adapters"]``
-            counts ends that are neither.
+            switches; `routers` all switches.
         """
         view = _PortTable(self)
-        named = list(zip(view.names, self.kinds, strict=True))
-        switches = [name for name, kind in named if kind == "switch"]
+        ends = zip(view.names, self.kinds, strict=True)
+        switches = [name for name, kind in ends if kind == "switch"]
         nodes = view.hosts()
         faults = [*view.double_ports(), *view.odd_links(), *view.one_ended(), *self.remarks()]
         if nodes is None:
@@ -146,7 +145,6 @@ class Cables:
             links=view.links(),
             routers=np.array(switches) if switches else None,
             fabric=self.fabric,
-            parameters={"other_adapters": sum(k != "switch" and not n for n, k in named)},
             findings=faults,
         )
 

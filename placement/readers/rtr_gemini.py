@@ -53,7 +53,7 @@ def read(text: str, source: str) -> Dump:
     Returns
     -------
     Dump
-        Links as printed (each from both ends) with coordinates, medium and
+        Links as printed (each from both ends) with coordinates and
         bandwidth where printed, and all routers; fabric ``gemini``;
         parameter ``extents`` (x, y, z) of the torus where coordinates are
         printed. Faults: ``one-ended-link``, ``duplicate-tile``,
@@ -86,7 +86,7 @@ def read(text: str, source: str) -> Dump:
     )
     extents = tiles.coords.max(axis=0) + 1
     speed = np.select([medium == name for name in MEDIA], list(MEDIA.values()), np.nan)
-    typed = {"medium": medium, "bandwidth": speed} if (medium != "").any() else {}
+    typed = {"bandwidth": speed} if (medium != "").any() else {}
     placed = {"extents": tuple(extents.tolist())} if extents.all() else {}
     return tiles.dump("gemini", placed, faults, kind=kind, **typed)
 

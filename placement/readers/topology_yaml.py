@@ -112,8 +112,7 @@ def read(text: str, source: str) -> Dump:
     -------
     Dump
         Of the cluster's default topology: `fabric` is its kind, `switches`
-        its switches, blocks or rings. `parameters` has the ``topology``'s name,
-        and of blocks the ``block_sizes``.
+        its switches, blocks or rings. Of blocks `parameters` has the ``block_sizes``.
 
     Raises
     ------
@@ -151,7 +150,7 @@ def read(text: str, source: str) -> Dump:
         for other in topologies
         if other is not chosen
     ]
-    parameters: dict[str, object] = {"topology": chosen.topology}
+    parameters: dict[str, object] = {}
     kind = _topology_kinds(chosen)[0]
     if kind == "torus3d":
         raise ParseError(

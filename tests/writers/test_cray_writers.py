@@ -11,6 +11,7 @@ from placement.dumps.assemble import assemble
 from placement.names import format_cnames
 from placement.names.numbering import GeminiNumbering, Xc
 from placement.readers import read_text
+from placement.readers.rtr_gemini import MEDIA
 from tests.effort import examples
 from tests.places import places_of
 from tests.writers import write
@@ -218,12 +219,12 @@ def test_gemini_link_types_are_those_of_the_hardware():
         [read_text(xtprocadmin(GeminiNumbering(3, 2), np.arange(576), 1), "d"), listed]
     )
     links = read_text(write(machine, "rtr-gemini"), "again").links
-    axis, medium = np.char.strip(links.kind, "+-"), links.medium
-    assert set(medium[axis == "x"]) == {"cable"}
-    assert set(medium[axis == "y"]) == {"mezzanine", "cable"}
-    assert set(medium[axis == "z"]) == {"backplane", "cable"}
+    axis, gbs = np.char.strip(links.kind, "+-"), links.bandwidth
+    assert set(gbs[axis == "x"]) == {MEDIA["cable"]}
+    assert set(gbs[axis == "y"]) == {MEDIA["mezzanine"], MEDIA["cable"]}
+    assert set(gbs[axis == "z"]) == {MEDIA["backplane"], MEDIA["cable"]}
     inside = np.char.rpartition(links.a, "g")[:, 0] == np.char.rpartition(links.b, "g")[:, 0]
-    assert set(medium[inside]) == {"mezzanine"}
+    assert set(gbs[inside]) == {MEDIA["mezzanine"]}
 
 
 def test_one_way_round_an_axis_of_two_stays_one_way():

@@ -263,10 +263,8 @@ def test_gemini_links_are_those_of_a_line_by_line_reading(extents):
     check_links(found, lines)
     assert found.parameters == {"extents": extents}
     assert len(found.routers) == extents[0] * extents[1] * extents[2]
-    speeds = dict(zip(found.links.medium.tolist(), found.links.bandwidth.tolist(), strict=True))
-    assert speeds["backplane"] == 1.875
-    assert speeds["cable"] == 1.171875
-    assert speeds.get("mezzanine", 2.34375) == 2.34375
+    speeds = set(found.links.bandwidth.tolist())
+    assert {1.875, 1.171875} <= speeds <= {1.875, 1.171875, 2.34375}  # backplane, cable, mezzanine
     assert found.counts.rows == len(lines)
 
 
@@ -274,7 +272,6 @@ def test_gemini_lists_may_lack_coordinates_and_link_types():
     found = read_text("\n".join(gemini_lines((2, 2, 8), coords=False, medium=False)), "x")
     assert (found.format, found.findings, found.parameters) == ("rtr-gemini", (), {})
     assert found.links.coords_a is None
-    assert found.links.medium is None
     assert found.links.bandwidth is None
     lines = gemini_lines((3, 2, 8))
     lines[7] = lines[7].split(" LinkType")[0]

