@@ -1,4 +1,4 @@
-"""``nidmap nodes sort``: nodes in the order of their switches."""
+"""``nidmap nodes sort``: nodes in the order of their switches, or round a short ring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from placement.commands.common import (
     write_output,
 )
 from placement.commands.nodes import piped_text
-from placement.curves import hilbert_key
 from placement.errors import UsageError
 from placement.names.pasted import read_list
 from placement.nodelist import NodeList
@@ -26,15 +25,17 @@ from rankmap import emit
 from rankmap.launch.allocation import job_here
 from rankmap.place_ranks import place_ranks
 from rankmap.placement import Origin
-from rankmap.score.distance import TorusDistance, job_distance
+from rankmap.score.distance import job_distance
+from rankmap.tours import ring_length, shortest_ring, sort_nodes
 
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
     from rankmap.placement import Placement
     from rankmap.score.distance import Distance
+    from rankmap.tours import Tour
 
-__all__ = ["ring_length", "sort", "sort_by_blocks", "sort_nodes"]
+__all__ = ["sort"]
 
 #: Lists of nodes, and the formats of orders that name the nodes.
 FORMATS = (
@@ -46,6 +47,7 @@ FORMATS = (
 @click.command()
 @machine_option
 @click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
+@click.option("--ring", is_flag=True, help="A closed tour with the fewest hops, like NCCL's rings.")
 @click.option("--ppn", metavar="N[,N...]", help="Ranks per node; default: the job's or list's.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="names", show_default=True,
@@ -55,20 +57,18 @@ FORMATS = (
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE; complete or not at all.")
 @quiet_option
 def sort(
-    specs: tuple[str, ...],
-    lists: tuple[str, ...],
-    ppn: str | None,
-    form: str,
-    as_json: bool,
-    output: str | None,
-) -> None:
+    specs: tuple[str, ...], lists: tuple[str, ...], ring: bool, ppn: str | None,
+    form: str, as_json: bool, output: str | None,
+) -> None:  # fmt: skip
     """Sort nodes by their switches, neighbours next to each other.
 
     Without a LIST, and with nothing on standard input, the nodes are those of
     the job that this runs in. The block of nodes (leaf switch, group …) that is named
     first comes first, so the first node stays first; on a torus the nodes follow
-    a Hilbert curve. A node keeps its ranks: those of the job, or of a host file
-    (slots=8, :8, *8, repeated lines).
+    a Hilbert curve. With --ring the list is a closed tour with as few hops from
+    node to node, and from the last to the first, as can be found; stderr says
+    whether fewer are possible. A node keeps its ranks:
+    those of the job, or of a host file (slots=8, :8, *8, repeated lines).
 
     \b
     names       one name per line, each once (the default)
@@ -82,20 +82,21 @@ def sort(
     \b
     nidmap nodes sort --format slurm -o hosts   # inside a job
     nidmap nodes sort -m tree:8x4x2 'nid[00000,00040,00001]'
-    scontrol show hostnames | nidmap nodes sort -m tree:8x4x2 -
+    scontrol show hostnames | nidmap nodes sort -m tree:8x4x2 --ring -
     nidmap nodes sort -m topology.conf hosts.txt --format deepspeed
     """
     machine = machine_from(specs)
     placement = _read_slots(machine, lists, ppn)
     distance = job_distance(placement)
-    positions = sort_nodes(distance)
+    tour = shortest_ring(distance) if ring else None
+    positions = sort_nodes(distance) if tour is None else tour.order
     ordered = placement.take(positions)
     if as_json:
-        text = to_json(_sort_document(ordered, distance, positions))
+        text = to_json(_sort_document(ordered, distance, positions, tour))
     else:
-        text = _write_sorted(ordered, form)
+        text = _write_sorted(ordered, form, "ring" if ring else "sorted")
     write_output(text, output)
-    say(_describe_order(machine, distance, positions))
+    say(_describe_order(machine, distance, positions, tour))
 
 
 def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Placement:
@@ -114,77 +115,35 @@ def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Pl
     )
 
 
-def sort_nodes(distance: Distance) -> Ints:
-    """Return nodes in the order of their switches; on a torus along a Hilbert curve.
-
-    Parameters
-    ----------
-    distance : Distance
-        Between the nodes as they are listed.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from rankmap.score.distance import machine_distance
-    >>> tree = machine_distance(nidmap.load_machine("tree:2x2x2"))
-    >>> sort_nodes(tree.take(np.array([6, 0, 4, 1, 7]))).tolist()
-    [0, 4, 2, 1, 3]
-    """
-    if isinstance(distance, TorusDistance):
-        return np.argsort(hilbert_key(distance.coords, distance.extents), kind="stable")
-    return sort_by_blocks(distance.blocks)
-
-
-def sort_by_blocks(blocks: Ints) -> Ints:
-    """Return rows with those of a block in a row, at all levels; the block named first is first.
-
-    Parameters
-    ----------
-    blocks : int64 (n, k)
-        Nested blocks, the innermost first.
-
-    Examples
-    --------
-    >>> sort_by_blocks(np.array([[5, 0], [2, 0], [5, 0]])).tolist()
-    [0, 2, 1]
-    """
-    named = []
-    for column in blocks.T:
-        _, first, block = np.unique(column, return_index=True, return_inverse=True)
-        named.append(first[block.reshape(-1)])
-    return np.lexsort(named)
-
-
-def ring_length(distance: Distance, order: Ints) -> int:
-    """Return the hops from each node to the next, and from the last to the first."""
-    return int(distance.hops(order, np.roll(order, -1)).sum())
-
-
-def _write_sorted(placement: Placement, form: str) -> str:
+def _write_sorted(placement: Placement, form: str, strategy: str) -> str:
     """Return nodes in a format, each with its ranks where the format says them."""
     names = placement.names.tolist()
     if form == "names":
         return "".join(f"{name}\n" for name in names)
     if form == "nodelist":
         return f"{NodeList(names).fold()}\n"
-    return emit.emit(placement.with_order(None, Origin("sorted")), form, "given")
+    return emit.emit(placement.with_order(None, Origin(strategy)), form, "given")
 
 
-def _sort_document(placement: Placement, distance: Distance, positions: Ints) -> dict[str, Any]:
+def _sort_document(
+    placement: Placement, distance: Distance, positions: Ints, tour: Tour | None
+) -> dict[str, Any]:
     """Return the order as the document ``nidmap.sorted/1``."""
     names, machine = placement.names.tolist(), placement.machine
+    hops = {
+        "listed": ring_length(distance, np.arange(len(positions))),
+        "sorted": ring_length(distance, positions),
+    }
     return {
         "schema": "nidmap.sorted/1",
         "machine": "" if machine is None else machine.name,
+        "ring": tour is not None,
         "count": len(names),
         "nodelist": NodeList(names).fold(),
         "nodes": names,
         "ranks": placement.counts.tolist(),
         "leaving": _count_leaving(distance, positions),
-        "hops": {
-            "listed": ring_length(distance, np.arange(len(positions))),
-            "sorted": ring_length(distance, positions),
-        },
+        "hops": hops if tour is None else {**hops, "least": tour.least},
     }
 
 
@@ -199,9 +158,17 @@ def _count_leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, i
     return {name: {"listed": before, "sorted": after} for name, before, after in rows}
 
 
-def _describe_order(machine: Machine, distance: Distance, positions: Ints) -> str:
+def _describe_order(
+    machine: Machine, distance: Distance, positions: Ints, tour: Tour | None
+) -> str:
     """Return what the order is, in one line."""
     nodes = counted(len(positions), "node")
+    if tour is not None:
+        listed = ring_length(distance, np.arange(len(positions)))
+        best = "there is no shorter ring" if tour.hops == tour.least else (
+            f"no ring has fewer than {tour.least}"
+        )  # fmt: skip
+        return f"ring of {nodes} on {machine.name}: {tour.hops} hops, {listed} as listed; {best}"
     steps = [
         f"{row['sorted']} to another {_block_word(name)} ({row['listed']} as listed)"
         for name, row in _count_leaving(distance, positions).items()

@@ -55,12 +55,13 @@ def test_host_files_of_all_kinds(inside, tmp_path, text):
 
 def test_without_a_list_the_nodes_are_those_of_the_job(inside):
     job = {"SLURM_JOB_NODELIST": "nid0000[0,2,4,6]", "SLURM_TASKS_PER_NODE": "2(x3),1"}
-    done = inside("nodes", "sort", "-m", "torus:8", "--json", env=job)
+    done = inside("nodes", "sort", "-m", "torus:8", "--ring", "--json", env=job)
     document = json.loads(done.out)
     assert document["schema"] == "nidmap.sorted/1"
     assert document["nodes"] == ["nid00000", "nid00002", "nid00004", "nid00006"]
     assert document["ranks"] == [2, 2, 2, 1]
-    assert document["hops"] == {"listed": 8, "sorted": 8}
+    assert document["hops"] == {"listed": 8, "sorted": 8, "least": 8}
+    assert "there is no shorter ring" in done.err
     done = inside("nodes", "sort", *TREE, "--ppn", "8", "--format", "deepspeed", env=job)
     assert done.out.count("slots=8") == 4
 

@@ -1,0 +1,211 @@
+"""Nodes in the order of their switches, and the ring through them with the fewest hops.
+
+Two questions of a list of nodes whose ranks talk to the next one in the list:
+
+*Sorted.* Nodes of a switch stand in a row, switches of a group too, and so on up. The block
+that is named first comes first: the first node stays the first.
+
+*Ring.* A closed tour, the sum of hops from each node to the next being least. What that is:
+
+- Where the levels alone decide how far two nodes are (trees, fat trees), the sorted list is one.
+  Any ring enters each of the b > 1 blocks of a level that the nodes touch, so at least b of its
+  steps cross that level; the sorted list crosses it exactly b times, at all levels at once, and
+  a step's hops are a sum over the levels that it crosses.
+- For up to `EXACT` nodes or routers, dynamic programming over the sets of those visited
+  (Held and Karp, 1962).
+- For up to `MOST_ROUTERS` a tour that no exchange of two links shortens (2-opt), tried again from
+  changed ones, beside a bound that no ring is below.
+- For more the sorted list: along a torus' Hilbert curve, or group by group.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.curves import hilbert_key
+from placement.support.array_types import Ints, Ints32
+from rankmap.refine.tour_moves import improve_tour
+from rankmap.score.distance import Distance, Levels, TorusDistance
+
+__all__ = ["EXACT", "Tour", "ring_length", "shortest_ring", "sort_by_blocks", "sort_nodes"]
+
+#: Nodes, or routers, up to which the shortest ring is found by looking at all of them.
+EXACT = 12
+
+#: Routers of which all hops to each other are looked at; a longer ring is the sorted list.
+MOST_ROUTERS = 4096
+
+
+class Tour(NamedTuple):
+    """A closed tour.
+
+    Attributes
+    ----------
+    order : int64 (n,)
+        The nodes, as indices of what was asked about; the first stays the first.
+    hops : int
+        From each to the next and from the last to the first.
+    least : int
+        No ring has fewer.
+    """
+
+    order: Ints
+    hops: int
+    least: int
+
+
+def sort_nodes(distance: Distance) -> Ints:
+    """Return nodes in the order of their switches; on a torus along a Hilbert curve.
+
+    Parameters
+    ----------
+    distance : Distance
+        Between the nodes as they are listed.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.score.distance import machine_distance
+    >>> tree = machine_distance(nidmap.load_machine("tree:2x2x2"))
+    >>> sort_nodes(tree.take(np.array([6, 0, 4, 1, 7]))).tolist()
+    [0, 4, 2, 1, 3]
+    """
+    if isinstance(distance, TorusDistance):
+        return np.argsort(hilbert_key(distance.coords, distance.extents), kind="stable")
+    return sort_by_blocks(distance.blocks)
+
+
+def sort_by_blocks(blocks: Ints) -> Ints:
+    """Return rows with those of a block in a row, at all levels; the block named first is first.
+
+    Parameters
+    ----------
+    blocks : int64 (n, k)
+        Nested blocks, the innermost first.
+
+    Examples
+    --------
+    >>> sort_by_blocks(np.array([[5, 0], [2, 0], [5, 0]])).tolist()
+    [0, 2, 1]
+    """
+    named = []
+    for column in blocks.T:
+        _, first, block = np.unique(column, return_index=True, return_inverse=True)
+        named.append(first[block.reshape(-1)])
+    return np.lexsort(named)
+
+
+def ring_length(distance: Distance, order: Ints) -> int:
+    """Return the hops from each node to the next, and from the last to the first."""
+    return int(distance.hops(order, np.roll(order, -1)).sum())
+
+
+def shortest_ring(distance: Distance) -> Tour:
+    """Return a closed tour of all nodes with few hops, the fewest where the module says so.
+
+    Parameters
+    ----------
+    distance : Distance
+        Between the nodes as they are listed.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.score.distance import machine_distance
+    >>> torus = machine_distance(nidmap.load_machine("torus:4x4"))
+    >>> shortest_ring(torus.take(np.array([0, 10, 1, 9, 5])))[1:]
+    (8, 8)
+    """
+    count = len(distance)
+    if isinstance(distance, Levels):
+        order = sort_by_blocks(distance.blocks)
+        return _close_tour(distance, order, ring_length(distance, order))
+    if count <= EXACT:
+        order = _tour_by_sets(_all_hops(distance))
+        return _close_tour(distance, order, ring_length(distance, order))
+    start = sort_nodes(distance)
+    _, first, router = np.unique(distance.blocks[:, 0], return_index=True, return_inverse=True)
+    place = np.empty(len(first), dtype=np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    router = place[router.reshape(-1)]
+    reduced = distance.take(np.sort(first))
+    stops, least = _ring_of_routers(reduced, router[start])
+    rank = np.argsort(stops)
+    order = np.argsort(rank[router], kind="stable")
+    return _close_tour(distance, order, least)
+
+
+def _close_tour(distance: Distance, order: Ints, least: int) -> Tour:
+    """Return a tour that begins with the node listed first."""
+    order = np.roll(order, -int(np.argmin(order)))
+    return Tour(order, ring_length(distance, order), least)
+
+
+def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
+    """Return a ring through routers, and what none is below.
+
+    Parameters
+    ----------
+    distance : Distance
+        Between the routers.
+    walked : int64 (n,)
+        Routers of the nodes in a good order.
+    """
+    count = len(distance)
+    if count == 1:
+        return np.zeros(1, dtype=np.int64), 0
+    routers, first = np.unique(walked, return_index=True)
+    start = routers[np.argsort(first)]
+    if count > MOST_ROUTERS:
+        return start, count  # a hop to each: there is no shorter one
+    hops = _all_hops(distance)
+    if count <= EXACT:
+        order = _tour_by_sets(hops)
+        # Two stops at a router pay nothing where no detour is shorter than the direct way.
+        proved = isinstance(distance, TorusDistance)
+        return order, ring_length(distance, order) if proved else _least_hops(hops)
+    least = _least_hops(hops)
+    return improve_tour(hops, start, least), least
+
+
+def _all_hops(distance: Distance) -> Ints32:
+    nodes = np.arange(len(distance))
+    return np.asarray(distance.hops(nodes[:, None], nodes), dtype=np.int32)
+
+
+def _least_hops(hops: Ints32) -> int:
+    """Return what no ring is below: each router has two neighbours, and none is nearer than two."""
+    apart = hops + np.where(np.eye(len(hops), dtype=bool), np.iinfo(np.int32).max // 2, 0)
+    if len(hops) == 2:
+        return 2 * int(apart[0, 1])
+    nearest = np.partition(apart, 1, axis=1)[:, :2]
+    return -(-int(nearest.sum()) // 2)
+
+
+def _tour_by_sets(hops: Ints32) -> Ints:
+    """Return a shortest closed tour, found by the shortest way through every set of stops."""
+    count = len(hops)
+    if count < 4:
+        return np.arange(count)
+    last = count - 1  # the tour begins and ends there
+    far = np.iinfo(np.int64).max // 4
+    ways = np.full((1 << last, last), far)
+    before = np.zeros((1 << last, last), dtype=np.int8)
+    ways[1 << np.arange(last), np.arange(last)] = hops[last, :last]
+    for visited in range(1, 1 << last):
+        inside = [stop for stop in range(last) if visited >> stop & 1]
+        if len(inside) < 2:
+            continue
+        rests = visited & ~(1 << np.array(inside))
+        lengths = ways[rests] + hops[:last, inside].T
+        before[visited, inside] = np.argmin(lengths, axis=1)
+        ways[visited, inside] = lengths.min(axis=1)
+    visited = (1 << last) - 1
+    stop = int(np.argmin(ways[visited] + hops[:last, last]))
+    tour = [last]
+    while visited:
+        tour.append(stop)
+        visited, stop = visited & ~(1 << stop), int(before[visited, stop])
+    return np.array(tour)
