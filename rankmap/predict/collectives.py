@@ -17,8 +17,6 @@ from rankmap.pattern.collective import Collective
 from rankmap.placement import Placement
 from rankmap.predict.phase import Phase, Sends
 
-__all__ = ["phases"]
-
 
 def phases(
     pattern: Collective, placement: Placement, size: float, algorithm: str, steps: int | None

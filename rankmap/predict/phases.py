@@ -29,8 +29,6 @@ from rankmap.predict import collectives, lines, neighbours
 from rankmap.predict.algorithms import algorithms
 from rankmap.predict.phase import Phase
 
-__all__ = ["phases"]
-
 
 def phases(
     pattern: Pattern, placement: Placement, size: float, algorithm: str, steps: int | None = None
