@@ -1,7 +1,7 @@
 """Collectives by name: ``bcast``, ``allreduce:…`` and so on, as MPI programs call them.
 
 Who sends to whom is the algorithm's matter, and that goes by bytes and ranks: predictions
-take the usual algorithm for theirs (`rankmap.predict.collectives`). Where there are only
+take the usual algorithm for theirs (`rankmap.predict.phases`). Where there are only
 edges, for J and for orders, they are those of 1 MB.
 """
 

@@ -23,7 +23,6 @@ from rankmap.preload.program_mpi import program_abi
 from workloads.launched import MPIEXEC
 from workloads.minicray import client
 from workloads.minicray.blueprint import build_minicray
-from workloads.minicray.client import Standing
 from workloads.minicray.daemon import FINALIZE, HOME, MPI
 from workloads.options import option_with_default
 
@@ -43,10 +42,6 @@ _BUILDING: tuple[Callable[..., Any], ...] = (
 def building_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of how a mini-Cray is built."""
     return reduce(lambda decorated, option: option(decorated), _BUILDING, command)
-
-
-def _build_named(specs: tuple[str, ...], name: str, **how: Any) -> Standing:
-    return build_minicray(specs, name, **how)
 
 
 @click.group()
@@ -75,7 +70,7 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
     nidmap minicray up -m dragonfly:groups=4,chassis=2,blades=4,nodes=2 --scale 20000
     nidmap minicray up -m minicray:fattree --name second --foreground
     """
-    standing = _build_named(named_specs(specs), name, **how)
+    standing = build_minicray(named_specs(specs), name, **how)
     if not foreground:
         standing.let_go()
         return
@@ -109,7 +104,7 @@ def run(
     nidmap minicray run -m minicray:torus -N 4 -- ./a.out
     """
     cray = f"run-{os.getpid()}" if machine else name
-    standing = _build_named(machine, cray, **how) if machine else None
+    standing = build_minicray(machine, cray, **how) if machine else None
     try:
         about = client.ask_daemon(cray, {"do": "status"})
         argv = launch_command(about, command, nodes, ranks, nodelist)
