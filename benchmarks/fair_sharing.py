@@ -21,8 +21,6 @@ from placement.support.array_types import Floats, Ints
 from placement.support.arrays import add_by_key
 from placement.support.quantities import GB
 
-__all__ = ["fair_ends", "share_fairly"]
-
 #: Flows whose ends differ by less than this part of the step end together.
 TOGETHER = 1e-9
 

@@ -25,19 +25,6 @@ from placement.records import JobRecord
 from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
 from placement.support.reading import LIMIT
 
-__all__ = [
-    "COLUMNS",
-    "RECORD",
-    "accounted_jobs",
-    "head_of",
-    "jobs_in",
-    "queued_nodes",
-    "read_jobs",
-    "read_log",
-    "read_table",
-    "running_jobs",
-]
-
 #: What a job's column may be called, the surest name first; case, blanks and _ do not count.
 COLUMNS = {
     "id": ("jobid", "jobidraw", "job", "id"),

@@ -17,8 +17,6 @@ from placement.support.arrays import add_by_key, mix_bits, product, ragged_range
 
 Entries = tuple[Ints, Ints, Floats]
 
-__all__ = ["NO_ALL_TO_ALLS", "AllToAlls", "match_lines", "product_over_lines"]
-
 #: Numbers that one dense table of lines may hold.
 _TABLE = 1 << 22
 

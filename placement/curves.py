@@ -39,8 +39,6 @@ from placement.support.array_types import Ints
 
 Cells = NDArray[np.int32]
 
-__all__ = ["hilbert_curve", "hilbert_key", "morton_curve", "morton_key"]
-
 #: More cells than this are not a box of a machine or a process grid.
 MOST = 2**26
 

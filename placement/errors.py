@@ -9,22 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "LaunchError",
-    "NidmapError",
-    "OutputError",
-    "ParseError",
-    "PlanError",
-    "SiteError",
-    "UsageError",
-    "at_line",
-    "error_text",
-    "printable",
-    "printable_message",
-    "schema_fault",
-    "schema_sentence",
-]
-
 #: What of a message is cut at 80 characters: what it quotes, and a word; a path is not.
 _LONG = re.compile(r"(?<!\w)(')[^']{81,}'(?!\w)|[^\s/'\"]{81,}")
 

@@ -25,9 +25,6 @@ from placement.support.tables import csv_table, harmless_cell
 from placement.topologies import router_coords
 from placement.views import edge_data, edges, graph_routers, to_networkx, to_pandas
 
-__all__ = ["FORMATS", "fold_names", "switch_rows", "topology_conf", "topology_yaml", "write"]
-
-
 _WORDS = {"tree": "SwitchName", "block": "BlockName", "ring": "RingName"}
 
 

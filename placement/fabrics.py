@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from placement.machine import Topology
 
-__all__ = ["FABRICS", "TAKEN_FOR", "Fabric", "fabric_of", "known_fabric"]
-
 
 class Fabric(NamedTuple):
     """One fabric.

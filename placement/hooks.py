@@ -13,8 +13,6 @@ TYPE_CHECKING = False  # importing typing would take longer than the rest
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["COMMANDS", "NODES", "SERVICES", "STRATEGIES", "load"]
-
 #: Command -> where it lives, and its one line of help; in the order in which a job meets them.
 COMMANDS: dict[str, tuple[str, str]] = {}
 

@@ -21,8 +21,6 @@ from placement.errors import ParseError, UsageError
 from placement.machine import Core, Device, Machine, NodeHardware
 from placement.support.array_types import Ints, Mask
 
-__all__ = ["HardwareFile", "hardware_of", "parse_hwloc"]
-
 #: Devices of a driver's plugin by how well their numbers are the driver's own.
 _GPU = re.compile(r"(nvml|rsmi|cuda|ze|opencl\d+d)(\d+)", re.ASCII)
 _PLUGINS = ("nvml", "rsmi", "cuda", "ze", "opencl")

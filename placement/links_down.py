@@ -30,8 +30,6 @@ from placement.support.reading import load
 from placement.topologies import links as links_of
 from placement.topologies import router_names
 
-__all__ = ["WORD", "without_links"]
-
 #: How the word begins.
 WORD = "links-down:"
 

@@ -33,8 +33,6 @@ from placement.support.child import Deadline, run_child
 if TYPE_CHECKING:
     from placement.sites.model import Site
 
-__all__ = ["Live", "ask_scheduler", "places_by_name", "with_own_interfaces"]
-
 #: Seconds in which a scheduler must have said what its machine is.
 PATIENCE = 1.5
 

@@ -36,8 +36,6 @@ else:
     assembling = lazy("placement.dumps.assemble")
     links_down = lazy("placement.links_down")
 
-__all__ = ["Sources", "build", "load_machine", "open_sources"]
-
 #: How the words begin that ask what runs here (`placement.live`).
 LIVE = ("here:", "slurm:", "pbs:", "flux:")
 

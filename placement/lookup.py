@@ -22,8 +22,6 @@ from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import find_sorted
 from placement.topologies import router_names
 
-__all__ = ["find_rows", "nodes_of", "rows_of", "shared_rows"]
-
 _NID_RANGE = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 _NONE = np.zeros(0, dtype=np.int64)
 

@@ -25,21 +25,6 @@ if TYPE_CHECKING:
     import pandas
 
 
-__all__ = [
-    "COPY_GBS",
-    "CORE_LEVELS",
-    "FREE_STATES",
-    "LISTED",
-    "Core",
-    "Device",
-    "Links",
-    "Machine",
-    "NodeHardware",
-    "Switches",
-    "Topology",
-    "once",
-]
-
 views = lazy("placement.views")
 
 T = TypeVar("T")

@@ -14,8 +14,6 @@ from placement.names.hostlist import MAX_LENGTH, MAX_NAMES, NAME, compile_patter
 from placement.names.pasted import pieces
 from placement.support.array_types import Mask
 
-__all__ = ["NodeList", "fold", "nid_ranges", "numeric_order"]
-
 _ALL_NAMES = compile_pattern(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
 
 

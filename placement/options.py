@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 else:
     network = lazy("placement.network")
 
-__all__ = ["FIGURES", "MPIS", "Options", "lay_figures", "split_figures", "with_figures"]
-
 #: What may be stated of any machine behind its name.
 FIGURES = (
     "routing", "mpi", "process", "memory", "payload", "latency", "bias", "background-load",

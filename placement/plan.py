@@ -21,8 +21,6 @@ from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask, Strs
 from placement.support.quantities import counted
 
-__all__ = ["describe", "overfull", "plan", "request_for", "spans", "usual_strategy"]
-
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
 

@@ -15,16 +15,6 @@ from placement.errors import ParseError, at_line, printable_message
 from placement.nodelist import NodeList
 from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
-__all__ = [
-    "Dump",
-    "Finding",
-    "JobRecord",
-    "LineCounts",
-    "LinkRecords",
-    "NodeRecords",
-    "SwitchRecord",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

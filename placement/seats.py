@@ -12,8 +12,6 @@ from placement.nodelist import NodeList
 from placement.records import JobRecord
 from placement.support.array_types import Floats, Ints, Mask
 
-__all__ = ["Seats", "free_at_starts", "seat_jobs"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seats:

@@ -72,8 +72,6 @@ else:
     geometry = lazy("placement.geometry")
 
 
-__all__ = ["MAX_NODES", "is_spec", "parse_spec"]
-
 #: More nodes than this are refused (the largest machines have about 160,000).
 MAX_NODES = 4_194_304
 

@@ -31,15 +31,6 @@ if TYPE_CHECKING:
 else:
     networkx, pandas = lazy("networkx"), lazy("pandas")
 
-__all__ = [
-    "attachment_class",
-    "count_holes",
-    "injection",
-    "summarise",
-    "to_networkx",
-    "to_pandas",
-]
-
 #: Columns of a node, in the order in which they are shown.
 COLUMNS = (
     "nid", "cname", "role", "state", "mode", "sockets", "cores",

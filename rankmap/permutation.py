@@ -8,8 +8,6 @@ import numpy as np
 
 from placement.support.array_types import Ints
 
-__all__ = ["Broken", "inverse", "why_broken"]
-
 
 @dataclass(frozen=True, slots=True)
 class Broken:

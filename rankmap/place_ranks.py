@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     #: Nodes as a user of Python may name them.
     Nodes = str | NodeList | Sequence[str] | Ints | None
 
-__all__ = ["parse_counts", "place_ranks"]
-
 #: A repeat count behind a node: ``*3``, ``:3`` or `` slots=3``.
 _REPEAT = re.compile(r"(?:[*:]|\s+slots=)[0-9]+")
 _COUNT = re.compile(r"([0-9]{1,9})(?:\*([0-9]{1,9})|\(x([0-9]{1,9})\))?")

@@ -22,8 +22,6 @@ from placement.support.quantities import counted
 from placement.traffic import Traffic
 from rankmap.permutation import inverse, why_broken
 
-__all__ = ["MOST_RANKS", "Origin", "Placement"]
-
 #: More ranks than any machine has cores; beyond it a count is a slip.
 MOST_RANKS = 1 << 25
 

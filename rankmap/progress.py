@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["listen", "step"]
-
 _listening: list[Callable[[str], object]] = []
 
 

@@ -37,8 +37,6 @@ from rankmap.score.traffic import cost_of
 from rankmap.search.cost import without_time
 from rankmap.units import units_of
 
-__all__ = ["ShortOrder", "fit_format", "fit_order", "renumber_nodes", "shorten_order"]
-
 #: Ranks that are looked at in all, over every order that is tried.
 BUDGET = 8_000_000
 

@@ -29,8 +29,6 @@ from placement.support.array_types import Ints, Ints32
 from rankmap.refine.tour_moves import improve_tour
 from rankmap.score.distance import Distance, Levels, TorusDistance
 
-__all__ = ["EXACT", "Tour", "ring_length", "shortest_ring", "sort_by_blocks", "sort_nodes"]
-
 #: Nodes, or routers, up to which the shortest ring is found by looking at all of them.
 EXACT = 12
 

@@ -15,16 +15,6 @@ from placement.support.array_types import Floats, Ints, Shape
 from rankmap.placement import Placement
 from rankmap.score.distance import Distance
 
-__all__ = [
-    "Level",
-    "Units",
-    "bisect_points",
-    "level_distances",
-    "slots_by_node",
-    "units_of",
-    "unwrap_coords",
-]
-
 #: Nodes whose distances are looked at to learn how far apart a level's nodes are.
 SAMPLE = 192
 

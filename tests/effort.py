@@ -4,8 +4,6 @@ from typing import Any
 
 from hypothesis import settings
 
-__all__ = ["examples"]
-
 
 def examples(usual: int, **more: Any) -> settings:
     """Return settings with `usual` examples where the profile's own number is 100.

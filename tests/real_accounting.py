@@ -31,8 +31,6 @@ from tests.real_slurm import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["accounting", "needs_accounting"]
-
 _CLUSTER = """\
 ClusterName=nidmaptest
 SlurmctldHost=localhost(127.0.0.1)

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-__all__ = ["RealSlurm", "needs_slurm", "real_slurm", "scrubbed_environment", "why_no_slurm"]
-
 _PREFIXES = ("SLURM", "SBATCH_", "SALLOC_", "SINFO_", "SQUEUE_", "SCANCEL_", "PMI", "PMIX")
 
 

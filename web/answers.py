@@ -17,17 +17,6 @@ from web.workers import BusyError, DefectError, TooSlowError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "JSON",
-    "Answer",
-    "Document",
-    "error_answer",
-    "json_document",
-    "page_files",
-    "problem_of",
-    "takes_gzip",
-]  # fmt: skip
-
 JSON = "application/json"
 
 _KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}

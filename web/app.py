@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from web.service import Service
 
-__all__ = ["make_app"]
-
 #: Seconds in which a request's body must have come.
 PATIENCE = 20.0
 

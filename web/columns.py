@@ -18,8 +18,6 @@ from placement.topologies import links, router_coords, router_names, wiring_text
 from placement.views import summarise
 from rankmap import emit, orders
 
-__all__ = ["FILE_PATTERNS", "code_column", "document", "folded_rows"]
-
 SCHEMA = "nidmap.machine-columns/1"
 
 #: Patterns that name a file: whoever looks at a page must not choose files of the server's host.

@@ -28,8 +28,6 @@ else:
 
 quart, uvicorn = lazy("quart"), lazy("uvicorn")
 
-__all__ = ["web"]
-
 _from = click.option(
     "--from", "sources", multiple=True, metavar="slurm|dump|FILE",
     help="States and jobs: Slurm, the machine's own dump, or files (squeue --json, sinfo …).",

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from web.snapshot import Offer
 
 
-__all__ = ["compare", "describe", "hops", "order", "plan", "sentence", "takes_long"]
-
 #: Ranks that a page may ask for.
 MOST_RANKS = 1 << 20
 

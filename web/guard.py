@@ -21,8 +21,6 @@ from werkzeug.http import parse_cookie
 from placement.errors import OutputError, UsageError, printable
 from web.answers import Answer, error_answer
 
-__all__ = ["HEADERS", "Guard", "own_names", "token_in"]
-
 #: What every answer carries.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",

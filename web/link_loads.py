@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rankmap.predict import Prediction
 
 
-__all__ = ["busiest_channel", "document", "group_matrix"]
-
 #: Most groups that a matrix shows.
 MOST_UNITS = 128
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from web.requests import Emit
     from web.snapshot import Snapshot
 
-__all__ = ["MOST_ERRORS", "describe_nodes", "emit_nodes", "resolve"]
-
 #: Nodes that one answer describes.
 MOST = 1000
 

@@ -40,19 +40,6 @@ if TYPE_CHECKING:
 else:
     quickjs, resvg_py = lazy("quickjs"), lazy("resvg_py")
 
-__all__ = [
-    "Mark",
-    "bundle_modules",
-    "draw_svg",
-    "export",
-    "export_page",
-    "file_name",
-    "page_data",
-    "page_modules",
-    "page_shell",
-    "paint_png",
-]
-
 _HOME = Path(__file__).parent
 STATIC = _HOME / "static"
 

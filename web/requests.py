@@ -12,27 +12,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-__all__ = [
-    "BODY",
-    "TEXT",
-    "Choice",
-    "Compare",
-    "Describe",
-    "Emit",
-    "Export",
-    "Finish",
-    "Hops",
-    "Mark",
-    "Nodes",
-    "Order",
-    "Path",
-    "Plan",
-    "Resolve",
-    "View",
-    "decode_body",
-    "document",
-]
-
 T = TypeVar("T")
 
 #: Bytes of the largest body that is read.

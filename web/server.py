@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     Send = Callable[[dict[str, Any]], Awaitable[None]]
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
-__all__ = ["Gateway", "bind_socket", "bound_socket", "make_server", "run", "serve"]
-
 #: Bytes of a request's head, and characters of the longest name of a view.
 HEAD, _LONGEST_VIEW = 32 * 2**10, 200
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     #: The machine's columns, and the layout's views by id.
     _Drawn = tuple[Document, dict[str, Document]]
 
-__all__ = ["LiveSnapshot", "Service", "Settings"]
-
 #: Seconds between two questions to the sources at least.
 LEAST = 1.0
 

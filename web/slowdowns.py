@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from web.snapshot import Snapshot
 
 
-__all__ = ["metrics", "slowdowns"]
-
-
 def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     """Return the jobs, the slowest against its best placement first.
 

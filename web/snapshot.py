@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from placement.scheduler.availability import Availability
     from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["DOWN", "SLURM", "Job", "Offer", "Snapshot", "ask_sources", "of_dump", "usual_sources"]
-
 SCHEMA = "nidmap.state/1"
 
 #: The source that asks Slurm.

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     Told = Callable[[dict[str, Any]], None] | None
 
-__all__ = ["BusyError", "DefectError", "Lane", "TooSlowError", "report_progress"]
-
 #: Bytes of memory that one calculation may take.
 MEMORY = 8 * 2**30
 

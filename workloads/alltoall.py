@@ -17,8 +17,6 @@ from workloads.session import Session
 from workloads.trials import require_fit, seconds_of
 from workloads.world import MPI, Comm, RankPlace, doubling_counts, raise_together, rank_place
 
-__all__ = ["AllToAll", "alltoall", "bandwidths", "calls"]
-
 #: Bytes a pair that are moved at least in one timed repetition, so that clocks can tell it.
 _ENOUGH = 1 << 16
 

@@ -13,8 +13,6 @@ from workloads.launched import current_launch
 
 world = lazy("workloads.world")
 
-__all__ = ["PROGRAMS", "bench"]
-
 #: Program -> where its command is, and its one line of help.
 PROGRAMS = {
     "alltoall": ("workloads.alltoall:alltoall", "Bandwidth of all-to-all by size."),

@@ -30,21 +30,6 @@ from workloads.sort.ranks import Ranks
 from workloads.trials import Phases, require_fit
 from workloads.world import MPI, Comm, raise_together, rank_place, require_same
 
-__all__ = [
-    "GENERATOR",
-    "SCHEMES",
-    "STAGES",
-    "Isx",
-    "NodeBytes",
-    "Problem",
-    "Variant",
-    "fill_buckets",
-    "isx",
-    "model_traffic",
-    "order",
-    "problem",
-]
-
 jit = lazy("rankmap.refine.jit")
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"

@@ -27,20 +27,6 @@ else:
     subprocess, threading = lazy("subprocess"), lazy("threading")
     child = lazy("placement.support.child")
 
-__all__ = [
-    "ENDING",
-    "MPIEXEC",
-    "STARTED",
-    "Launched",
-    "Launches",
-    "become_mpiexec",
-    "current_launch",
-    "handle_signals",
-    "mpiexec_words",
-    "parse_count",
-    "rank_environment",
-]  # fmt: skip
-
 #: Signals that ask a run to end.
 ENDING = (signal.SIGINT, signal.SIGTERM)
 

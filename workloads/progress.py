@@ -10,8 +10,6 @@ import os
 import sys
 import time
 
-__all__ = ["TERMINAL", "Progress"]
-
 #: Set to 1 for ranks whose words reach a terminal.
 TERMINAL = "NIDMAP_BENCH_TERMINAL"
 

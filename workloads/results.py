@@ -28,19 +28,6 @@ else:
     pd = lazy("pandas")
 plots = lazy("rankmap.compare.plots")
 
-__all__ = [
-    "SCHEMA",
-    "Journal",
-    "Run",
-    "check_name",
-    "csv_text",
-    "draw_samples",
-    "load",
-    "read_run",
-    "save",
-]
-
-
 #: Columns of samples that do not tell cases apart.
 _BOOKKEEPING = {
     *("launch", "block", "visit", "repetition", "warmup", "phase"),

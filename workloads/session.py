@@ -45,8 +45,6 @@ from workloads.world import (
 mpi4py = lazy("mpi4py")
 statistics = lazy("statistics")  # takes milliseconds
 
-__all__ = ["Case", "Repetitions", "Session", "header_of", "phase_table", "quiet_barrier"]
-
 #: Why a run ended before its time, by the number that the ranks agree on.
 _ENDED = ("complete", "time limit", "interrupted")
 

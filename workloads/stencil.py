@@ -37,18 +37,6 @@ if TYPE_CHECKING:
 else:
     dims_of = lazy("rankmap.grid.dims")
 
-__all__ = [
-    "METHODS",
-    "NONE",
-    "OPPOSITE",
-    "Halo",
-    "grid_of",
-    "make_halo",
-    "per_repetition",
-    "rank_neighbours",
-    "stencil",
-]
-
 #: No neighbour there: MPI_PROC_NULL's place in our own numbers.
 NONE = -1
 

@@ -17,16 +17,6 @@ from placement.errors import NidmapError, UsageError, printable
 from placement.support.quantities import size_text
 from workloads.world import MPI, Comm, raise_together
 
-__all__ = [
-    "Phases",
-    "Trial",
-    "available_bytes",
-    "read_extents",
-    "reduce_over_ranks",
-    "require_fit",
-    "seconds_of",
-]
-
 
 def read_extents(text: str, what: str, example: str) -> tuple[int, ...]:
     """Return the numbers in ``128x128x64``.

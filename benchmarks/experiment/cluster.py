@@ -16,8 +16,6 @@ from workloads.minicray import client
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Cluster"]
-
 _GRANTED = re.compile(r"Granted job allocation (\d+)")
 
 #: Nodes of the other jobs; small ones, so that many holes come about.

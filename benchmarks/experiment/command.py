@@ -18,8 +18,6 @@ from workloads.options import option_with_default
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["experiment"]
-
 SCHEMA = "nidmap.experiment/1"
 
 #: Cases that show one effect: fewer seeds tell it as well.

@@ -14,8 +14,6 @@ from placement.support.array_types import Floats, Mask, Strs
 from rankmap.predict import Prediction
 from workloads.minicray.net import HEADER, segment_bytes
 
-__all__ = ["CountedLinks", "expected_bytes", "total_demand", "wire_loads"]
-
 #: Links with less of the busiest one's bytes are shown, not judged: barriers are as much.
 _LEAST = 0.05
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from workloads.options import Common
 
-__all__ = ["Side", "arguments", "maker", "measure", "message_of"]
-
 #: Tag of samples on their way to rank 0.
 _SAMPLES = 1718
 

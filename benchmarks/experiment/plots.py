@@ -11,8 +11,6 @@ from rankmap.compare.plots import picture_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["PLOTS", "draw"]
-
 Run = dict[str, Any]
 
 #: Of cases, where points of several share a panel; and of arms.

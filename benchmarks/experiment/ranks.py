@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from benchmarks.experiment.paired import Side
     from workloads.session import Session
 
-__all__ = ["main"]
-
 #: Runs of each arm over which links are counted.
 _COUNTED = 4
 

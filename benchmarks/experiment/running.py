@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["VISITS", "Arm", "arms_for", "block_times", "measure_case"]
-
 #: How MPICH is told to post all messages of an all-to-all at once, which is what is predicted.
 _AT_ONCE = {
     "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM": "scattered",

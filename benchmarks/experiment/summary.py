@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["arms_table", "rank_correlation", "summary", "text"]
-
 Run = dict[str, Any]
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from benchmarks.study.result import Part
 
-__all__ = ["PARTS", "run"]
-
 #: Paper -> its parts: (module, function).
 PARTS = {
     "fft": (

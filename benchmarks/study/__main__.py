@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from benchmarks.study.result import Part
 
-__all__ = ["study"]
-
 SCHEMA = "nidmap.study/1"
 
 

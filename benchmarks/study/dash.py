@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["dash"]
-
 #: The balanced grid of 9,216 units.
 GRID = "24x24x16"
 #: Message sizes: 1 byte to 1 MB.

@@ -12,8 +12,6 @@ from benchmarks.study.scaling import bandwidths, contiguous, regions
 if TYPE_CHECKING:
     from placement.machine import Machine
 
-__all__ = ["fft_order", "fft_placement", "fft_scaling", "fft_sensitivity"]
-
 
 def _machine() -> Machine:
     import nidmap

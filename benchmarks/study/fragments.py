@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["Busy", "busy", "first_free"]
-
 #: Nodes of the largest other job.
 LARGEST = 512
 #: Jobs that come before the machine is looked at.

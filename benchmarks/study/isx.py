@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
 
-__all__ = ["isx", "whole"]
-
 #: Random occupancies of the two runs.
 SEEDS = 3
 #: The two ends between which adaptive routing lies.

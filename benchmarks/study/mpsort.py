@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["bisection", "components", "mpsort"]
-
 #: Seconds of a local sort: times n log2 n [assumed], and what is tried instead.
 SORT, FASTER = 12e-9, 10e-9
 #: Bytes of an item.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["PPN", "grid", "ordering"]
-
 #: Ranks a node.
 PPN = 32
 #: Random occupancies.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from benchmarks.study.result import Check, Part
 
-__all__ = ["checks_table", "page", "section"]
-
 HEAD = """\
 # The papers' experiments in the model
 

@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from rankmap.predict.gain import Gain
 
 
-__all__ = [
-    "DETOURS",
-    "FAR",
-    "GRIDS",
-    "ROUTING",
-    "Placing",
-    "bandwidth_left",
-    "direct",
-    "lost_winners",
-    "placing",
-    "saving_of_blades",
-    "sensitivity",
-]
-
 #: Blades of one chassis in each group: 12 times 1, 2, 3, 4, 6, 9, 12 and 18 are the eight sizes.
 BLADES = 12
 #: Chassis and first blade of the direct set: the first without service blades.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from benchmarks.study.result import Part
 
-__all__ = ["draw"]
-
 #: Okabe and Ito's colours, which colour-blind readers tell apart.
 PAPER, MODEL, THIRD, FOURTH = "#d55e00", "#0072b2", "#009e73", "#cc79a7"
 PALE = "#a6cee8"

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["DASH", "FFT", "ISX", "LEFT_OUT", "MPSORT", "PAPERS", "TARA", "Paper"]
-
 
 @dataclass(frozen=True, slots=True)
 class Paper:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from benchmarks.study.verdict import Claim
 
-__all__ = ["Check", "Part", "Table", "Term", "join_words", "percent", "ratio_words", "three"]
-
 
 @dataclass(frozen=True, slots=True)
 class Table:

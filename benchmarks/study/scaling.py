@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["bandwidths", "contiguous", "exponent", "full_nodes", "regions"]
-
 #: Random occupancies of the exponents with and without ``--contiguous``.
 SEEDS = 1
 #: Factor by which an exponent may be off: they are printed with one or two digits.

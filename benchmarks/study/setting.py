@@ -14,8 +14,6 @@ from rankmap.predict.algorithms import LIBRARIES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["COMMON", "Setting", "algorithm", "assumptions", "contact_s"]
-
 #: The library whose algorithms the papers' programs are taken to use.
 MPICH = LIBRARIES["mpich"]
 

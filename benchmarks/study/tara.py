@@ -20,8 +20,6 @@ from rankmap.predict import Job, Predictor
 if TYPE_CHECKING:
     from placement.machine import Machine
 
-__all__ = ["alltoallv", "tara"]
-
 #: The full leaves, as the paper names them.
 LEAVES = "n[37-72]"
 #: Bytes of a double and of an int.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rankmap.predict.background import Other
 
 
-__all__ = ["Exchange", "Line", "Stepped", "Transform", "greener", "lines", "predictor", "rewire"]
-
 #: Bytes of a grid point.
 POINT = 8
 #: Links that routers can send round.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["SPREAD", "Claim", "falling", "inside", "near", "over", "rising", "under"]
-
 #: Factor by which a figure of the model may be off, either way, where a paper states no spread.
 SPREAD = 4 / 3
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 else:
     availability = lazy("placement.scheduler.availability")
 
-__all__ = ["Candidates", "candidates", "refuse_slurm_options"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:

@@ -32,33 +32,6 @@ else:
     loading = lazy("placement.load")
     site_files = lazy("placement.sites.loading")
 
-__all__ = [
-    "SENDING",
-    "AdvancedCommand",
-    "ByteCount",
-    "LazyGroup",
-    "Param",
-    "absolute_specs",
-    "advanced",
-    "among",
-    "configured_specs",
-    "json_option",
-    "kind_option",
-    "machine_from",
-    "machine_option",
-    "machine_specs",
-    "named_specs",
-    "quiet_option",
-    "say",
-    "sending_options",
-    "silence_stdout",
-    "slurm_options",
-    "to_json",
-    "warn",
-    "write_output",
-    "write_outputs",
-]
-
 #: What a shell can complete here, and what says its names.
 _NAMES = {
     "machine": "placement.sites:site_names",

@@ -31,9 +31,6 @@ from placement.views import summarise
 if TYPE_CHECKING:
     from placement.load import Sources
 
-__all__ = ["machine"]
-
-
 #: Graph and table formats by file suffix; listed here so that help loads none of them.
 SUFFIXES = {
     **{f".{name}": name for name in ("graphml", "gexf", "gml", "edgelist", "csv", "parquet")},

@@ -53,8 +53,6 @@ else:
 
     np = lazy("numpy")
 
-__all__ = ["nodes", "nodes_document", "piped_text"]
-
 _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 
 #: Columns of `nodes info` that are left out where the machine knows nothing of them.

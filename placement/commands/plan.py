@@ -51,8 +51,6 @@ else:
     console, progress = lazy("rich.console"), lazy("rich.progress")
     starts = lazy("placement.slurm.starts")
 
-__all__ = ["bar"]
-
 #: Characters of a line that a terminal is shown whole.
 SHOWN = 400
 

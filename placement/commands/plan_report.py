@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
     from placement.slurm.starts import PlanCheck
 
-__all__ = ["PlanOptions", "PlanReport", "plan_document"]
-
 
 class PlanOptions(SimpleNamespace):
     """The options as the command declares them; `form` and `strategy` as they apply."""

@@ -15,8 +15,6 @@ from placement.support.tables import align_columns
 if TYPE_CHECKING:
     from placement.sites.model import Site
 
-__all__ = ["site"]
-
 
 @click.group()
 def site() -> None:

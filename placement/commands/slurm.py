@@ -46,8 +46,6 @@ from placement.slurm.starts import check_plan
 if TYPE_CHECKING:
     from placement.commands.plan_report import PlanReport
 
-__all__ = ["CLI_FILTER", "slurm"]
-
 CLI_FILTER = "cli_filter.lua"
 
 #: The scripts that `nidmap slurm install` writes, or wrote.

@@ -38,8 +38,6 @@ else:
     listed = lazy("placement.geometry.listed")
     slurm_tree = lazy("placement.geometry.slurm_tree")
 
-__all__ = ["assemble", "join_dumps"]
-
 #: State of a node that Slurm does not list although it lists others.
 UNLISTED = "unlisted"
 

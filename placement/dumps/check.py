@@ -29,8 +29,6 @@ from placement.views import count_holes
 if TYPE_CHECKING:
     from placement.load import Sources
 
-__all__ = ["check", "check_sources"]
-
 #: Findings of one kind that are listed; more are counted.
 MOST = 100
 

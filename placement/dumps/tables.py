@@ -26,19 +26,6 @@ from placement.support.array_types import Array, Ints, Mask
 if TYPE_CHECKING:
     from placement.topologies.source import Source
 
-__all__ = [
-    "KEYS",
-    "UNKNOWN",
-    "WHOLE",
-    "Contradictions",
-    "Table",
-    "contradictions",
-    "is_known",
-    "match_rows",
-    "refuse_other_nodes",
-]
-
-
 #: Columns that every table has, and what stands in them where nothing is known.
 _COLUMNS: dict[str, Any] = {
     **dict.fromkeys(("name", "cname", "role", "state", "mode", "router", "features"), ""),

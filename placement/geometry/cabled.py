@@ -40,9 +40,6 @@ from placement.topologies import bundle_links
 if TYPE_CHECKING:
     _Columns = tuple[Strs, Array, Strs, Array, Mask, Floats]
 
-__all__ = ["Islands", "find_islands", "idle_leaves", "locate_hosts"]
-
-
 #: What share of the pairs of groups has to be joined, and of a dragonfly's group of its own pairs.
 MOST_PAIRS, MOST_OF_A_GROUP = 0.5, 0.7
 

@@ -32,21 +32,6 @@ from placement.support.array_types import Ints, Ints32
 if TYPE_CHECKING:
     from placement.topologies.source import Source
 
-__all__ = [
-    "XC_LEVELS",
-    "XE_LEVELS",
-    "attach_aries",
-    "attach_geminis",
-    "first_wrong",
-    "locate_cray",
-    "locate_xc",
-    "locate_xe",
-    "most_follow",
-    "wrong_nid",
-    "xc_topology",
-    "xe_topology",
-]
-
 
 def locate_cray(
     table: Table,

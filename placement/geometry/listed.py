@@ -27,8 +27,6 @@ from placement.topologies import bundle_links
 from placement.topologies.dragonfly import BLACK
 from placement.topologies.torus import link_bandwidth
 
-__all__ = ["ListedLinks", "aries", "blades", "gemini", "router_lists", "wiring_of", "with_nodes"]
-
 #: Nodes a router.
 NODES = {"aries": 4, "gemini": 2}
 

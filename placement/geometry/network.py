@@ -15,8 +15,6 @@ from placement.names.numbering import GeminiNumbering, Xc
 from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import rank_within
 
-__all__ = ["Geometry", "Rule", "SwitchSeats", "numbering_of", "refuse_first", "seats"]
-
 #: How cnames are numbered.
 Rule = Xc | GeminiNumbering
 

@@ -30,8 +30,6 @@ from placement.support.array_types import Ints
 from placement.support.arrays import rank_within
 from placement.topologies.dragonfly import attachments
 
-__all__ = ["GroupRule", "attach_switches", "locate_ex", "parse_groups"]
-
 #: Ports to nodes that a switch has.
 ENDPOINTS = 16
 

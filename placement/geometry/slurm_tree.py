@@ -21,8 +21,6 @@ from placement.records import Dump
 from placement.support.array_types import Ints, Strs
 from placement.topologies import bundle_links
 
-__all__ = ["locate_leaves", "place_alike", "place_forest", "switches_of"]
-
 
 def switches_of(dump: Dump, names: Strs) -> Switches:
     """Return Slurm's switches over the nodes of a machine.

@@ -22,18 +22,6 @@ from typing import NamedTuple
 
 from placement.errors import ParseError
 
-__all__ = [
-    "MAX_CHARACTERS",
-    "MAX_LENGTH",
-    "MAX_NAMES",
-    "NAME",
-    "TextPiece",
-    "compile_pattern",
-    "count",
-    "expand",
-    "with_lines",
-]
-
 
 def compile_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     r"""Compile a pattern whose possessive quantifiers only save time.

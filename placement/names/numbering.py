@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike
 
 from placement.support.array_types import Ints, Ints32, Mask
 
-__all__ = ["GeminiNumbering", "Numbering", "Xc", "columns_of", "mark_missing"]
-
 Rule = TypeVar("Rule", bound="Numbering")
 
 

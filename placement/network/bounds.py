@@ -43,8 +43,6 @@ from placement.support.arrays import add_by_key, sum_by_pair
 from placement.support.quantities import GB
 from placement.topologies import router_coords, router_names
 
-__all__ = ["Bound", "DisjointParts", "best_bound", "bound_demand", "partition_families"]
-
 #: On axes longer than this only some thicknesses of slabs are looked at …
 ALL_SLABS = 64
 

@@ -9,8 +9,6 @@ from placement.network import tree
 from placement.network.rails import Rails, rails_of
 from placement.support.array_types import Ints, Mask
 
-__all__ = ["connected_nodes"]
-
 
 def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> tuple[Mask, str]:
     """Return the free nodes that links join to each other, and a note on those left out.

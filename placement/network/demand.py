@@ -29,8 +29,6 @@ from placement.traffic import NO_TRAFFIC, Traffic
 
 Pairs = tuple[Ints, Ints, Floats]
 
-__all__ = ["Demand"]
-
 #: Router pairs of one block of `Demand.blocks` (more where one router has more).
 BLOCK = 1 << 22
 

@@ -52,9 +52,6 @@ from placement.network.touched import (
 )  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
 
-__all__ = ["channels", "hops", "loads", "next_channel", "notes", "path_hops"]
-
-
 FEW = "fewer than three groups: valiant is the same as minimal"
 
 

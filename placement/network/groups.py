@@ -26,8 +26,6 @@ from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import add_by_key, connected_components, product, rank_within
 from placement.topologies import router_coords
 
-__all__ = ["Groups", "groups_of"]
-
 #: Numbers in a table of all router pairs of all groups, at most.
 MOST_INSIDE = 50_000_000
 

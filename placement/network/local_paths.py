@@ -21,8 +21,6 @@ import numpy as np
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product
 
-__all__ = ["UNREACHED", "Ends", "Leg", "LocalPaths"]
-
 #: The length of a path that there is not; twice this still is an int16.
 UNREACHED = 16383
 

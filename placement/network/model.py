@@ -15,8 +15,6 @@ from placement.support.array_types import Floats, Ints, Strs
 from placement.support.quantities import GB
 from placement.topologies import links, router_names
 
-__all__ = ["Channels", "Loads", "Worst", "attachment_counts", "from_links", "injection_bandwidth"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Channels:

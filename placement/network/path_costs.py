@@ -25,8 +25,6 @@ from placement.network.touched import TouchedGroups, TouchedRouters
 from placement.network.tree import forest_of
 from placement.support.array_types import Floats, Ints
 
-__all__ = ["PathCosts", "path_costs"]
-
 #: Numbers in the table of stretches along an axis of a torus, at most.
 MOST_STRETCHES = 1 << 25
 

@@ -22,8 +22,6 @@ from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import connected_components
 from placement.topologies import links, router_count, router_names
 
-__all__ = ["Rails", "no_path", "rails_of"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rails:

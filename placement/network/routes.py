@@ -14,8 +14,6 @@ from placement.support.arrays import add_by_key
 from placement.support.quantities import GB
 from placement.traffic import Traffic
 
-__all__ = ["busiest_link_s", "walk_paths"]
-
 
 def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
     """Return the channels between routers on the way of each message, on single paths.

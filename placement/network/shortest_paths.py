@@ -27,22 +27,6 @@ from placement.network.rails import no_path
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import add_by_key
 
-__all__ = [
-    "BETWEEN_GROUPS",
-    "UNREACHED",
-    "StateGraph",
-    "chosen_channels",
-    "distances",
-    "follow_messages",
-    "forward_loads",
-    "graph_of",
-    "loads",
-    "mean_hops",
-    "pair_loads",
-    "refuse_large_table",
-    "stop_at_switches",
-]
-
 #: What a link between groups costs: more hops than any path inside groups has.
 BETWEEN_GROUPS = 1 << 20
 

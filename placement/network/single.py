@@ -24,8 +24,6 @@ from placement.network.local_paths import UNREACHED, LocalPaths
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import rank_within
 
-__all__ = ["hops", "loads", "next_channel"]
-
 #: Numbers of one table of routers, links and destinations, or of routers by destinations.
 _TABLE = 1 << 22
 

@@ -27,8 +27,6 @@ from placement.support.arrays import add_by_key, connected_components
 from placement.topologies import links, refuse_many, router_coords
 from placement.traffic import Traffic
 
-__all__ = ["channels", "graph", "hops", "loads", "next_channel"]
-
 #: Numbers of one table of routers by destinations.
 _TABLE = 1 << 22
 

@@ -34,8 +34,6 @@ from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import ragged_ranges
 from placement.topologies import router_count
 
-__all__ = ["channels", "hops", "loads", "next_channel", "notes", "passed_channels"]
-
 #: What one position of a line costs on all axes, in pairs.
 _DEAR = 0.5
 

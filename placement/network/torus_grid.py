@@ -20,8 +20,6 @@ from placement.support.arrays import find_sorted
 from placement.topologies import number_coords, router_coords
 from placement.topologies.torus import link_bandwidth
 
-__all__ = ["Grid", "grid_of", "product_loads", "ring_steps"]
-
 
 @dataclass(frozen=True, eq=False)
 class Grid:

@@ -26,17 +26,6 @@ from placement.network.local_paths import Ends, Leg
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import add_by_key, product
 
-__all__ = [
-    "ChannelTables",
-    "GroupTraffic",
-    "PathPrices",
-    "TouchedGroups",
-    "TouchedRouters",
-    "keep_last",
-    "third_groups",
-]
-
-
 #: Sets of routers whose tables are kept, and routers of them in all.
 KEPT, KEPT_ROUTERS = 8, 1 << 15
 

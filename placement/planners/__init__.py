@@ -28,23 +28,6 @@ from placement.support.array_types import Ints, Mask
 from placement.support.registry import Registry, modules_in
 from placement.topologies import links
 
-__all__ = [
-    "BASELINE",
-    "PREDICTING",
-    "Baseline",
-    "Choice",
-    "Needs",
-    "Plan",
-    "Request",
-    "find",
-    "find_predicting",
-    "fitting_planners",
-    "free_rows",
-    "names",
-    "nested_units",
-    "planner",
-]
-
 _NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 

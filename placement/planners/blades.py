@@ -18,8 +18,6 @@ from placement.support.array_types import Ints, Mask
 from placement.support.arrays import rank_within
 from placement.topologies import links, router_coords
 
-__all__ = ["Joined", "blades", "blades_linked", "count_joined"]
-
 #: Blades put down in all trials together: small jobs are tried from many starts, large from few.
 TRIALS = 6_000
 #: Exchanges of one blade for another after a trial, at most.

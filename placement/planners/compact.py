@@ -35,8 +35,6 @@ from placement.planners.curve import curve_positions
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_boxes
 
-__all__ = ["compact", "fewest_units"]
-
 #: Levels above the node that are minimised together.
 TOGETHER = 3
 #: Pairs of thresholds whose weights are mixed, and the shares.

@@ -18,8 +18,6 @@ from placement.topologies import number_coords
 if TYPE_CHECKING:
     Key = Callable[[NDArray[np.int32], tuple[int, ...]], Ints]
 
-__all__ = ["curve_positions", "hilbert", "hilbert_groups", "morton", "morton_groups"]
-
 
 @planner("hilbert")
 def hilbert(machine: Machine, request: Request) -> Ints:

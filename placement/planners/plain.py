@@ -13,8 +13,6 @@ from placement.planners import Request, free_rows, nested_units, planner
 from placement.support.array_types import Ints, Mask
 from placement.support.arrays import rank_within
 
-__all__ = ["draw_nodes", "level_spread", "spread", "take_first"]
-
 
 @planner("nid-order")
 def take_first(machine: Machine, request: Request) -> Ints:

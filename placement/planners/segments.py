@@ -23,8 +23,6 @@ from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted, unit_name
 
-__all__ = ["Blocks", "blocks_of", "in_segments"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:

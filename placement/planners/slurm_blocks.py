@@ -25,8 +25,6 @@ from placement.planners.slurm_job import (
 from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints, Mask
 
-__all__ = ["pick_blocks", "slurm_block"]
-
 
 @planner("slurm-block", switches="block")
 def slurm_block(machine: Machine, request: Request) -> Ints:

@@ -39,16 +39,6 @@ from placement.support.array_types import Ints, Mask
 if TYPE_CHECKING:
     Pick = Callable[["SlurmJob"], Ints | None]
 
-__all__ = [
-    "Pool",
-    "SlurmJob",
-    "choose_rows",
-    "lightest_that_fit",
-    "pick_nodes",
-    "slurm_none",
-    "switches_in_node_order",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlurmJob:

@@ -31,8 +31,6 @@ from placement.planners.slurm_job import (
 from placement.scheduler.switches import forest_roots, subtree_sums
 from placement.support.array_types import Ints, Mask
 
-__all__ = ["pick_dragonfly", "pick_tree", "slurm_dragonfly", "slurm_tree"]
-
 
 @planner("slurm-tree", switches="tree")
 def slurm_tree(machine: Machine, request: Request) -> Ints:

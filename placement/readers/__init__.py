@@ -21,12 +21,6 @@ from placement.records import Dump, LineCounts
 from placement.support.reading import load
 from placement.support.registry import Registry, modules_in
 
-__all__ = [
-    "BUNDLED", "FORMATS", "MAX_LINES", "MOST_NODES", "Format", "count_lines", "dump_format", "find",
-    "read", "read_text", "recognise", "refuse_empty", "resembling", "sniffing", "split_lines",
-    "strange_line", "two_formats",
-]  # fmt: skip
-
 #: The formats that are tried first, the commonest first of all.
 _FIRST = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),

@@ -17,8 +17,6 @@ import numpy as np
 from placement.records import Dump, Finding, LineCounts, LinkRecords, NodeRecords
 from placement.support.array_types import Array
 
-__all__ = ["Cables"]
-
 
 class Cables:
     """Collects the ends and the ports of one dump; `dump` judges them.

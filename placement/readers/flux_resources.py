@@ -14,8 +14,6 @@ from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.slurm_switches import expand
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 _HEADER = re.compile(r"\s*STATE\s.*\bNNODES\s.*\bNODELIST\s*")
 _ROW = re.compile(r"\s*(free|allocated|down)\s(?:.*\s)?(\d+)\s+(\d+)\s+(\d+)(?:\s+(\S+))?\s*")
 

@@ -30,17 +30,6 @@ from placement.readers import (
 from placement.readers.cables import Cables
 from placement.records import Dump, Finding
 
-__all__ = [
-    "RATES",
-    "WIDTHS",
-    "InfinibandCables",
-    "bandwidth",
-    "fabric_lines",
-    "host_name",
-    "read",
-    "sniff",
-]
-
 #: Data rate of one lane in Gbit/s, line coding taken off (8b/10b to QDR, 64b/66b from FDR10
 #: on, from HDR on as the InfiniBand Trade Association's roadmap rates them).
 RATES = {"SDR": 2.0, "DDR": 4.0, "QDR": 8.0, "FDR10": 10.0, "FDR": 13.64}

@@ -22,8 +22,6 @@ from placement.readers import (
 from placement.readers.ibnetdiscover import InfinibandCables, bandwidth, fabric_lines
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 _KINDS = {"SW": "switch", "CA": "host", "RT": "other", "??": "other"}
 _END = r"(SW|CA|RT|\?\?)\s+([0-9]{1,9})\s+([0-9]{1,9})\s+0x([0-9a-fA-F]{1,16})"
 _PORT = re.compile(rf"\s*{_END}\s+([0-9]+x|\?\?)\s+([A-Z0-9]+|\?\?\?)(?:\s+(.*))?")

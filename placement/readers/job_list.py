@@ -14,8 +14,6 @@ from placement.readers import count_lines, dump_format, split_lines
 from placement.readers.node_states import StatedNode, states_dump
 from placement.records import Dump
 
-__all__ = ["BUSY", "read", "sniff"]
-
 #: States in which a job has its nodes, short and long; '' where a list says none.
 BUSY = {"", "R", "RUNNING", "CG", "COMPLETING", "CF", "CONFIGURING", "S", "SUSPENDED"}
 BUSY |= {"ST", "STOPPED", "RS", "RESIZING", "SI", "SIGNALING", "SO", "STAGE_OUT"}

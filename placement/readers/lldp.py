@@ -23,8 +23,6 @@ from placement.readers.cables import Cables
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Finding
 
-__all__ = ["read", "sniff"]
-
 #: Capabilities of what passes on the traffic of others.
 _FORWARDING = {"Bridge", "Router"}
 

@@ -13,8 +13,6 @@ from placement.readers import rows as r
 from placement.readers.cray import cray_dump
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 sniff = sniffing(
     rf"^[ \t]*(?:NID[ \t]+NODENAME\b|[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{4}}[ \t]*$)"
 )

@@ -19,8 +19,6 @@ from placement.errors import ParseError
 from placement.readers import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords
 
-__all__ = ["FIGURES", "StatedNode", "badness_of", "node_state", "slurm_state", "states_dump"]
-
 #: Short forms (and longer synonyms) and the word for them.
 WORDS = {
     "alloc": "allocated", "boot": "reboot", "comp": "completing", "drain": "drained",

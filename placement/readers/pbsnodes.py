@@ -17,8 +17,6 @@ from placement.readers.node_states import StatedNode, badness_of, states_dump
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 #: PBS's and Torque's words for a state and ours; any other one is kept, and is not free.
 STATES = {
     "free": "idle", "job-busy": "allocated", "job-exclusive": "allocated", "job-sharing": "mixed",

@@ -18,9 +18,6 @@ from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, no
 from placement.records import Dump, Finding, LinkRecords
 from placement.support.array_types import Array, Ints, Ints32
 
-__all__ = ["END_A", "END_B", "XYZ_A", "XYZ_B", "Tiles", "end_pattern"]
-
-
 #: Names of the numbers at the two ends: place, router on the blade, tile; coordinates.
 END_A = ("acol", "arow", "acage", "aslot", "achip", "atile")
 END_B = ("bcol", "brow", "bcage", "bslot", "bchip", "btile")

@@ -18,8 +18,6 @@ from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Finding
 from placement.support.array_types import Ints32
 
-__all__ = ["TILES", "read", "sniff"]
-
 #: Tiles of an Aries router.
 TILES = 48
 

@@ -20,8 +20,6 @@ from placement.readers.cray import list_faults
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump
 
-__all__ = ["MEDIA", "read", "sniff"]
-
 #: GB/s a direction of one link by medium: 3 lanes at 6.25, 5.0 and 3.125 Gb/s.
 MEDIA = {"mezzanine": 2.34375, "backplane": 1.875, "cable": 1.171875}
 

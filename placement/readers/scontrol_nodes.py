@@ -17,8 +17,6 @@ from placement.readers.sinfo import gpus_of
 from placement.readers.slurm_switches import expand
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 #: A whole record, or some words of one with its state; UNKNOWN is what slurm.conf says.
 sniff = sniffing(
     r"^[ \t]*NodeName=\S+ (?:Arch=|CoresPerSocket=|(?:.*\s)?State=(?!UNKNOWN\b))", re.M

@@ -30,8 +30,6 @@ from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.slurm_switches import expand
 from placement.records import Dump, Finding, LineCounts
 
-__all__ = ["QUERY", "gpus_of", "read", "sniff"]
-
 #: The one format in which nidmap itself asks, as ``sinfo -e -o QUERY`` or ``sinfo -N -o QUERY``.
 #: Without ``-e`` or ``-N`` sinfo puts nodes of different size and weight into one row (``16+``).
 QUERY = "%N|%P|%a|%T|%c|%m|%X|%Y|%w|%G|%f"

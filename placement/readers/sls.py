@@ -26,8 +26,6 @@ from placement.readers import dump_format
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Finding, NodeRecords
 
-__all__ = ["normalise_xname", "read", "sniff"]
-
 Kind = TypeVar("Kind", bound=Struct)
 
 #: NIDs are 31 bits wide.

@@ -21,8 +21,6 @@ from placement.readers.slurm_switches import expand
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 _LISTS = ("sinfo", "nodes", "jobs")
 #: Keys of PBS's nodes, each with a list of its jobs, and of Flux's R with a graph of nodes.
 _OTHERS = ("pbs_version", "pbs_server", "R_lite")

@@ -15,8 +15,6 @@ from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults
 from placement.records import Dump, Finding
 
-__all__ = ["read", "sniff"]
-
 _GEMINI = r.CNAME + "g[0-9]+"
 sniff = sniffing(
     rf"^[ \t]*[0-9]+[ \t]+(?:0x)?[0-9a-f]+[ \t]+{r.NODE}[ \t]+{_GEMINI}"

@@ -30,8 +30,6 @@ from placement.readers import (
 from placement.readers import slurm_switches as w
 from placement.records import Dump, LineCounts
 
-__all__ = ["Statement", "read", "sniff", "statements"]
-
 #: The keyword that opens a statement, what it makes, the keywords that may follow.
 KINDS = {
     "switchname": ("tree", ("nodes", "switches", "linkspeed", "level")),

@@ -27,8 +27,6 @@ from placement.readers.slurm_switches import Declared, resolve_members, switch_d
 from placement.readers.trees import LINE, line_of, parse_yaml
 from placement.records import Dump, Finding
 
-__all__ = ["read", "sniff"]
-
 sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)
 
 #: What Slurm takes for no; an empty value is none either.

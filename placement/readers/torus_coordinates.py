@@ -11,8 +11,6 @@ from placement.readers import rows as r
 from placement.readers.cray import cray_dump
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 sniff = sniffing(rf"^[ \t]*[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{3}}[ \t]*$")
 _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, *r.XYZ)
 

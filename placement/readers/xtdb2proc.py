@@ -19,8 +19,6 @@ from placement.readers.cray import cray_dump
 from placement.readers.rows import numbers_in
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 sniff = sniffing(r"^[ \t]*[a-z_]+=[^,\n]*,(?:[a-z_]+=[^,\n]*,)*(?:processor_id|cab_position)=[0-9]")
 _PAIR = re.compile(r"([a-z_][a-z0-9_]*)=('[^']*'|[^,']*)(?:,|$)", re.I | re.A)
 _VALUE = re.compile(r"-?[0-9]+|null|'[^']*'", re.I | re.A)

@@ -21,8 +21,6 @@ from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults
 from placement.records import Dump
 
-__all__ = ["read", "sniff"]
-
 _SNIFF = re.compile(
     r"^[ \t]*[0-9]+[ \t]+0x[0-9a-f]+[ \t]+c[0-9]+-[0-9]+c[0-9]+s[0-9]+n[0-9]+[ \t]+"
     r"(?:compute|service)\b",

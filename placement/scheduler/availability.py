@@ -30,16 +30,6 @@ from placement.slurm.nodes import SlurmNodes
 from placement.support.array_types import Ints, Mask, Strs
 from placement.support.quantities import counted
 
-__all__ = [
-    "Availability",
-    "ask_availability",
-    "counts_of",
-    "is_down",
-    "promised_rows",
-    "read_availability",
-    "slurm_availability",
-]
-
 #: The word of ``--from`` that asks Slurm.
 IDLE = "idle"
 

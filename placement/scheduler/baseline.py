@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 else:
     slurm_command = lazy("placement.slurm.command")
 
-__all__ = [
-    "Exclusion",
-    "around",
-    "baseline_of",
-    "best_exclusion",
-    "block_waits",
-    "has_blocks",
-    "led_to",
-    "live_baseline",
-    "scheduler_choice",
-]
-
-
 #: The planner that simulates each of Slurm's topology plugins.
 _PLUGINS = {"none": "slurm-none", "default": "slurm-none", "tree": "slurm-tree"}
 

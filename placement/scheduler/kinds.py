@@ -14,8 +14,6 @@ from placement.errors import PlanError, UsageError
 from placement.machine import Machine, once
 from placement.support.array_types import Array, Ints, Mask
 
-__all__ = ["ANY", "Kinds", "kinds_of", "of_one_kind", "of_same_kinds", "offered"]
-
 #: What a user asks for who wants nodes of several kinds in one job.
 ANY = "any"
 

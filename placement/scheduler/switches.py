@@ -21,15 +21,6 @@ from placement.machine import Machine, Switches, once
 from placement.names import codes_of, parse_cnames
 from placement.support.array_types import Ints, Strs
 
-__all__ = [
-    "block_sizes",
-    "forest_roots",
-    "members",
-    "slurm_order",
-    "slurm_switches",
-    "subtree_sums",
-]
-
 
 @once
 def slurm_switches(machine: Machine) -> Switches:

@@ -24,8 +24,6 @@ else:
     loading = lazy("placement.sites.loading")
     overlay = lazy("placement.sites.overlay")
 
-__all__ = ["load_configuration", "load_site", "site_names", "site_path"]
-
 
 def load_site(name_or_path: str) -> Site:
     """Return a site by its name, or from a file that ends in ``.toml``.

@@ -31,8 +31,6 @@ from placement.sites.shared import (
 )
 from placement.support.array_types import Ints, Mask
 
-__all__ = ["COMPUTE", "SERVICE", "VACANT", "floor", "lay_out", "select"]
-
 Index = NDArray[np.intp]
 
 #: What stands in a place of the floor.

@@ -18,8 +18,6 @@ from placement.sites.shared import (
     refuse_different,
 )
 
-__all__ = ["lay_out"]
-
 
 def lay_out(config: Config, network: FatTree) -> SiteLayout:
     """Return the nodes of all leaf modules."""

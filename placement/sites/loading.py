@@ -19,8 +19,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["MAX_BYTES", "parse_site", "read_site", "read_tables"]
-
 T = TypeVar("T")
 
 #: Site files are a few kB; anything of this size is something else.

@@ -20,8 +20,6 @@ from placement.records import Dump, LineCounts, NodeRecords
 from placement.sites.schema import Config, Figure, Partition, Sending
 from placement.sites.shared import SiteLayout, WrongFigure, whole_figure
 
-__all__ = ["CLASSES", "Site", "figures_in", "lay_out", "sending_parameters"]
-
 #: Bandwidths that each fabric may state, by link class.
 CLASSES = {
     "aries": ("injection", "ejection", "green", "black", "blue"),

@@ -18,8 +18,6 @@ from placement.sites.shared import line_of
 from placement.support.arrays import add_by_key
 from placement.topologies import links
 
-__all__ = ["Overlay"]
-
 #: Parameters of a topology that name what routes it.
 ROUTINGS = {"routing", "routings"}
 

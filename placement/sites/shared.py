@@ -17,8 +17,6 @@ from placement.records import NodeRecords
 from placement.sites.schema import Config, Figure
 from placement.support.array_types import Ints, Strs
 
-__all__ = ["FIELDS", "line_of", "node_names"]
-
 #: A machine of more nodes than this is a typing error.
 MOST = 1_000_000
 

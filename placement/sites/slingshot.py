@@ -33,8 +33,6 @@ from placement.support.array_types import Array, Ints
 from placement.topologies.dragonfly import attachments
 from placement.topologies.dragonfly_plus import topology_of
 
-__all__ = ["GroupSeats", "lay_out", "seats"]
-
 
 def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> SiteLayout:
     """Return the nodes of all partitions, group by group."""

@@ -18,16 +18,6 @@ from placement.scheduler.switches import slurm_order
 from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
 from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = [
-    "Reservation",
-    "SlurmNodes",
-    "free_nodes",
-    "promised_nodes",
-    "reservations",
-    "unknown_partition",
-    "with_features",
-]
-
 #: States in which a node of our own reservation can be used.
 _OURS = ("idle", "reserved", "maint")
 

@@ -18,8 +18,6 @@ from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
 
-__all__ = ["ExpectedStart", "PlanCheck", "check_plan", "expected_start"]
-
 _START = re.compile(r"Job \d+ to start at (\S+) .*?on nodes (\S+)(?: in partition (\S+))?")
 _REFUSED = re.compile(r"(?:allocation failure|error: .*?submission failed|error): *(.*)")
 

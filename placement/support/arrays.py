@@ -9,22 +9,6 @@ from numpy.typing import NDArray
 
 from placement.support.array_types import Array, Floats, Ints
 
-__all__ = [
-    "add_by_key",
-    "connected_components",
-    "count_distinct",
-    "find_sorted",
-    "finish_bits",
-    "mix_bits",
-    "product",
-    "ragged_ranges",
-    "rank_within",
-    "sample_evenly",
-    "sum_boxes",
-    "sum_by_key",
-    "sum_by_pair",
-]
-
 #: A table of so many numbers is filled rather than the keys sorted.
 _TABLE = 1 << 16
 

@@ -17,8 +17,6 @@ from typing import Any, NoReturn
 
 from placement.errors import LaunchError, printable
 
-__all__ = ["MAX_BYTES", "ChildAnswer", "Deadline", "become", "run_child", "start_child"]
-
 #: Bytes of output that are read of one command; a million nodes are less.
 MAX_BYTES = 256 * 2**20
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy"]
-
 
 class LazyModule:
     """Stands for a module, and imports it when an attribute of it is asked for.

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-__all__ = ["GONE", "replacement_line"]
-
 
 def _read_table() -> Iterator[tuple[str, str]]:
     """Yield what left and what to use instead: the lines of ``old_spellings.txt``."""

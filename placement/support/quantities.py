@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "GB",
-    "counted",
-    "exact_size",
-    "plural",
-    "rate_text",
-    "size_text",
-    "size_unit",
-    "time_text",
-    "time_unit",
-    "unit_name",
-]
-
 #: Bytes of a GB.
 GB = 1e9
 

@@ -20,17 +20,6 @@ from typing import BinaryIO
 
 from placement.errors import ParseError, UsageError
 
-__all__ = [
-    "LIMIT",
-    "claim_stdin",
-    "decode",
-    "format_of_name",
-    "load",
-    "read_at_most",
-    "read_bytes",
-    "suffix_of",
-]
-
 #: Which standard input was read, and by what.
 _claims: list[tuple[object, str]] = []
 

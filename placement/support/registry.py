@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 difflib, metadata = lazy("difflib"), lazy("importlib.metadata")
 
-__all__ = ["Registry", "close_names", "modules_in"]
-
 Thing = TypeVar("Thing")
 
 

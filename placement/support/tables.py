@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from placement.errors import printable
 
-__all__ = ["align_columns", "csv_table", "harmless_cell"]
-
 
 def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
     """Return rows in columns, control characters of foreign text escaped.

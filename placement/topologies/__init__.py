@@ -22,23 +22,6 @@ from placement.machine import LISTED, Links, Machine, once
 from placement.support.array_types import Floats, Ints, Strs
 from placement.support.lazy import lazy
 
-__all__ = [
-    "MAX_LINKS",
-    "MAX_ROUTERS",
-    "all_pairs",
-    "box_coords",
-    "bundle_links",
-    "coords_from_nodes",
-    "links",
-    "number_coords",
-    "refuse_huge",
-    "refuse_many",
-    "router_coords",
-    "router_count",
-    "router_names",
-    "wiring_text",
-]
-
 #: The module that knows each kind of network; a tree is a fat tree with one parent everywhere.
 _MODULES = {
     "dragonfly": "dragonfly",

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 else:
     numbering = lazy("placement.names.numbering")
 
-__all__ = ["attachments", "global_links", "links", "router_coords", "router_names", "wiring_text"]
-
 #: Links in a black bundle (three to the same slot of another chassis).
 BLACK = 3
 

@@ -21,8 +21,6 @@ from placement.support.array_types import Strs
 from placement.support.quantities import counted
 from placement.topologies import all_pairs, bundle_links, refuse_many
 
-__all__ = ["LEVELS", "links", "router_coords", "router_names", "topology_of", "wiring_text"]
-
 #: What the places of a DragonFly+ are called.
 LEVELS = ("group", "leaf router", "node")
 

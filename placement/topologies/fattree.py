@@ -26,8 +26,6 @@ from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Ints, Strs
 from placement.topologies import bundle_links, refuse_many
 
-__all__ = ["TreeShape", "links", "router_coords", "router_names", "shape", "wiring_text"]
-
 
 @dataclass(frozen=True, slots=True)
 class TreeShape:

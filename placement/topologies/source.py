@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from placement.machine import Machine, NodeHardware, Topology
     from placement.sites.model import Site
 
-__all__ = ["SyntheticSite"]
-
 
 @dataclass(frozen=True)
 class SyntheticSite:

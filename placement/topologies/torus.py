@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 else:
     numbering = lazy("placement.names.numbering")
 
-__all__ = [
-    "AXES",
-    "link_bandwidth",
-    "links",
-    "router_coords",
-    "router_names",
-    "wiring_text",
-]
-
 #: Axis names, the first being the fastest in the numbering.
 AXES = ("x", "y", "z", "w")
 

@@ -16,8 +16,6 @@ from placement.errors import UsageError
 from placement.support.array_types import Ints
 from placement.topologies import all_pairs, refuse_many
 
-__all__ = ["DEFAULT", "RULES", "Cables", "DragonflyShape", "cables", "check", "default_links"]
-
 #: The rule of a synthetic dragonfly where its spec names none.
 DEFAULT = "consecutive"
 

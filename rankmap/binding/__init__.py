@@ -22,8 +22,6 @@ from rankmap.emit import find as find_format
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 
-__all__ = ["BINDERS", "BoundOrder", "bind"]
-
 
 def _rests_on(bandwidth: tuple[float, float, float, float], mark: str) -> str:
     """Say with which bandwidths copies were counted, and how these are known."""

@@ -29,18 +29,6 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
 from rankmap.placement import Placement
 
-__all__ = [
-    "Arranged",
-    "Place",
-    "arrange_inside",
-    "best_seats",
-    "costs_between",
-    "costs_to_nics",
-    "places_on",
-    "seating_cost",
-]
-
-
 T = TypeVar("T")
 
 

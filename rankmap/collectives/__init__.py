@@ -36,22 +36,6 @@ algorithms = lazy("rankmap.collectives.algorithms")
 #: Returns the parts for so many ranks, a root and ``--bytes``.
 Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"
 
-__all__ = [
-    "AT_ONCE",
-    "BRUCK",
-    "FAMILIES",
-    "ROOTED",
-    "RULES",
-    "Algorithm",
-    "BlockStep",
-    "Part",
-    "algorithms_of",
-    "choose_algorithm",
-    "collective_parts",
-    "reverse_part",
-    "usual_algorithm",
-]
-
 #: What libraries usually take: for a short buffer, for a long one, and the bytes from which it
 #: is long, in all and a rank. Of an allgather and a reducescatter the blocks of all ranks count.
 USUAL = {

@@ -30,8 +30,6 @@ from rankmap.collectives import (
     usual_algorithm,
 )
 
-__all__ = ["ALGORITHMS", "EVERY_PAIR", "collective_messages"]
-
 #: The kinds that go along a chain of ranks, and those in which each rank may send to each other.
 CHAINS = ("scan", "exscan")
 EVERY_PAIR = ("alltoall", "reduce_scatter")

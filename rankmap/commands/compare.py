@@ -28,8 +28,6 @@ from rankmap.predict import Predictor
 if TYPE_CHECKING:
     from rankmap.compare import Comparison, Entry
 
-__all__ = ["as_csv", "as_text", "compare"]
-
 #: What the name of -o asks for.
 SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png"}
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Mask
     from rankmap.past_jobs.judging import Application, Verdict
 
-__all__ = ["jobs"]
-
 #: What the name of -o asks for.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
 

@@ -42,18 +42,6 @@ else:  # `run` takes these options, and starts without numpy
     emit, place_ranks = lazy("rankmap.emit"), lazy("rankmap.place_ranks")
     predict = lazy("rankmap.predict")
 
-__all__ = [
-    "JobArguments",
-    "OrderArguments",
-    "RunRequest",
-    "gather_options",
-    "job_options",
-    "launcher_order_option",
-    "mapping_limit_option",
-    "order_options",
-    "sent_options",
-]
-
 _JOB = (
     click.option(
         "--nodes",

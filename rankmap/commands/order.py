@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from rankmap.pattern import Pattern
     from rankmap.placement import Placement
 
-__all__ = ["order"]
-
 #: Seconds of a search that are said before it begins.
 _LONG = 5.0
 

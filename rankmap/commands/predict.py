@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rankmap.placement import Placement
     from rankmap.predict import Prediction
 
-__all__ = ["predict"]
-
 
 @click.command(cls=AdvancedCommand)
 @job_options

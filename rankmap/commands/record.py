@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 else:
     colors, plots = lazy("matplotlib.colors"), lazy("rankmap.compare.plots")
 
-__all__ = ["record"]
-
 #: Formats of a matrix as a picture.
 PICTURES = (".png", ".svg")
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:  # a launch has to be quick
     launch_job = lazy("rankmap.launch.job")
 
-__all__ = ["launch_options", "run", "step_options"]
-
 #: Seconds that choosing an order may take while a launch of Slurm's filter waits.
 _PATIENCE = 1.0
 

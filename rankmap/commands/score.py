@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rankmap.placement import Placement
     from rankmap.score import Score
 
-__all__ = ["score"]
-
 SCHEMA = "nidmap.score/1"
 
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from rankmap.score.distance import Distance
     from rankmap.tours import Tour
 
-__all__ = ["sort"]
-
 #: Lists of nodes, and the formats of orders that name the nodes.
 FORMATS = (
     *("names", "nodelist", "openmpi"),

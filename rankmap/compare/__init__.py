@@ -22,8 +22,6 @@ from rankmap.search.by_strategy import AUTO, order_by_strategy
 from rankmap.search.planner import search_answer
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 
-__all__ = ["DEFAULT_ORDER", "Comparison", "Entry", "compare", "compare_strategies"]
-
 #: The order that every launcher makes where nobody says another.
 DEFAULT_ORDER = ROW_MAJOR
 

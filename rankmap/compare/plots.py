@@ -16,8 +16,6 @@ from placement.support.array_types import Floats
 from placement.support.quantities import size_unit, time_unit
 from rankmap.compare import Comparison, Entry
 
-__all__ = ["block_heat", "draw_comparison"]
-
 #: Colours that colour-blind readers tell apart (Okabe and Ito), one a term.
 COLOURS = {
     "bandwidth": "#0072b2",

@@ -18,20 +18,6 @@ from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 
-__all__ = [
-    "FORMATS",
-    "LAUNCHER_ORDERS",
-    "SUFFIXES",
-    "OrderFormat",
-    "emit",
-    "find",
-    "format_named",
-    "format_of",
-    "names",
-    "read_order",
-    "read_order_file",
-]
-
 #: How a launcher takes the nodes of a job: as native Slurm sorts them, or as given.
 LAUNCHER_ORDERS = ("sorted", "given")
 

@@ -23,8 +23,6 @@ from rankmap.emit.text import refuse_broken
 from rankmap.permutation import inverse
 from rankmap.placement import Origin, Placement
 
-__all__ = ["SCHEMA", "document", "read", "write"]
-
 SCHEMA = "nidmap.order/1"
 
 

@@ -36,8 +36,6 @@ from placement.support.array_types import Ints, Strs
 from rankmap.emit.text import CUT_SHORT, BrokenOrderError, numbered_lines
 from rankmap.placement import Placement
 
-__all__ = ["DEEPSPEED", "HOST_COUNT", "TORCHRUN", "NodeLines", "host_runs", "nodes_of"]
-
 
 def host_runs(order: Placement) -> tuple[Strs, Ints]:
     """Return the host and the length of each run of consecutive ranks on one node.

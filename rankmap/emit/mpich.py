@@ -16,8 +16,6 @@ from rankmap.emit.text import read_permutation
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 
-__all__ = ["read", "write"]
-
 #: Ranks on one line at most: whoever reads lines into a buffer shall not need a large one.
 ENTRIES = 64
 

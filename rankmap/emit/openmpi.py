@@ -21,8 +21,6 @@ from rankmap.emit.text import BrokenOrderError, numbered_lines, refuse_broken
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 
-__all__ = ["read", "write"]
-
 _LINE = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*(\S+?)(?:\s+slots?\s*=\s*(\S+))?", re.ASCII)
 _SLOT = re.compile(r"(?:([0-9]{1,9}):)?([0-9]{1,9})(?:[-,][0-9,;:-]*)?", re.ASCII)
 _RELATIVE = re.compile(r"\+n([0-9]{1,9})", re.ASCII | re.IGNORECASE)

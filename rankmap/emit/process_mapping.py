@@ -18,18 +18,6 @@ import numpy as np
 from placement.errors import UsageError
 from placement.support.array_types import Ints
 
-__all__ = [
-    "CRAY_MPICH",
-    "FLUX",
-    "HYDRA",
-    "HYDRA_FILE",
-    "PMI2",
-    "Mapping",
-    "hydra_vector",
-    "mapping_vector",
-    "parse_limit",
-]
-
 #: Bytes that a PMI value has, without the zero behind it.
 PMI_VALUE = 1023
 

@@ -10,8 +10,6 @@ from placement.errors import ParseError
 from rankmap.emit.text import read_permutation, without_comments
 from rankmap.placement import Placement
 
-__all__ = ["read", "write"]
-
 
 def write(order: Placement) -> str:
     """Return one slot a line, in rank order."""

@@ -19,8 +19,6 @@ from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, without_comments
 from rankmap.placement import Placement
 
-__all__ = ["read", "write"]
-
 #: What a list of plain names does not have.
 _FOLDED = re.compile(r"[\[*:=]")
 

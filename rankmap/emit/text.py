@@ -11,15 +11,6 @@ from placement.errors import ParseError
 from placement.support.array_types import Ints
 from rankmap.permutation import why_broken
 
-__all__ = [
-    "CUT_SHORT",
-    "BrokenOrderError",
-    "numbered_lines",
-    "read_permutation",
-    "refuse_broken",
-    "without_comments",
-]
-
 #: What may be wrong with a file of too few ranks.
 CUT_SHORT = "the file is cut short, or for another number of ranks"
 

@@ -13,8 +13,6 @@ from placement.support.array_types import Floats, Ints, Mask, Shape
 from rankmap.grid.dims import step_window
 from rankmap.pattern.structured import GridPattern, Lines
 
-__all__ = ["Coarse", "cells", "cells_in", "coarse_pattern", "weight_inside"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coarse:

@@ -26,8 +26,6 @@ from placement.support.array_types import Floats, Ints, Mask
 from rankmap.grid.boxes import Coarse
 from rankmap.grid.dims import step_ends
 
-__all__ = ["carve_grid", "halve_together"]
-
 #: Parts of at most so many cells are cut along every order of their dimensions, larger ones along
 #: one order an axis.
 THOROUGH = 4096

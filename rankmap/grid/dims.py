@@ -23,17 +23,6 @@ from placement.support.array_types import Array, Ints, Shape
 if TYPE_CHECKING:
     from placement.machine import Machine
 
-__all__ = [
-    "balanced_factors",
-    "boxes_of",
-    "dims",
-    "divisors",
-    "factorisations",
-    "shape_turns",
-    "step_ends",
-    "step_window",
-]
-
 #: What a caller may ask for.
 PREFERENCES = ("auto", "compact", "node-balanced")
 

@@ -20,8 +20,6 @@ from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import Coarse
 from rankmap.grid.dims import step_ends
 
-__all__ = ["BoxLayout", "box_of", "embeddings", "hops", "lay_grid", "layouts"]
-
 #: Ways to give axes to dimensions that are looked at for one grid.
 MOST_LAYOUTS = 4000
 

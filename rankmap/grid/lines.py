@@ -18,8 +18,6 @@ import numpy as np
 
 from placement.support.array_types import Floats, Ints
 
-__all__ = ["line_stretches", "swap_along_lines"]
-
 #: Rounds over all rows and all columns, and swaps of one row in one round, at most.
 ROUNDS, EACH = 6, 64
 

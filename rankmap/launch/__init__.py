@@ -39,11 +39,6 @@ else:
     binding, emit = lazy("rankmap.binding"), lazy("rankmap.emit")
     allocations, reading = lazy("rankmap.launch.allocation"), lazy("placement.support.reading")
 
-__all__ = [
-    "CRAY", "INTEL", "LAUNCH", "MPICH", "OPENMPI", "OTHER", "Launch", "Launcher",
-    "find", "is_mpiexec", "names", "variants",
-]  # fmt: skip
-
 #: Which MPI library the ranks use, as far as a launch depends on it.
 CRAY, OTHER = "cray-mpich", "other"
 MPICH, INTEL, OPENMPI = "mpich", "intel", "openmpi"

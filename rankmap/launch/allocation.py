@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
     from rankmap.placement import Placement
 
-__all__ = [
-    "Allocation", "allocation", "deal_ranks", "fill_nodes", "filled_counts", "flux_instance",
-    "from_hosts",
-    "job_here", "job_id", "unclear_counts",
-]  # fmt: skip
-
 #: Variables that hold a job's id.
 _JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")
 #: Variables by which Open MPI 5 and 4 have a host file of their own.

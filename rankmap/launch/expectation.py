@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rankmap.predict import Job
     from rankmap.predict.gain import Gain
 
-__all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
-
 #: What is said before, or instead of, an expectation that nobody has worked out.
 UNKNOWN = "its gain is not known"
 

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from rankmap.placement import Placement
     from rankmap.predict.job import Job
 
-__all__ = ["JobLaunch", "Prepared", "read_job", "read_job_on"]
-
 #: What is said of an order where there was no time to work out more.
 UNTIMELY = "its gain was not worked out in time"
 

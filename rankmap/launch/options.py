@@ -18,8 +18,6 @@ from dataclasses import dataclass
 
 from placement.errors import LaunchError
 
-__all__ = ["OptionTable", "Parsed"]
-
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 #: Role of what is only passed on.

@@ -28,8 +28,6 @@ from placement.errors import error_text
 from rankmap.launch import Launch
 from rankmap.progress import listen
 
-__all__ = ["PlannedLaunch", "PlanningResult", "plan_aside"]
-
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 

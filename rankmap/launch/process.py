@@ -20,16 +20,6 @@ from placement.errors import LaunchError
 from placement.support import child
 from rankmap.launch import Launch
 
-__all__ = [
-    "become",
-    "discard_launch",
-    "job_environment",
-    "order_folders",
-    "remove_at_end",
-    "store_order",
-]
-
-
 #: What a command sets for itself: Python in the C locale (PEP 538), the front door for numpy.
 _OWN = ("LC_CTYPE", "OPENBLAS_NUM_THREADS")
 

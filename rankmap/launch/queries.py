@@ -18,15 +18,6 @@ from placement.support.child import Deadline, run_child
 from rankmap.launch import Launch
 from rankmap.progress import step
 
-__all__ = [
-    "MpiLibrary",
-    "mpi_library",
-    "plain_host",
-    "query_rank_nodes",
-    "rank_printer",
-    "run_query",
-]
-
 #: What the versions of mpiexec print for ``--version``.
 _VERSIONS = (
     ("openmpi", re.compile(r"\((?:Open MPI|OpenRTE)\)\s+([0-9.]+)|^prterun .*?([0-9.]+)", re.M)),

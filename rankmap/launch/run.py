@@ -37,8 +37,6 @@ else:  # a launch has to be quick: numpy is loaded by the child that plans
     expectations, launch_job = lazy("rankmap.launch.expectation"), lazy("rankmap.launch.job")
     answer = lazy("rankmap.runtime.answer")
 
-__all__ = ["REFUSED", "show", "start", "start_inside"]
-
 SCHEMA = "nidmap.run/1"
 
 #: Exit code of `run` for its own refusal under ``--strict``.

@@ -19,8 +19,6 @@ from placement.support.registry import Registry, modules_in
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.placement import Origin, Placement
 
-__all__ = ["QUICK", "arrange", "find", "grid_of", "names", "ordering"]
-
 Ordering = Callable[[Pattern, Placement], Placement]
 
 #: Orders that say the slot of each rank by a formula, all in one module.

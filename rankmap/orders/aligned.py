@@ -18,8 +18,6 @@ from rankmap.orders import ordering
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 
-__all__ = ["aligned"]
-
 
 @ordering("aligned")
 def aligned(pattern: Pattern, placement: Placement) -> Placement:

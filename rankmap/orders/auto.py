@@ -30,8 +30,6 @@ from rankmap.score import CostBound, lower_bound, meets_bound, plain_number
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
 
-__all__ = ["AutoChoice", "auto", "choose", "describe_choice"]
-
 #: What every launcher does by itself.
 DEFAULT = "row-major"
 

@@ -36,8 +36,6 @@ from rankmap.units import Level, Units, bisect_points, level_distances, units_of
 Chain = list[Shape]
 Costs = list[tuple[float, Chain]]
 
-__all__ = ["boxes"]
-
 #: A layout on a torus with at most so many times the fewest hops is taken without more ado.
 GOOD_LAYOUT = 1.05
 

@@ -26,8 +26,6 @@ from rankmap.pattern import Pattern
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 
-__all__ = ["CellOptions", "cells", "rank_list"]
-
 #: grid_order's options, and whether each has a value. -m, -n, -N, -q and -T say how the list is
 #: printed, not what it holds.
 OPTIONS = dict.fromkeys(("-c", "-g", "-o", "-m", "-n", "-N"), True) | dict.fromkeys(

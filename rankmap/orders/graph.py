@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 else:
     mapping = lazy("rankmap.refine.mapping")  # it loads numba
 
-__all__ = ["as_graph", "graph", "number_option"]
-
 #: The least effort of a search.
 LEAST = 0.01
 

@@ -42,8 +42,6 @@ from rankmap.units import slots_by_node
 #: By the outermost block: the weight parted, and the blocks from the innermost on.
 Chains = dict[Shape, tuple[float, list[Shape]]]
 
-__all__ = ["chain_of", "hierarchical", "sorted_nodes"]
-
 #: A level's block that no permutation fits is tried in so many other shapes at most.
 MOST_OTHERS = 64
 

@@ -19,8 +19,6 @@ from rankmap.pattern import Pattern
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 
-__all__ = ["column_major", "folded", "hilbert", "morton", "round_robin", "row_major"]
-
 
 @ordering("row-major")
 def row_major(pattern: Pattern, placement: Placement) -> Placement:

@@ -46,17 +46,6 @@ from placement.support.array_types import Ints, Mask
 from rankmap.past_jobs.quick_cost import QuickCost, Span
 from rankmap.predict import Job, Predictor
 
-__all__ = [
-    "ASSUMED_SHARE",
-    "UNKNOWN",
-    "Application",
-    "Judge",
-    "Verdict",
-    "application_of",
-    "judge_jobs",
-    "read_applications",
-]
-
 #: Planners of which the best one counts.
 PLANNERS = ("level-spread", "spread", "compact")
 

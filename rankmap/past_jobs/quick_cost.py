@@ -34,8 +34,6 @@ from rankmap.predict import Predictor
 from rankmap.predict.job import fit_pattern
 from rankmap.search.cost import cost_by, without_time
 
-__all__ = ["QuickCost", "Span", "cut_times"]
-
 #: Units of a level up to which the links between each two of them are kept in a table.
 _MOST_UNITS = 3072
 

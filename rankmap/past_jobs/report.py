@@ -22,9 +22,6 @@ from rankmap.compare.plots import COLOURS, picture_bytes
 from rankmap.past_jobs.judging import Application, Verdict, application_of
 from rankmap.past_jobs.quick_cost import Span
 
-__all__ = ["WORSE", "Kin", "Summary", "as_csv", "as_text", "draw", "hours_text", "ratio_text"]
-
-
 SCHEMA = "nidmap.jobs/1"
 
 #: A job counts that is slower than it could have been by this factor.

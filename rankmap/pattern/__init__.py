@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Builder = Callable[[str], "Pattern"]
 
-__all__ = ["Pattern", "UnsizedPattern", "names", "parse_pattern", "pattern"]
-
 #: Where each bundled pattern lives: imported only when it is asked for.
 BUNDLED = {
     "allgather": "collective",

@@ -17,8 +17,6 @@ from placement.traffic import Traffic
 from rankmap.collectives import FAMILIES, ROOTED, collective_parts, usual_algorithm
 from rankmap.pattern import Pattern, pattern
 
-__all__ = ["Collective"]
-
 #: Bytes for which the edges' algorithm is chosen.
 USUAL_BYTES = 1e6
 

@@ -35,19 +35,6 @@ if TYPE_CHECKING:
 else:
     recording_file = lazy("rankmap.recording.file")
 
-__all__ = [
-    "DIRECTED",
-    "ORDERED",
-    "PASSES",
-    "STEPS",
-    "Graph",
-    "expand_pattern",
-    "from_edges",
-    "from_entries",
-    "recorded_entries",
-    "stencil_of",
-]
-
 #: Where a graph keeps its messages with their directions, in `Graph.known`: from, to, bytes.
 DIRECTED = "directed"
 

@@ -19,8 +19,6 @@ from rankmap.pattern.structured import parse_extents
 from rankmap.readers.csv import read_messages
 from rankmap.readers.entries import Entries, file_bytes, no_edges
 
-__all__ = ["Permutation", "Transposition"]
-
 
 @dataclass(frozen=True, slots=True)
 class Permutation(UnsizedPattern):

@@ -22,8 +22,6 @@ from rankmap.grid.dims import dims, step_ends
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.placement import Placement
 
-__all__ = ["AutoStencil", "GridPattern", "Lines", "Ring", "Stencil", "parse_extents"]
-
 Step = tuple[Shape, float]
 
 #: No machine runs more ranks; a larger extent is a slip of the finger.

@@ -22,8 +22,6 @@ from placement.support.array_types import Ints, Shape
 from rankmap.pattern import Pattern, pattern
 from rankmap.pattern.structured import GridPattern, Step, parse_extents
 
-__all__ = ["OCTANTS", "Sweep", "waves"]
-
 #: Octants that begin in the same corner of the process grid.
 OCTANTS = 2
 

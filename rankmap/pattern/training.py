@@ -44,8 +44,6 @@ from rankmap.pattern import Pattern, pattern
 from rankmap.pattern.structured import GridPattern, Step
 from rankmap.placement import MOST_RANKS
 
-__all__ = ["AXES", "DEFAULT_ORDER", "ModelSizes", "Training"]
-
 DEFAULT_ORDER = ("tp", "cp", "ep", "dp", "pp")
 
 #: Axes that send something, and the tokens of the order that each spans.

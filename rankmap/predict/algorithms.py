@@ -10,16 +10,6 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines
 
-__all__ = [
-    "ALGORITHMS",
-    "LIBRARIES",
-    "Library",
-    "algorithm_of",
-    "algorithms",
-    "asked_library",
-    "library_of",
-]
-
 #: Ways to do an all-to-all; collectives have their own (`rankmap.collectives`), and every other
 #: pattern sends at once. ``library`` is what the machine's MPI does at that size; where no site
 #: says which MPI it has, ``at-once`` for an all-to-all. A collective takes the usual one.

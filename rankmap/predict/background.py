@@ -25,16 +25,6 @@ from placement.support.array_types import Floats, Ints
 from placement.support.arrays import find_sorted
 from placement.traffic import Traffic
 
-__all__ = [
-    "USUAL_LOAD",
-    "Other",
-    "SharedLoads",
-    "from_file",
-    "from_slurm",
-    "others_beside",
-    "shared_channels",
-]
-
 #: GB/s that each node of another job sends, where nobody says it [assumed].
 USUAL_LOAD = 1.0
 

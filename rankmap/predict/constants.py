@@ -20,18 +20,6 @@ from placement.network import Loads
 from placement.network.model import injection_bandwidth
 from rankmap.predict.phase import Phase
 
-__all__ = [
-    "ARIES_PAYLOAD",
-    "EAGER",
-    "MEMORY_GBS",
-    "Constants",
-    "histogram_s",
-    "hops_by_class",
-    "latency_s",
-    "machine_constants",
-    "messages_s",
-]
-
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
 MESSAGE_US = 0.5
 

@@ -36,8 +36,6 @@ from rankmap.predict.recorded_run import (
 from rankmap.predict.unknowns import likely_values, unknowns_of
 from rankmap.progress import step
 
-__all__ = ["Gain", "Gains", "Unknown", "time_range"]
-
 #: Share of a recorded run that communication has at most, below which it is said.
 HALF_OF_RUN = 0.5
 

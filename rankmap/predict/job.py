@@ -21,8 +21,6 @@ from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
 from rankmap.predict.neighbours import remember_steps
 from rankmap.recording.file import load_recording
 
-__all__ = ["MULTIPLIED", "USUAL_BYTES", "Job", "fit_pattern", "parse_wanted", "size_of"]
-
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} a node is assumed (--pattern says another)"
 

@@ -27,8 +27,6 @@ from rankmap.predict.phase import Phase, Sends, Steps
 
 Step = tuple[Ints, float, float]
 
-__all__ = ["most_steps", "phases"]
-
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
 #: at, at least so many.
 MOST_US, LEAST_STEPS = 3e5, 6

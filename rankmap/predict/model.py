@@ -49,8 +49,6 @@ from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases
 
-__all__ = ["Guess", "Model", "StepLoads"]
-
 #: Loads of channels that are kept.
 KEPT = 32_000_000
 

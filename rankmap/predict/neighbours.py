@@ -40,8 +40,6 @@ from rankmap.recording import Recording
 from rankmap.recording.sequence import steps_in
 from rankmap.score.traffic import pairs_of_nodes
 
-__all__ = ["directed_messages", "neighbour_phase", "remember_steps"]
-
 #: Turns of an all-to-all in a recording that are looked at: of more an even sample.
 MOST_TURNS = 16
 

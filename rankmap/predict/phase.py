@@ -15,8 +15,6 @@ from rankmap.placement import Placement
 
 Steps = Callable[[], Iterator[tuple[Traffic, float]]]
 
-__all__ = ["Course", "Phase", "Sends"]
-
 
 class Sends(NamedTuple):
     """Messages between ranks, each rank's in the order in which it posts them.

@@ -34,8 +34,6 @@ from rankmap.predict import lines, neighbours
 from rankmap.predict.algorithms import algorithms
 from rankmap.predict.phase import Phase, Sends
 
-__all__ = ["phases"]
-
 
 def phases(
     pattern: Pattern, placement: Placement, size: float, algorithm: str, steps: int | None = None

@@ -26,8 +26,6 @@ from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.recorded_run import NOTHING, RunSeconds
 
-__all__ = ["MOST_EAGER", "PlacementTimes", "Values"]
-
 #: What ranks that run ahead may win, of what posting all at once would win. Messages of different
 #: steps that meet may lose them as much, and at least a step.
 AHEAD = 0.5

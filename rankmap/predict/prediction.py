@@ -11,8 +11,6 @@ from placement.network.demand import Demand
 from placement.support.quantities import size_text, time_text
 from rankmap.predict.gain import Gain
 
-__all__ = ["PhaseTime", "Prediction", "Term"]
-
 SCHEMA = "nidmap.predict/1"
 
 

@@ -26,8 +26,6 @@ from rankmap.predict.algorithms import Library
 from rankmap.predict.phase import Sends, Stretches
 from rankmap.recording import EVENTS, RecordedPhase, Recording
 
-__all__ = ["RecordedRun", "Waves", "messages_of", "waves_of"]
-
 SEND, RECEIVE, WAIT_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE, ANY_DONE, CANCELLED = range(
     len(EVENTS)
 )

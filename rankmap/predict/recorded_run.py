@@ -16,8 +16,6 @@ from rankmap.pattern.graph import RECORDING, Graph
 from rankmap.predict.model import Model
 from rankmap.recording import Recording
 
-__all__ = ["NOTHING", "RunSeconds", "beside_communication", "comparable_recording", "run_seconds"]
-
 #: Communication may take so many times what is predicted of it before another cause is looked for:
 #: about what predictions of programs are off by in the median, and at worst (docs/minicray.md).
 A_LITTLE_SHORT, TOO_SHORT = 1.05, 1.25

@@ -26,8 +26,6 @@ from rankmap.predict.model import Model
 from rankmap.predict.phase import Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
 
-__all__ = ["phase_limit", "report"]
-
 #: Rounding that sums of many loads may have, as a share.
 ROUNDING = 1e-9
 

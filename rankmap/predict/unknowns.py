@@ -29,8 +29,6 @@ from rankmap.predict.recorded_run import (
     comparable_recording,
 )
 
-__all__ = ["OtherValue", "likely_values", "unknowns_of"]
-
 #: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
 

@@ -32,17 +32,6 @@ from rankmap.preload.program_mpi import (
     program_abi,
 )
 
-__all__ = [
-    "ABI",
-    "Compiler",
-    "build",
-    "find_compilers",
-    "libraries_for",
-    "link_line",
-    "preload",
-    "shipped",
-]
-
 #: Flags of the user's own for the compiler.
 FLAGS = "NIDMAP_CFLAGS"
 

@@ -18,8 +18,6 @@ from placement.support.child import Deadline, run_child
 from rankmap.launch import INTEL, MPICH, OPENMPI, is_mpiexec
 from rankmap.launch.queries import mpi_library
 
-__all__ = ["LINKED", "STATIC", "find_binaries", "find_program", "launcher_abi", "program_abi"]
-
 #: What `program_abi` says of a program that has the library in it, or can load none.
 LINKED, STATIC = "linked", "static"
 

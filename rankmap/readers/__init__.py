@@ -14,8 +14,6 @@ from placement.errors import ParseError, printable
 from rankmap.readers.entries import Entries, file_bytes
 from rankmap.readers.monitoring import read_directory
 
-__all__ = ["FORMATS", "read", "recognise"]
-
 #: The formats that are read, in words for a message.
 FORMATS = "METIS, npz, csv and Open MPI's monitoring files are read"
 

@@ -20,8 +20,6 @@ from placement.support.array_types import Floats, Ints
 from placement.traffic import Traffic
 from rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
 
-__all__ = ["read", "read_messages"]
-
 _RANKS = re.compile(rb"^[ \t]*#[^\n]*?\branks\s*[=:]\s*([0-9]{1,12})", re.IGNORECASE | re.MULTILINE)
 _WORDS = re.compile(rb"[ \t\"']*[A-Za-z_]")
 

@@ -14,16 +14,6 @@ from placement.support.reading import read_at_most
 from placement.traffic import Traffic
 from rankmap.placement import MOST_RANKS
 
-__all__ = [
-    "Entries",
-    "Numbers",
-    "check_entries",
-    "file_bytes",
-    "gather_numbers",
-    "no_edges",
-    "whole",
-]
-
 #: A file larger than this is refused: no graph of a job's ranks needs it.
 MOST_BYTES = 1 << 31
 

@@ -17,8 +17,6 @@ from placement.traffic import Traffic
 from rankmap.placement import MOST_RANKS
 from rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
 
-__all__ = ["read"]
-
 
 def read(raw: bytes, source: str) -> Entries:
     """Return the entries of a METIS graph.

@@ -21,8 +21,6 @@ from placement.traffic import Traffic, join_traffic
 from rankmap.placement import MOST_RANKS
 from rankmap.readers.entries import Entries, check_entries, file_bytes
 
-__all__ = ["read", "read_directory"]
-
 _LINE = re.compile(
     rb"^(?:\[[^\]\n]*\](?:<\w+>)?:?\s*)?([EISR])[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]+bytes\b",
     re.MULTILINE,

@@ -16,8 +16,6 @@ from placement.traffic import Traffic
 from rankmap.placement import MOST_RANKS
 from rankmap.readers.entries import Entries, check_entries
 
-__all__ = ["read"]
-
 #: Bytes of one array at most, dense or not.
 MOST_BYTES = 1 << 30
 

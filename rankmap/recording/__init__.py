@@ -19,16 +19,6 @@ from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import algorithms
 
-__all__ = [
-    "EVENTS",
-    "KINDS",
-    "MOST_PAIRS",
-    "RecordedCollective",
-    "RecordedOrder",
-    "RecordedPhase",
-    "Recording",
-]
-
 #: What a rank does, as the library numbers it: it posts a message or a receive, waits for what it
 #: posted last, sees that its oldest message to a rank or receive from it is done, calls a
 #: collective, sees that its oldest receive from any rank has got a message from this one, or that

@@ -31,8 +31,6 @@ from rankmap.recording import (
     Recording,
 )
 
-__all__ = ["SCHEMA", "load_recording", "save_recording"]
-
 SCHEMA = "nidmap.recording/1"
 
 #: What to do with a file that is no recording.

@@ -34,8 +34,6 @@ from rankmap.recording import (
     Recording,
 )
 
-__all__ = ["Window", "read_raw"]
-
 #: Bins of time that the library keeps apart where a window is asked for.
 _BINS = 64
 

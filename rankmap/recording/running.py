@@ -21,8 +21,6 @@ from rankmap.preload import libraries_for, preload
 from rankmap.recording.file import save_recording
 from rankmap.recording.raw import Window, read_raw
 
-__all__ = ["PCONTROL", "check_reorder", "merge_counts", "parse_window", "run_recorded"]
-
 #: ``--window pcontrol``: count only between the program's own MPI_Pcontrol(1) and (0).
 PCONTROL = "pcontrol"
 

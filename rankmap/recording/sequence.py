@@ -23,8 +23,6 @@ from rankmap.pattern.sweep import Sweep, waves
 from rankmap.recording import RecordedCollective, RecordedPhase, Recording
 from rankmap.recording.words import NEARLY_EQUAL, stencil_in, sweep_in
 
-__all__ = ["MOST_STEPS", "RecordedStep", "steps_in"]
-
 #: Steps at most: the largest, and all that is left in one more.
 MOST_STEPS = 16
 

@@ -16,17 +16,6 @@ from rankmap.pattern.structured import Stencil, points
 from rankmap.pattern.sweep import Sweep
 from rankmap.recording import RecordedCollective, RecordedPhase, Recording
 
-__all__ = [
-    "NEARLY_EQUAL",
-    "describe",
-    "document",
-    "grid_lines",
-    "lines_in",
-    "named_pattern",
-    "stencil_in",
-    "sweep_in",
-]
-
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
 

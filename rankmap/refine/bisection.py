@@ -32,8 +32,6 @@ from rankmap.refine.jit import (
     tick,
 )
 
-__all__ = ["bisect", "bisect_from_nothing", "extreme_places", "refine_again"]
-
 #: A graph of so few vertices is not coarsened further.
 COARSE = 48
 

@@ -9,8 +9,6 @@ on any machine.
 
 from __future__ import annotations
 
-__all__ = ["LEAST_EFFORT", "seconds_for", "total_work"]
-
 #: Work for so many ranks, and the powers of the ranks with which it is more for more of them,
 #: and less for fewer.
 WORK, RANKS, MORE, LESS = 1.6e8, 4096, 0.65, 0.35

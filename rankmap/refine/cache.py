@@ -18,8 +18,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["cache_folder", "kernels_compiled", "numba_installed", "remark", "user_cache"]
-
 #: Of the kernels that are called from Python those with most others in them: their file and name.
 ENTRIES = ("bisection.bisect", "exchanges.replace_ranks")
 

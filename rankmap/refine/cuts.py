@@ -13,8 +13,6 @@ from rankmap.units import unwrap_coords
 
 Chooser = Callable[[int, int], int]
 
-__all__ = ["Cuts", "cut_nodes"]
-
 
 class Cuts(NamedTuple):
     """How a job's nodes are taken apart, from the outside in.

@@ -39,8 +39,6 @@ from rankmap.refine.subgraph import (
     ranks_by_node,
 )  # fmt: skip
 
-__all__ = ["cost_of_nodes", "exchange_pairs", "replace_ranks"]
-
 
 @kernel
 def cost_of_nodes(ptr: Ints, adj: Ints, w: Reals, node: Ints, far: Reals, outer: Reals) -> float:

@@ -20,8 +20,6 @@ from rankmap.pattern.graph import Graph
 from rankmap.score.distance import Distance
 from rankmap.score.traffic import cost_of
 
-__all__ = ["MOST_RANKS", "search_all"]
-
 #: Ranks with edges, and nodes, of graphs that are looked at.
 MOST_RANKS, MOST_NODES = 64, 64
 

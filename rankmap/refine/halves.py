@@ -18,15 +18,6 @@ import numpy as np
 
 from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, kernel, long, tick
 
-__all__ = [
-    "balance_halves",
-    "cost_of_halves",
-    "drop_vertex",
-    "push_vertex",
-    "refine_halves",
-    "size_of_half",
-]
-
 
 class Queue(NamedTuple):
     """The vertices that may move, in a heap for each half, those with the largest gain on top.

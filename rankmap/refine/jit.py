@@ -22,11 +22,6 @@ from rankmap.refine.cache import cache_folder, numba_installed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = [
-    "Bytes", "Csr", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "copy_part", "draw",
-    "inlined", "kernel", "long", "shuffle", "tick",
-]  # fmt: skip
-
 Bytes = NDArray[np.int8]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]

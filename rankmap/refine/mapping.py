@@ -31,8 +31,6 @@ from rankmap.refine.plain import ROUNDS, bisect_down, swap_ranks
 from rankmap.refine.subgraph import PlacedRanks
 from rankmap.score.distance import Distance
 
-__all__ = ["map_ranks", "polish_nodes"]
-
 
 def map_ranks(
     graph: Graph,

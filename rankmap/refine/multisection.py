@@ -24,8 +24,6 @@ from rankmap.refine.subgraph import (
     talkers_first,
 )  # fmt: skip
 
-__all__ = ["CutPlan", "multisect"]
-
 #: Idle ranks are no vertices where more than one of so many ranks is idle.
 MOST_BUSY = 32
 

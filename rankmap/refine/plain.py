@@ -19,8 +19,6 @@ from rankmap import progress
 from rankmap.permutation import inverse
 from rankmap.refine.cuts import Cuts
 
-__all__ = ["bisect_down", "swap_ranks"]
-
 #: Rounds in which ranks change sides at each cut, at most.
 ROUNDS = 24
 

@@ -12,11 +12,6 @@ import numpy as np
 
 from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, copy_part, kernel, long
 
-__all__ = [
-    "PlacedRanks", "add_pull", "deal_halves", "induced_graph", "lean_at_cut", "note_side",
-    "outer_costs", "ranks_by_node", "talkers_first",
-]  # fmt: skip
-
 
 class PlacedRanks(NamedTuple):
     """Ranks on nodes.

@@ -9,8 +9,6 @@ import numpy as np
 
 from placement.support.array_types import Ints, Ints32
 
-__all__ = ["improve_tour"]
-
 #: Near stops of each that are tried as its neighbours.
 NEAR = 12
 

@@ -38,8 +38,6 @@ else:  # mpi4py is an extra, and rank 0 alone computes
     MPI, predict = lazy("mpi4py.MPI"), lazy("rankmap.predict")
     rerank = lazy("rankmap.runtime.rerank")
 
-__all__ = ["NAMES", "cart_create", "reorder"]
-
 #: Names to use in place of the processors' own, comma-separated: world rank r
 #: is on the r-th of them, counted round. For trying out many nodes on one.
 NAMES = "NIDMAP_PROCESSOR_NAMES"

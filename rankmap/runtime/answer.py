@@ -33,8 +33,6 @@ else:  # `run --inside` has the command that answers from here, and starts witho
     np, predict = lazy("numpy"), lazy("rankmap.predict")
     graph, rerank = lazy("rankmap.pattern.graph"), lazy("rankmap.runtime.rerank")
 
-__all__ = ["Answerer", "answer", "asking_command"]
-
 #: First line of a question.
 _HEAD = "nidmap 1"
 

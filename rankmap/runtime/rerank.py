@@ -24,8 +24,6 @@ from rankmap.predict import Job, Predictor
 from rankmap.score import cost
 from rankmap.search.by_strategy import order_by_strategy
 
-__all__ = ["Reranked", "rerank"]
-
 #: Strategies to take where none is asked for, the first that does.
 BEST = ("auto", "boxes", "hilbert", "row-major")
 

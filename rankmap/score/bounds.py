@@ -27,8 +27,6 @@ from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.score.distance import Distance
 
-__all__ = ["CostBound", "block_capacities", "by_level_bound", "counting_bound", "least_cuts"]
-
 #: Structured patterns of more ranks are not expanded.
 MOST_EXPANDED = 1 << 16
 

@@ -39,16 +39,6 @@ from rankmap.placement import Placement
 Lengths = NDArray[np.uint8]
 Sums = NDArray[np.uint16]
 
-__all__ = [
-    "Distance",
-    "Levels",
-    "Paths",
-    "Routers",
-    "TorusDistance",
-    "job_distance",
-    "machine_distance",
-]
-
 #: Distance of two nodes on one torus router.
 ONE_ROUTER = 0.5
 

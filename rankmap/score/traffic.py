@@ -18,8 +18,6 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines
 from rankmap.score.distance import Distance
 
-__all__ = ["OrderWeights", "cost_of", "pairs_of_nodes", "traffic"]
-
 #: Pairs of nodes that are looked at in one go.
 _BLOCK = 1 << 20
 

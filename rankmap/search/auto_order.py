@@ -37,8 +37,6 @@ from rankmap.search.rank_orders import compile_first, ranks_alike
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.search import Space, search
 
-__all__ = ["auto_order", "rank_orders"]
-
 #: Edges of a graph whose times are predicted; each prediction of more takes several seconds, and
 #: gigabytes.
 MOST_TIMED = 1 << 22

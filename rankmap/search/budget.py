@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from placement.support.array_types import Ints
 
-__all__ = ["DEADLINE", "LIMITS", "Budget", "Limits", "Moment"]
-
 
 @dataclass(slots=True)
 class Limits:

@@ -14,8 +14,6 @@ from rankmap.placement import Placement
 from rankmap.predict import Job
 from rankmap.search.auto_order import auto_order
 
-__all__ = ["AUTO", "order", "order_by_strategy"]
-
 #: The strategy that compares orders, by predicted time or by J.
 AUTO = "auto"
 

@@ -28,20 +28,6 @@ from rankmap.score.traffic import cost_of
 from rankmap.search.budget import LIMITS
 from rankmap.search.rank_orders import Make, searched_orders
 
-__all__ = [
-    "POWER",
-    "Cost",
-    "Exchange",
-    "HopCost",
-    "Judged",
-    "TimeCost",
-    "cost_by",
-    "divides_steps",
-    "effort_of",
-    "p_norm",
-    "without_time",
-]
-
 #: How much the busiest link counts above others: of two links, one with nine
 #: tenths of the other's load counts as a twelfth of it, one with half of it as nothing.
 POWER = 24

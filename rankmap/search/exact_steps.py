@@ -23,8 +23,6 @@ from rankmap.search.cost import TimeCost, p_norm
 from rankmap.search.priced_steps import ROUNDING, bound_longest, move_nodes, stepped_name
 from rankmap.search.ranking import Candidate
 
-__all__ = ["ExactSteps", "route_table"]
-
 #: Free nodes at most, next hops of all routers towards them, figures in the table of their routes.
 NODES, NEXT_HOPS, FIGURES = 256, 1 << 21, 1 << 24
 

@@ -32,14 +32,6 @@ from rankmap.search.rank_orders import brick_shapes, brick_slots
 
 Shape = tuple[int, ...]
 
-__all__ = [
-    "freest_boxes",
-    "grid_on_boxes",
-    "node_choices",
-    "scheduler_nodes",
-    "spread_over_levels",
-]
-
 
 def scheduler_nodes(machine: Machine, request: Request) -> Ints | None:
     """Return what the scheduler would take by itself; None where it would take nothing."""

@@ -34,8 +34,6 @@ from rankmap.search.search import Space, search
 from rankmap.search.segments import inside_one_block, whole_segments
 from rankmap.short_orders import fit_format
 
-__all__ = ["SearchAnswer", "auto", "gain_reason", "gain_sentence", "search_answer"]
-
 
 def auto(machine: Machine, request: Request) -> Choice:
     """Choose the nodes, and the order of the ranks on them, with the least predicted time.

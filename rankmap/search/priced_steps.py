@@ -26,8 +26,6 @@ from rankmap.search.ranking import Candidate
 
 Moves = list[tuple[int, int]]
 
-__all__ = ["ROUNDING", "PricedSteps", "bound_longest", "move_nodes", "stepped_name"]
-
 #: What stands behind the name of nodes that steps have changed.
 STEPPED = ", then steps"
 

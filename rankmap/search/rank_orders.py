@@ -34,17 +34,6 @@ Make = Callable[[Placement], Ints | None]
 #: A machine and a grid on it whose map as a graph takes all kernels there are.
 EVERY_KERNEL = "tree:4x4x4,dist=1:2:3", "stencil:8x8x4"
 
-__all__ = [
-    "brick_orders",
-    "brick_shapes",
-    "brick_slots",
-    "compile_first",
-    "node_by_node",
-    "quick_orders",
-    "ranks_alike",
-    "searched_orders",
-]
-
 
 def compile_first(
     model: Predictor,

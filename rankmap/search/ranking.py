@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from placement.support.array_types import Ints
 from rankmap.placement import Placement
 
-__all__ = ["ROW_MAJOR", "Candidate", "Ranking"]
-
 #: The order that every launcher makes where nobody says another.
 ROW_MAJOR = "row-major"
 

@@ -32,8 +32,6 @@ from rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_a
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.segments import Segments
 
-__all__ = ["Space", "search"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:

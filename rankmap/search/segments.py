@@ -26,8 +26,6 @@ from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.job import fit_pattern
 
-__all__ = ["Segments", "inside_one_block", "whole_segments"]
-
 #: What is to stay inside a block, the most first.
 KEPT = (("tp", "ep", "pp"), ("tp", "ep"), ("tp",))
 

@@ -19,8 +19,6 @@ from placement.readers.ibnetdiscover import RATES, WIDTHS
 from placement.topologies import links, router_names
 from tests.writers.nodes import kind_of
 
-__all__ = ["Cable", "Plug", "cables_of", "write"]
-
 Rate = tuple[str, str]
 
 _WIDE = sorted(WIDTHS, key=lambda w: (w != "4x", WIDTHS[w]))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from placement.machine import Machine
 from tests.writers.ibnetdiscover import Cable, Plug, cables_of
 
-__all__ = ["write"]
-
 
 def write(machine: Machine) -> str:
     """Return the machine's cables as ``ibnetdiscover --ports`` prints them.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from placement.machine import Machine
 from tests.writers import nodes
 
-__all__ = ["write"]
-
 _FORM = "%5s  %-12s %-10s %-5s %3s %3s %3s"
 
 

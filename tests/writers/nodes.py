@@ -12,8 +12,6 @@ from placement.machine import Machine
 from placement.names import parse_cnames
 from placement.support.array_types import Ints32, Strs
 
-__all__ = ["kind_of", "parts", "places", "print_columns", "refuse_roles", "refuse_states", "words"]
-
 _WORD = re.compile("[a-z][a-z_-]*", re.A)
 
 

@@ -19,8 +19,6 @@ from placement.support.arrays import rank_within
 from placement.topologies import router_coords, router_names
 from tests.writers.nodes import kind_of
 
-__all__ = ["deal", "network_of"]
-
 
 def network_of(
     machine: Machine, fabric: str, kinds: Sequence[str], tiles: int

@@ -7,8 +7,6 @@ import numpy as np
 from placement.machine import Machine
 from tests.writers.rtr import deal, network_of
 
-__all__ = ["write"]
-
 _COLOURS = ("green", "black", "blue")
 _NETWORK = 40  # tiles l00 to l47; l50 to l57 lead to the nodes
 _TILES = 48

@@ -12,9 +12,6 @@ from placement.topologies import router_coords, router_names
 from placement.topologies.torus import link_bandwidth
 from tests.writers.rtr import deal, network_of
 
-__all__ = ["write"]
-
-
 _AXES = ("x", "y", "z")
 _DIRECTIONS = ("X+", "X-", "Y+", "Y-", "Z+", "Z-")
 #: Tiles of the network: the middle eight, l23 to l54, lead to the nodes.

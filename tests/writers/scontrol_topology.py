@@ -14,8 +14,6 @@ from placement.readers.slurm_switches import Declared
 from placement.scheduler.switches import members
 from placement.support.array_types import Ints
 
-__all__ = ["write"]
-
 
 def write(machine: Machine) -> str:
     """Return the machine's switches as ``scontrol show topology`` prints them.

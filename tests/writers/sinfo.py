@@ -8,8 +8,6 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from tests.writers import nodes
 
-__all__ = ["write"]
-
 
 def write(machine: Machine) -> str:
     """Return the machine's nodes as ``sinfo -N`` prints them with bars and a header.

@@ -14,8 +14,6 @@ from placement.machine import Machine
 from placement.support.array_types import Ints, Ints32
 from tests.writers import nodes
 
-__all__ = ["write"]
-
 _XNAME = re.compile(r"x(\d{1,4})c([0-7])s(\d{1,3})b(\d{1,3})n(\d{1,3})", re.ASCII)
 _PORTS = 16  # NICs that a switch of an EX chassis serves
 

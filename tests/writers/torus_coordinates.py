@@ -5,8 +5,6 @@ from __future__ import annotations
 from placement.machine import Machine
 from tests.writers import nodes
 
-__all__ = ["write"]
-
 _FORM = "%d %s %s %d %d %d"
 
 

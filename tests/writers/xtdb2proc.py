@@ -5,8 +5,6 @@ from __future__ import annotations
 from placement.machine import Machine
 from tests.writers import nodes
 
-__all__ = ["write"]
-
 _FORM = (
     "cpu=%d,slot=%d,cage=%d,cabinet=null,cab_position=%d,cab_row=%d,"
     "x_coord=%d,y_coord=%d,z_coord=%d,process_slots=4,process_slots_free=4,"

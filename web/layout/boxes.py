@@ -13,21 +13,6 @@ from placement.machine import Machine
 from placement.support.array_types import Ints, Mask
 from placement.topologies import router_count
 
-__all__ = [
-    "CELL",
-    "NO_PAD",
-    "PITCH",
-    "AxisText",
-    "Boxes",
-    "MachineView",
-    "Pad",
-    "columns_of",
-    "distinct_rows",
-    "empty_cells",
-    "place_boxes",
-    "router_middles",
-]
-
 #: Width and height of a node, in units.
 CELL = 7
 

@@ -33,8 +33,6 @@ from web.layout.boxes import (
     router_middles,
 )
 
-__all__ = ["has_cnames", "view"]
-
 MARGIN = 10
 
 _BLADE, _CHASSIS, _CABINET, _GROUP = Pad(0, 1), Pad(0, 2), Pad(13, 3), Pad(13, 4)

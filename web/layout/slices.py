@@ -21,8 +21,6 @@ from web.layout.boxes import (
     router_middles,
 )
 
-__all__ = ["view", "views"]
-
 #: Units left of and above the tiles, where the axes are named; right of and below them; between.
 MARGIN, EDGE, GAP = 24, 6, 14
 _TILE = Pad(14, 4)

@@ -29,8 +29,6 @@ from web.layout.boxes import (
     router_middles,
 )
 
-__all__ = ["view"]
-
 MARGIN = 8
 
 #: How an XC's nodes, blades and chassis stand in what is around them: as in a cabinet.

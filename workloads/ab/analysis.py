@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats
     from workloads.results import Run
 
-__all__ = [
-    "LEVEL",
-    "analyse",
-    "comparison_key",
-    "comparison_sentence",
-    "foretold_sentence",
-    "paired_ratios",
-    "pool_runs",
-    "predicted_ranges",
-    "result_text",
-    "show_result",
-]
-
 #: How often the intervals hold the truth, over all looks together.
 LEVEL = 0.95
 

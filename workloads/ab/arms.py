@@ -24,17 +24,6 @@ if TYPE_CHECKING:
 else:  # `ab --help` and `--pool` need no machine
     launch_job = lazy("rankmap.launch.job")
 
-__all__ = [
-    "DEFAULT",
-    "Arm",
-    "ProgramArm",
-    "Turn",
-    "prepared_arms",
-    "read_arm",
-    "schedule_blocks",
-    "turns_of",
-]
-
 #: What the arms are called that have no name of the user's.
 DEFAULT, PLAN, ORDER = "default", "plan", "order"
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from workloads.ab.arms import ProgramArm, Turn
     from workloads.ab.timer import Timer
 
-__all__ = ["ab"]
-
 SCHEMA = "nidmap.ab/1"
 
 #: The file of samples in the folder of the program's output.

@@ -28,16 +28,6 @@ import numpy as np
 
 from placement.support.array_types import Floats
 
-__all__ = [
-    "FEWEST",
-    "FIRST_LOOK",
-    "Interval",
-    "looks_after",
-    "mean_interval",
-    "nominal_level",
-    "student_quantile",
-]  # fmt: skip
-
 #: Fewest blocks over all launches for which an interval is given.
 FEWEST = 6
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from placement.errors import ParseError, UsageError, printable
 
-__all__ = ["UNITS", "Timer", "timer_of"]
-
 #: Seconds of each unit of time.
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
 

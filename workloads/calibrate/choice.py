@@ -32,24 +32,6 @@ from placement.topologies import router_names
 from placement.traffic import Traffic
 from rankmap.score.distance import machine_distance
 
-__all__ = [
-    "ENOUGH",
-    "MARGIN",
-    "NODE",
-    "FlowTimes",
-    "Flows",
-    "MeasurePlan",
-    "candidates",
-    "choose_sets",
-    "margins",
-    "merged_class",
-    "pairs_by_level",
-    "predict_table",
-    "seats_of",
-    "without_stated_routing",
-]
-
-
 #: Pairs of units (two routers, two chassis …) that are looked at, for each way they lie.
 PAIRS = 6
 

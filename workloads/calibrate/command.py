@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
 
-__all__ = ["calibrate"]
-
 
 @click.command("calibrate")
 @machine_option

@@ -35,8 +35,6 @@ from workloads.progress import Progress
 from workloads.session import Session
 from workloads.world import MPI, Comm, doubling_counts
 
-__all__ = ["Reader", "Rounds"]
-
 Reading = Callable[[], dict[str, float]]
 
 #: Bytes of a flow at first, and at most; bytes into and out of a node at most.

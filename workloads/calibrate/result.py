@@ -26,17 +26,6 @@ from placement.support.quantities import GB
 from workloads.ab.statistics import mean_interval
 from workloads.calibrate.choice import ENOUGH, NODE, FlowTimes, MeasurePlan, margins
 
-__all__ = [
-    "MeasuredFigure",
-    "NetworkFit",
-    "Readings",
-    "Result",
-    "RoutingFit",
-    "fit_network",
-    "per_gb",
-    "result_of",
-]  # fmt: skip
-
 #: A rank is as fast as its node where it reaches this share of it.
 AS_FAST = 0.97
 

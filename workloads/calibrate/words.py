@@ -9,8 +9,6 @@ from typing import Any
 from placement.support.tables import align_columns
 from workloads.calibrate.result import MeasuredFigure, Result
 
-__all__ = ["about_fit", "document", "overlay_text", "table_text"]
-
 #: Tables of a site file, in their order.
 _TABLES = ("bandwidth", "latency", "sending", "stated")
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 lookup, switches = lazy("placement.lookup"), lazy("placement.scheduler.switches")
 
-__all__ = ["PAPER", "contention", "leaves", "node_sets"]
-
 #: The paper's numbers of nodes.
 PAPER = (1, 3, 9, 18, 36)
 

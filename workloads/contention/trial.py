@@ -32,23 +32,6 @@ if TYPE_CHECKING:
 else:
     np = lazy("numpy")
 
-__all__ = [
-    "COUNTS",
-    "KINDS",
-    "PRINTED_N",
-    "WARN",
-    "Buffers",
-    "CaseSizes",
-    "Contention",
-    "Length",
-    "case_sizes",
-    "parse_length",
-    "send_counts",
-    "sorted_ints",
-    "unsorted_ints",
-]
-
-
 #: n = 2^v (8 * 18 * 3 * 2)^2 with v = 1, as section 3.2 prints it.
 PRINTED_N = 2 * (8 * 18 * 3 * 2) ** 2
 

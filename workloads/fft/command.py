@@ -22,8 +22,6 @@ from workloads.session import Session
 from workloads.trials import read_extents
 from workloads.world import Comm, raise_together
 
-__all__ = ["FFT", "fft", "parse_extents"]
-
 #: Elements of the spectrum that `FFT.verify` computes by their sums.
 _MODES = 4
 

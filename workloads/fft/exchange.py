@@ -29,8 +29,6 @@ from workloads.fft.plan import Swap
 from workloads.trials import Phases
 from workloads.world import MPI, Comm
 
-__all__ = ["METHODS", "BufferPool", "Transpositions"]
-
 #: Elements of an array that an MPI without large counts can reach into.
 _MOST = 2**31
 

@@ -18,8 +18,6 @@ import numpy as np
 from placement.support.array_types import Array
 from workloads.fft.plan import Field
 
-__all__ = ["Local", "axis_chunks", "best_library", "local_transforms"]
-
 #: Bytes that are worked on at a time: half of a core's second cache on the machines of today.
 CHUNK = 1 << 19
 

@@ -10,8 +10,6 @@ from typing import TypeVar
 from placement.errors import UsageError, printable
 from workloads.trials import read_extents
 
-__all__ = ["ArrayLayout", "AxisStretch", "Field", "Swap", "cut_axis", "field_of", "process_grid"]
-
 T = TypeVar("T")
 
 #: Bytes of a local array from which on memory is worth an exchange more.

@@ -38,8 +38,6 @@ from workloads.fft.plan import ArrayLayout, Swap, field_of, process_grid
 from workloads.trials import Phases, require_fit
 from workloads.world import Comm, raise_together, require_same
 
-__all__ = ["Engine", "Transform"]
-
 
 class Engine:
     """The two directions of an FFT on arrays of three axes. Collective.

@@ -17,8 +17,6 @@ from workloads.minicray.daemon import HOME
 from workloads.minicray.net import Net
 from workloads.minicray.slurm import Slurm, find_slurm, slurm_files, slurm_start
 
-__all__ = ["blueprint", "build_minicray"]
-
 #: Knobs of a namespace's network, below /proc/sys/net: nodes are patient, their windows never
 #: shrink and hold any message, as acknowledgements wait behind data (a fabric's credits do not),
 #: and they send no tail twice to probe for a loss (early_retrans), as nothing is ever lost.

@@ -28,16 +28,6 @@ from workloads.launched import handle_signals
 from workloads.minicray.daemon import CONTROL, Daemon
 from workloads.minicray.messages import receive, same_user, send
 
-__all__ = [
-    "DEFAULT_NAME",
-    "Standing",
-    "ask_daemon",
-    "link_bytes",
-    "run",
-    "start_minicray",
-    "take_down",
-]
-
 DEFAULT_NAME = "minicray"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)

@@ -26,8 +26,6 @@ from workloads.minicray.blueprint import build_minicray
 from workloads.minicray.daemon import FINALIZE, HOME, MPI
 from workloads.options import option_with_default
 
-__all__ = ["launch_command", "launch_environment", "minicray", "node_count"]
-
 name_option = option_with_default("--name", str, client.DEFAULT_NAME,
                       "Which mini-Cray, where several stand.", envvar="NIDMAP_MINICRAY",
                       )  # fmt: skip

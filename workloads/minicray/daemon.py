@@ -39,8 +39,6 @@ from workloads.minicray.kernel import (
 )
 from workloads.minicray.messages import receive, same_user, send
 
-__all__ = ["CONTROL", "FINALIZE", "HOME", "JOB", "Daemon", "main"]
-
 #: Where all files are: a tmpfs that only this mount namespace sees.
 HOME = Path("/run/minicray")
 

@@ -43,8 +43,6 @@ T = TypeVar("T", bound=tuple[Any, ...])
 #: When a packet comes, its number, its message, where its way goes on, its bytes.
 Event = tuple[float, int, int, int, float]
 
-__all__ = ["Course", "Stretch", "Ways", "ranks_course"]
-
 #: Packets of a burst: the least that Linux sends as one (``tcp_min_tso_segs``).
 A_BURST = 2
 

@@ -14,16 +14,6 @@ from pathlib import Path
 from placement.errors import LaunchError
 from placement.support.child import Deadline, run_child
 
-__all__ = [
-    "daemon_path",
-    "enter_namespace",
-    "mount",
-    "refuse_missing",
-    "run_batch",
-    "set_host_name",
-    "set_knob",
-]
-
 #: Kind of a network namespace, and flags of mount(2).
 _NETWORK = 0x40000000
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18

@@ -11,8 +11,6 @@ import socket
 import struct
 from typing import Any
 
-__all__ = ["receive", "same_user", "send"]
-
 #: Open files that one message may bring: stdin, stdout, stderr.
 _FILES = 3
 

@@ -36,21 +36,6 @@ from placement.network.model import Channels
 from placement.support.array_types import Floats, Ints
 from workloads.trials import available_bytes
 
-__all__ = [
-    "BUDGET",
-    "HEADER",
-    "LOGIN",
-    "MANAGEMENT",
-    "MTU",
-    "ROUTING",
-    "Net",
-    "design_network",
-    "host_names",
-    "segment_bytes",
-    "stated_words",
-    "wire_factor",
-]  # fmt: skip
-
 #: GB/s that all nodes together may inject: what one core forwards with time to spare.
 BUDGET = 0.06
 

@@ -19,9 +19,6 @@ from workloads.minicray.client import may_administer
 from workloads.minicray.daemon import HOME
 from workloads.minicray.net import Net
 
-__all__ = ["CONF", "TOPOLOGIES", "Slurm", "cgroup_conf", "find_slurm", "maps_ids", "slurm_files",
-           "slurm_start", "version_of"]  # fmt: skip
-
 #: How Slurm may choose nodes.
 TOPOLOGIES = ("tree", "none", "dragonfly")
 

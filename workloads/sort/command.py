@@ -24,8 +24,6 @@ from workloads.sort.ranks import Ranks
 from workloads.trials import Phases, require_fit
 from workloads.world import Comm, raise_together, require_same
 
-__all__ = ["PHASES", "Sort", "sort"]
-
 #: The paper's names of the phases, in order.
 PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
 

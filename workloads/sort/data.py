@@ -22,9 +22,6 @@ from placement.support.arrays import finish_bits
 from workloads.sort.local import BLOCK
 from workloads.sort.ranks import Ranks
 
-__all__ = ["KINDS", "hash_sums", "in_order", "item_type", "make_items", "sort_faults", "sortedness"]
-
-
 #: A payload has fewer bytes: numpy counts those of an item in a C int.
 MOST = 1 << 30
 

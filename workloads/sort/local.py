@@ -22,8 +22,6 @@ from placement.support.array_types import Array, Ints, Mask
 Keys = NDArray[np.uint64]
 Places = Ints | NDArray[np.uint32]
 
-__all__ = ["flat_items", "gather_last", "order", "short_places", "sort_keys"]
-
 #: Items handled at a time where a whole temporary array would cost memory.
 BLOCK = 1 << 16
 

@@ -18,8 +18,6 @@ from workloads.sort.local import RUNS, flat_items, gather_last, order, short_pla
 from workloads.sort.ranks import Ranks
 from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
 
-__all__ = ["SPLITTERS", "Seen", "SortPlan", "keys_of", "sort_items"]
-
 Stopwatch = Callable[[str], AbstractContextManager[object]]
 
 SPLITTERS = {"histogram": histogram, "bisection": bisection}

@@ -13,8 +13,6 @@ import numpy as np
 from placement.support.array_types import Array, Ints
 from workloads.world import MPI, Comm
 
-__all__ = ["PIECE", "Ranks"]
-
 #: Most bytes that one message of a point-to-point exchange carries.
 PIECE = 1 << 30
 

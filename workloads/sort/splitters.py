@@ -34,8 +34,6 @@ from numpy.typing import NDArray
 from placement.support.array_types import Ints
 from workloads.sort.ranks import Ranks
 
-__all__ = ["Bounds", "bisection", "counts_to_send", "histogram", "layout_row", "solve_layout"]
-
 Keys = NDArray[np.uint64]
 Side = Literal["left", "right"]
 _SIDES: tuple[Side, Side] = ("left", "right")

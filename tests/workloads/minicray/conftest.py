@@ -11,8 +11,6 @@ import pytest
 
 from tests.waiting import wait_until
 
-__all__ = ["DRAGONFLY", "host", "leftovers", "minicray", "nidmap", "why_no_minicray"]
-
 DRAGONFLY = "minicray:dragonfly"
 
 #: What a namespace has to allow; the same tools and kinds as a mini-Cray needs.
