@@ -28,7 +28,7 @@ def switches_of(dump: Dump, names: Strs) -> Switches:
     Parameters
     ----------
     dump : Dump
-        With switches (tree, block, ring, torus3d) or ``flat``.
+        With switches (tree, block, ring) or ``flat``.
     names : str (n,)
         The machine's node names.
 
