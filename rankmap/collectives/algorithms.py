@@ -398,6 +398,6 @@ def _messages_of_call(family: str, algorithm: str, size: int, root: int) -> tupl
             step = part.step(k)
             steps.append((step.source, step.target, times * step.blocks * part.block, times))
     columns = zip(*(np.broadcast_arrays(*step) for step in steps), strict=True)
-    source, target, shares, messages = (np.concatenate(column) for column in columns)
-    pair, share, many = sum_by_key(source * size + target, shares, messages)
-    return np.stack([*np.divmod(pair, size), many]), share
+    source, target, shares, counts = (np.concatenate(column) for column in columns)
+    pair, share, messages = sum_by_key(source * size + target, shares, counts)
+    return np.stack([*np.divmod(pair, size), messages]), share

@@ -357,29 +357,7 @@ NEAR(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
 #ifndef LARGE
 /* ------------------------------------------------------------------ calls without a count */
 
-CALL(NAME(MPI_Barrier))(MPI_Comm comm)
-{
-    comm = ON(comm, NOBODY);
-    if (COUNTING)
-        even(comm, BARRIER, -1, 0, SITE);
-    return PASS(NAME(MPI_Barrier), (comm));
-}
-
-CALL(NAME(MPI_Ibarrier))(MPI_Comm comm, MPI_Request *request)
-{
-    comm = ON(comm, NOBODY);
-    int counted = COUNTING;
-    if (counted) {
-        begin_deferring();
-        even(comm, BARRIER, -1, 0, SITE);
-    }
-    int code = PASS(NAME(MPI_Ibarrier), (comm, request));
-    if (counted)
-        keep_deferred(code, *request);
-    return code;
-}
-
-PERSISTENT(MPI_Barrier, (MPI_Comm c), (c), keep_request(*request, c, BARRIER, -1, 0, SITE))
+EVEN(MPI_Barrier, MPI_Ibarrier, (MPI_Comm c), (c), BARRIER, -1, 0)
 
 CALL(NAME(MPI_Start))(MPI_Request *request)
 {

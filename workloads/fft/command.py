@@ -216,10 +216,10 @@ class FFT:
         for row, plane in enumerate(self._planes()):
             off = max(off, float(np.abs(plane - self._values[row]).max(initial=0.0)))
             for k, (first, *others) in enumerate(waves):
-                found: Any = plane
+                coefficient: Any = plane
                 for wave in reversed(others):
-                    found = found @ wave
-                summed[k] += first[row] * found
+                    coefficient = coefficient @ wave
+                summed[k] += first[row] * coefficient
         with raise_together(transform.comm):
             if not off < small * 10:
                 raise NidmapError(f"forward and backward differ from the data by {off:.2g}")
@@ -228,10 +228,12 @@ class FFT:
         scale = math.sqrt(math.prod(transform.shape)) * 8
         with raise_together(transform.comm):
             for mode, value in zip(modes, expected.tolist(), strict=True):
-                own = [(k, part) for k, part in zip(mode, transform.spectrum_slices, strict=True)]
-                if not all(part.start <= k < part.stop for k, part in own):
+                places = [
+                    (k, part) for k, part in zip(mode, transform.spectrum_slices, strict=True)
+                ]
+                if not all(part.start <= k < part.stop for k, part in places):
                     continue
-                got = complex(self._spectrum[tuple(k - part.start for k, part in own)])
+                got = complex(self._spectrum[tuple(k - part.start for k, part in places)])
                 if not abs(got - value) < small * scale:
                     raise NidmapError(
                         f"element {tuple(mode)} of the spectrum is {got:.6g}, its sum {value:.6g}"
