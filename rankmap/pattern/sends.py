@@ -14,7 +14,7 @@ from placement.errors import UsageError, printable
 from placement.support.array_types import Ints
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
-from rankmap.pattern.graph import DIRECTED, Graph, from_entries
+from rankmap.pattern.graph import Graph, from_entries
 from rankmap.pattern.structured import parse_extents
 from rankmap.readers.csv import read_messages
 from rankmap.readers.entries import Entries, file_bytes, no_edges
@@ -94,10 +94,9 @@ def _one_each(to: Ints, text: str) -> Graph:
 def _messages_graph(messages: Entries, text: str) -> Graph:
     """Return the graph of a list of messages, which remembers every single one."""
     away = messages.sent.away()
-    kept = away.some(away.bytes > 0).columns[:3]
     graph = from_entries(messages, both=True, text=text)
     notes = tuple(note for note in graph.notes if not note.startswith("not symmetric"))
-    return replace(graph, notes=notes, known={DIRECTED: kept})
+    return replace(graph, notes=notes, directed=away.some(away.bytes > 0))
 
 
 @pattern("permutation")

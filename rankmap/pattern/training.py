@@ -198,8 +198,7 @@ class Training(Pattern):
         {'tp': 2560.0, 'cp': 0.0, 'ep': 0.0, 'dp': 96.0, 'pp': 0.0}
         """
         z = self.sizes
-        layers = z.layers / self.pp * z.microbatches
-        moe = (z.moe or z.layers) / self.pp * z.microbatches
+        layers, moe = self._layers_of_stage()
         s = z.bytes * z.seq * z.batch * z.hidden / self.cp
         k = 2 * z.bytes * (z.seq / self.cp) * z.batch * z.kv * z.head / self.tp
         tokens = z.seq * z.batch / (self.cp * self.tp)
@@ -212,12 +211,26 @@ class Training(Pattern):
             "pp": s / (self.tp if z.sp else 1) * z.microbatches if self.pp > 1 else 0.0,
         }
 
+    def in_turn(self) -> dict[str, float]:
+        """Return how many messages of a rank wait for each other along each axis."""
+        layers, moe = self._layers_of_stage()
+        return {
+            "tp": (10 if self.sizes.sp else 8) * (self.tp - 1) * layers,
+            "cp": 3 * (self.cp - 1) * layers,
+            "ep": 4 * moe,
+            "dp": 2.0 * ((self.dp or 1) * self.cp - 1),
+            "pp": 2.0 * (self.sizes.microbatches + self.pp - 2),
+        }
+
+    def sending_groups(self) -> Iterator[tuple[str, float, Ints]]:
+        """Yield the axes that send anything: the name, a rank's bytes and the ranks of groups."""
+        for axis, size in self.sent().items():
+            if size:
+                yield axis, size, self.groups("dp-cp" if axis == "dp" else axis)
+
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield the edges of every axis; see `Pattern.edges`. A pair may stand on several axes."""
-        for axis, size in self.sent().items():
-            if not size:
-                continue
-            groups = self.groups("dp-cp" if axis == "dp" else axis)
+        for axis, size, groups in self.sending_groups():
             rows = max(1, block // groups.shape[1])  # about so many ranks at a time
             for part in np.split(groups, range(rows, len(groups), rows)):
                 if axis == "ep":
@@ -237,6 +250,11 @@ class Training(Pattern):
         rings = tuple(extent > 2 and name != "pp" for name, extent in zip(axes, dims, strict=True))
         weights = (sent[name] / (2 if ring else 1) for name, ring in zip(axes, rings, strict=True))
         return _Rings(dims, rings, tuple(weights))
+
+    def _layers_of_stage(self) -> tuple[float, float]:
+        """Return the layers of a stage over all microbatches, and those with experts."""
+        z = self.sizes
+        return z.layers / self.pp * z.microbatches, (z.moe or z.layers) / self.pp * z.microbatches
 
     def _dense(self) -> dict[str, int]:
         dp = self.known_ranks() // (self.tp * self.cp * self.pp)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from placement.errors import UsageError, printable
-from rankmap.collectives import algorithms_of, choose_algorithm, usual_algorithm
+from rankmap.collectives import LIBRARIES, algorithms_of, library_of, usual_algorithm
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines
@@ -16,76 +14,19 @@ from rankmap.pattern.structured import Lines
 ALGORITHMS = ("at-once", "pairwise", "ring", "bruck", "library")
 
 
-class Library(NamedTuple):
-    """How a library chooses the algorithm of an all-to-all.
-
-    Attributes
-    ----------
-    key : str
-        Of `rankmap.collectives.RULES`.
-    name : str
-        With the version whose rules these are.
-    source : str
-
-    Examples
-    --------
-    >>> mpich = LIBRARIES["mpich"]
-    >>> [mpich.choose("alltoall", size, 64) for size in (8, 1024, 1e6)]
-    ['bruck', 'at-once', 'pairwise']
-    """
-
-    key: str
-    name: str
-    source: str
-
-    def choose(self, call: str, size: float, ranks: int) -> str:
-        """Return the algorithm (`rankmap.collectives.choose_algorithm`)."""
-        return choose_algorithm(self.key, call, size, ranks)
-
-
-#: By the library's family.
-LIBRARIES = {
-    "mpich": Library(
-        "mpich",
-        "MPICH 4.2",
-        "maint/tuning/coll/mpir/generic.json of MPICH 4.2.3; R. Thakur, R. Rabenseifner and"
-        " W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005",
-    ),
-    "openmpi": Library(
-        "openmpi",
-        "Open MPI 5.0",
-        "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of Open MPI 5.0.9",
-    ),
-}
-
-
-def library_of(name: str) -> Library:
-    """Return the family of an MPI as a site calls it: MPICH's, unless it says Open MPI.
-
-    Cray's MPI, Intel MPI and MVAPICH descend from MPICH.
-
-    Examples
-    --------
-    >>> library_of("cray-mpich").name, library_of("Open MPI 5").name
-    ('MPICH 4.2', 'Open MPI 5.0')
-    """
-    plain = name.lower().replace(" ", "").replace("-", "")
-    return LIBRARIES["openmpi" if "openmpi" in plain else "mpich"]
-
-
-def asked_library(algorithm: str, mpi: str) -> Library | None:
-    """Return the library that is to choose; None where an algorithm is named, or no MPI is known.
+def asked_library(algorithm: str, mpi: str) -> str:
+    """Return the library that is to choose; '' where an algorithm is named, or no MPI is known.
 
     Parameters
     ----------
     algorithm : str
-        ``library``, a key of `LIBRARIES`, or an algorithm's name.
+        ``library``, a key of `rankmap.collectives.LIBRARIES`, or an algorithm's name.
     mpi : str
         The machine's MPI, as its site calls it; '' where nothing says.
     """
     if algorithm in LIBRARIES:
-        return LIBRARIES[algorithm]
-    return library_of(mpi) if algorithm == "library" and mpi else None
+        return algorithm
+    return library_of(mpi) if algorithm == "library" and mpi else ""
 
 
 def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
@@ -162,8 +103,8 @@ def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[
         return [usual_algorithm(pattern.name, size, pattern.ranks or 0) if usual else algorithm]
     dims = pattern.dims or ()
     library = asked_library(algorithm, mpi)
-    if library is None:
+    if not library:
         return [ALGORITHMS[0] if algorithm == "library" else algorithm] * len(dims)
     part = size * getattr(pattern, "weight", 1.0)
     call = "alltoallv" if pattern.spec == "sort" else "alltoall"
-    return [library.choose(call, part, ranks) for ranks in dims]
+    return [LIBRARIES[library].choose(call, part, ranks) for ranks in dims]

@@ -18,7 +18,6 @@ from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
-from rankmap.predict.neighbours import remember_steps
 from rankmap.recording.file import load_recording
 
 #: What is said where no pattern is given.
@@ -158,8 +157,7 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     notes = tuple(note for note in pattern.notes if not note.startswith("not symmetric"))
     pattern = replace(pattern, notes=notes)  # each direction counts for itself here
     if kind == "measured":
-        pattern = replace(pattern, known=dict(pattern.known))
-        remember_steps(pattern, load_recording(path))
+        pattern = replace(pattern, recording=load_recording(path))
     return pattern
 
 

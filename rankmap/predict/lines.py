@@ -21,11 +21,10 @@ import numpy as np
 from placement.support.array_types import Ints
 from placement.support.arrays import sample_evenly
 from placement.traffic import Traffic, join_traffic
+from rankmap.collectives import partner_in_turn
 from rankmap.pattern.structured import Lines
 from rankmap.placement import Placement
-from rankmap.predict.phase import Phase, Sends, Steps
-
-Step = tuple[Ints, float, float]
+from rankmap.predict.phase import Phase, RankStep, Sends, between_nodes
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
 #: at, at least so many.
@@ -55,83 +54,82 @@ def phases(
         Steps that are looked at, at most; None: all.
     """
     dims = pattern.dims or ()
-    part = size * pattern.weight
-    for axis in reversed(range(len(dims))):
-        if dims[axis] < 2:
+    ranks = np.arange(placement.ranks).reshape(dims)
+    for axis, extent in reversed(list(enumerate(dims))):
+        if extent < 2:
             continue
-        table = _LineTable(placement, dims, axis, part)
-        algorithm = algorithms[axis]
         name = "exchange" if len(dims) == 1 else ("column", "row")[axis]
-        if algorithm == "at-once":
-            yield table.at_once(name)
-        elif algorithm == "bruck":
-            yield table.in_steps(name, list(_bruck_rounds(dims[axis])))
+        lines = np.moveaxis(ranks, axis, -1).reshape(-1, extent)
+        block = size * pattern.weight
+        if algorithms[axis] == "at-once":
+            yield _posted_at_once(name, placement, lines, block)
         else:
-            yield table.in_steps(
-                name, _sample_steps(dims[axis], algorithm == "pairwise", steps or dims[axis])
-            )
+            yield _sent_in_turn(name, placement, lines, block, algorithms[axis], steps or extent)
 
 
-class _LineTable:
-    """The nodes of the ranks of each line, and how many ranks of a line each node has."""
+def _posted_at_once(name: str, placement: Placement, lines: Ints, block: float) -> Phase:
+    """Return the all-to-all of each row of ranks, everything posted at once."""
+    count = lines.shape[1] - 1
 
-    def __init__(self, placement: Placement, dims: tuple[int, ...], axis: int, part: float) -> None:
-        self.placement = placement
-        self.part = part
-        self.extent = dims[axis]
-        ranks = np.arange(len(placement.node_of_rank)).reshape(dims)
-        self.ranks = np.moveaxis(ranks, axis, -1).reshape(-1, self.extent)
-        self.nodes = placement.node_of_rank[self.ranks]
-        if len(placement.node_of_rank) == self.extent:
-            self.lines = Traffic.everyone(np.arange(len(placement.rows)), placement.counts, part)
-        else:
-            line = np.repeat(np.arange(len(self.nodes)), self.extent)
-            self.lines = Traffic.lines(line, self.nodes.ravel(), 1, part)
+    def sends() -> Sends:
+        steps = _line_steps(lines, "ring", count)
+        return Sends.of((0, step.source, step.target, block) for step in steps)
 
-    def at_once(self, name: str) -> Phase:
-        """Return the exchange with everything posted at once."""
-        return Phase(
-            name,
-            self.placement,
-            self.lines,
-            a_rank=self.extent - 1.0,
-            sent=(self.extent - 1) * self.part,
-            sends=lambda: self._sends(
-                _sample_steps(self.extent, False, self.extent), together=True
-            ),
-        )
+    traffic = _line_traffic(placement, lines, block)
+    return Phase(name, placement, traffic, a_rank=float(count), sent=count * block, sends=sends)
 
-    def in_steps(self, name: str, steps: list[Step]) -> Phase:
-        """Return the exchange as steps: (partner of each place in a line, blocks, times)."""
-        exact = all(times == 1 for _, _, times in steps)
-        doubled = any(blocks != 1 for _, blocks, _ in steps)
-        walk: Steps = lambda: self._walk(steps)  # noqa: E731 - a name for the type checker
-        moved = sum(blocks * times for _, blocks, times in steps)
-        return Phase(
-            name,
-            self.placement,
-            join_traffic(step * times for step, times in walk()) if doubled else self.lines,
-            walk,
-            in_turn=float(sum(times for _, _, times in steps)),
-            sent=moved * self.part,
-            shown=0 if exact else len(steps),
-            sends=(lambda: self._sends(steps)) if exact else None,
-        )
 
-    def _walk(self, steps: list[Step]) -> Iterator[tuple[Traffic, float]]:
-        """Yield what is sent in each step."""
-        source, nodes = self.nodes.ravel(), len(self.placement.rows)
-        for partner, blocks, times in steps:
-            target = self.nodes[:, partner].ravel()
-            yield Traffic.of(source, target, blocks * self.part).by_pair(nodes), times
+def _sent_in_turn(
+    name: str, placement: Placement, lines: Ints, block: float, algorithm: str, most: int
+) -> Phase:
+    """Return the all-to-all of each row of ranks, step by step."""
+    in_blocks = list(_line_steps(lines, algorithm, most))
+    steps = [step._replace(size=step.size * block) for step in in_blocks]
+    exact = all(step.times == 1 for step in steps)
+    traffic = _line_traffic(placement, lines, block)
+    if any(step.size != 1 for step in in_blocks):
+        traffic = join_traffic(sent * times for sent, times in between_nodes(steps, placement))
+    return Phase(
+        name,
+        placement,
+        traffic,
+        lambda: between_nodes(steps, placement),
+        in_turn=float(sum(step.times for step in steps)),
+        sent=sum(step.size * step.times for step in in_blocks) * block,
+        shown=0 if exact else len(steps),
+        sends=(lambda: Sends.in_turn(steps)) if exact else None,
+    )
 
-    def _sends(self, steps: list[Step], together: bool = False) -> Sends:
-        """Return what each rank sends in each step, or in one."""
-        messages = [
-            (0 if together else k, self.ranks, self.ranks[:, partner], blocks * self.part)
-            for k, (partner, blocks, _) in enumerate(steps)
-        ]
-        return Sends.of(messages)
+
+def _line_traffic(placement: Placement, lines: Ints, block: float) -> Traffic:
+    """Return what goes between nodes when the ranks of each row send to each other."""
+    if len(lines) == 1:
+        return Traffic.everyone(np.arange(len(placement.rows)), placement.counts, block)
+    line = np.repeat(np.arange(len(lines)), lines.shape[1])
+    return Traffic.lines(line, placement.node_of_rank[lines].ravel(), 1, block)
+
+
+def _line_steps(lines: Ints, algorithm: str, most: int) -> Iterator[RankStep]:
+    """Yield the steps of an all-to-all, or an even sample of them; sizes are in blocks.
+
+    Examples
+    --------
+    >>> row = np.arange(4)[None]
+    >>> [(s.target.tolist(), s.times) for s in _line_steps(row, "pairwise", 9)]
+    [([1, 0, 3, 2], 1.0), ([2, 3, 0, 1], 1.0), ([3, 2, 1, 0], 1.0)]
+    >>> [(s.target.tolist(), s.size) for s in _line_steps(np.arange(5)[None], "bruck", 9)]
+    [([1, 2, 3, 4, 0], 2.0), ([2, 3, 4, 0, 1], 2.0), ([4, 0, 1, 2, 3], 1.0)]
+    """
+    extent = lines.shape[1]
+    place = np.arange(extent)
+    turns, times = sample_evenly(extent - 1, most)
+    if algorithm == "bruck":
+        turns = [1 << k for k in range((extent - 1).bit_length())]
+        times = [1.0] * len(turns)
+    for turn, stands_for in zip(turns, times, strict=True):
+        partner = partner_in_turn(place, turn, extent, algorithm == "pairwise")
+        blocks = float((place & turn > 0).sum()) if algorithm == "bruck" else 1.0
+        yield RankStep(lines.ravel(), lines[:, partner].ravel(), blocks, stands_for)
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:
@@ -149,35 +147,3 @@ def most_steps(channels: int, ranks: int, routing: str) -> int:
     """
     us = 300 + US_A_CHANNEL.get(routing, 0.15) * channels + 0.12 * ranks
     return max(LEAST_STEPS, int(MOST_US / us))
-
-
-def _sample_steps(extent: int, exchange: bool, most: int) -> list[Step]:
-    """Return the steps 1 … extent-1, or an even sample of them, each with its partners.
-
-    Examples
-    --------
-    >>> [(partner.tolist(), times) for partner, _, times in _sample_steps(4, True, 9)]
-    [([1, 0, 3, 2], 1.0), ([2, 3, 0, 1], 1.0), ([3, 2, 1, 0], 1.0)]
-    """
-    place = np.arange(extent)
-    exchange = exchange and extent & (extent - 1) == 0
-    chosen, times = sample_evenly(extent - 1, most)
-    return [
-        (place ^ s if exchange else (place + s) % extent, 1.0, t)
-        for s, t in zip(chosen, times, strict=True)
-    ]
-
-
-def _bruck_rounds(extent: int) -> Iterator[Step]:
-    """Yield the rounds of Bruck's algorithm: partner, blocks sent, 1.
-
-    Examples
-    --------
-    >>> [(partner.tolist(), blocks) for partner, blocks, _ in _bruck_rounds(5)]
-    [([1, 2, 3, 4, 0], 2.0), ([2, 3, 4, 0, 1], 2.0), ([4, 0, 1, 2, 3], 1.0)]
-    """
-    place = np.arange(extent)
-    distance = 1
-    while distance < extent:
-        yield (place + distance) % extent, float((place & distance > 0).sum()), 1.0
-        distance *= 2

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rankmap.pattern.graph import RECORDING, Graph
+from rankmap.pattern.graph import Graph
 from rankmap.predict.model import Model
 from rankmap.recording import Recording
 
@@ -66,8 +66,7 @@ NOTHING = RunSeconds()
 
 def comparable_recording(model: Model) -> Recording | None:
     """Return the recording whose run's seconds are comparable with the model's; None for none."""
-    known = model.pattern.known if isinstance(model.pattern, Graph) else {}
-    recording: Recording | None = known.get(RECORDING)
+    recording = model.pattern.recording if isinstance(model.pattern, Graph) else None
     if recording is None or recording.window or recording.seconds <= 0:
         return None
     return None if model.constants.slowed is None else recording

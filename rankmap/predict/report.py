@@ -13,6 +13,7 @@ from placement.nodelist import NodeList
 from placement.plan import overfull
 from placement.support.quantities import size_text
 from placement.traffic import NO_TRAFFIC
+from rankmap.collectives import LIBRARIES
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import Graph
@@ -260,10 +261,10 @@ def _what_is_assumed(
 def _algorithm_notes(model: Model, pattern: Pattern) -> Iterator[str]:
     """Yield who chose the algorithm of a collective where nobody named it."""
     library = asked_library(model.algorithm, model.mpi)
-    if library is not None and isinstance(pattern, Lines):
-        size = size_text(model.size * pattern.weight)
+    if library and isinstance(pattern, Lines):
+        size, name = size_text(model.size * pattern.weight), LIBRARIES[library].name
         yield (
-            f"{size} from rank to rank go {_algorithm_words(model, pattern)}, as {library.name}"
+            f"{size} from rank to rank go {_algorithm_words(model, pattern)}, as {name}"
             " sends them (--algorithm says another way)"
         )
     if isinstance(pattern, Collective) and model.algorithm == "library":

@@ -8,14 +8,12 @@ from placement.errors import ParseError, UsageError
 from placement.options import with_figures
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Job, predict
-from rankmap.predict.neighbours import directed_messages
 
 
 def messages(spec, ranks):
     """Return (source, destination, bytes) of every message of a pattern."""
-    return list(
-        zip(*(x.tolist() for x in directed_messages(parse_pattern(spec).fit(ranks))), strict=True)
-    )
+    directed = parse_pattern(spec).fit(ranks).directed
+    return list(zip(*(column.tolist() for column in directed.columns[:3]), strict=True))
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 7, 64])
