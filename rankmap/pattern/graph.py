@@ -61,8 +61,6 @@ class Graph(Pattern):
         Its messages with their directions, where these are known and do not carry alike.
     recording : Recording or None
         What it was made of, where a prediction may go by the order of its messages.
-    known : dict
-        What has been found out about the graph.
 
     Examples
     --------
@@ -79,7 +77,6 @@ class Graph(Pattern):
     notes: tuple[str, ...] = ()
     directed: Traffic | None = field(default=None, repr=False)
     recording: Recording | None = field(default=None, repr=False)
-    known: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def spec(self) -> str:
@@ -135,14 +132,16 @@ class Graph(Pattern):
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
         indptr = np.append(self.indptr, more)
-        return replace(self, indptr=indptr, stated=True, notes=notes, known={})
+        return replace(self, indptr=indptr, stated=True, notes=notes)
 
 
+@functools.lru_cache(maxsize=8)
 def stencil_of(graph: Graph) -> Stencil | None:
     """Return the stencil whose graph this is, None where there is none; looked for once a graph.
 
     A file that somebody made from a grid, or measured on one, is given back to the orders and
-    bounds that know grids.
+    bounds that know grids. Nothing is taken on likeness: the stencil's own edges must be the
+    graph's, every one and every weight.
 
     Examples
     --------
@@ -150,18 +149,6 @@ def stencil_of(graph: Graph) -> Stencil | None:
     'stencil:4x3x5,weights=1:2:4'
     >>> stencil_of(expand_pattern(Stencil((6, 4), wrap=True, reach=2))).spec
     'stencil:6x4,periodic,points=9'
-    """
-    if "stencil" not in graph.known:
-        graph.known["stencil"] = _recognise_stencil(graph)
-    known: Stencil | None = graph.known["stencil"]
-    return known
-
-
-def _recognise_stencil(graph: Graph) -> Stencil | None:
-    """Return the stencil whose graph this is, None where there is none.
-
-    Nothing is taken on likeness: the stencil's own edges must be the graph's, every one and
-    every weight.
     """
     row = graph.row
     once = row < graph.indices

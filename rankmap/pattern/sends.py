@@ -5,13 +5,14 @@ Every one of them becomes a graph of ranks that remembers which way each message
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from placement.errors import UsageError, printable
-from placement.support.array_types import Ints
+from placement.support.array_types import Ints, Shape
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.pattern.graph import Graph, from_entries
@@ -21,74 +22,52 @@ from rankmap.readers.entries import Entries, file_bytes, no_edges
 
 
 @dataclass(frozen=True, slots=True)
-class Permutation(UnsizedPattern):
-    """Every rank sends one message to a rank drawn at random, no two to the same one.
-
-    Attributes
-    ----------
-    seed : int
-        The same seed and rank count always give the same permutation. A rank
-        that draws itself sends nothing.
-
-    Examples
-    --------
-    >>> Permutation(1).fit(8).ranks
-    8
-    """
-
-    seed: int = 0
-
-    @property
-    def spec(self) -> str:
-        """The text of this pattern."""
-        return f"permutation:seed={self.seed}"
-
-    def resized(self, ranks: int) -> Pattern:
-        """Return the permutation of so many ranks."""
-        to = np.random.default_rng(self.seed).permutation(ranks)
-        return _one_each(to, self.spec)
-
-
-@dataclass(frozen=True, slots=True)
-class Transposition(UnsizedPattern):
-    """Rank i*C + j of a process grid of R x C sends to rank j*R + i.
+class OneEach(UnsizedPattern):
+    """Every rank sends one message to a rank of its own; one that is to send to itself sends none.
 
     Its messages are listed when a job has so many ranks: a grid may be named that no
     machine has memory for.
 
     Attributes
     ----------
-    extents : tuple of int
-        R and C.
+    receivers : callable
+        Returns the rank that each of so many ranks sends to.
+    spec : str
+        The text of this pattern.
+    ranks : int or None
+        None where any number will do.
+
+    Examples
+    --------
+    >>> permutation("seed=1").fit(8).ranks
+    8
     """
 
-    extents: tuple[int, ...]
-
-    @property
-    def spec(self) -> str:
-        """The text of this pattern."""
-        return f"transposition:{self.extents[0]}x{self.extents[1]}"
-
-    @property
-    def ranks(self) -> int | None:
-        """One at every point of the grid."""
-        return math.prod(self.extents)
+    receivers: Callable[[int], Ints]
+    spec: str
+    ranks: int | None = None
 
     def fit(self, ranks: int) -> Pattern:
-        """Return the messages of the grid; UsageError where there are other ranks."""
-        return Pattern.fit(self, ranks).resized(ranks)
+        """Return the messages; UsageError where the pattern is for other ranks."""
+        if self.ranks is not None:
+            Pattern.fit(self, ranks)  # refuses another number
+        return self.resized(ranks)
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the messages of the grid."""
-        to = np.arange(ranks).reshape(self.extents[::-1]).T.ravel()
-        return _one_each(to, self.spec)
+        """Return the messages of so many ranks."""
+        sender, receiver = np.arange(ranks), self.receivers(ranks)
+        sent = Traffic.of(sender, receiver, 1.0).away()
+        return _messages_graph(Entries(ranks, sent), self.spec)
 
 
-def _one_each(to: Ints, text: str) -> Graph:
-    """Return the pattern in which rank r sends one message to rank ``to[r]``."""
-    ranks = np.arange(len(to))
-    away = to != ranks
-    return _messages_graph(Entries(len(to), Traffic.of(ranks[away], to[away], 1.0)), text)
+def _draw_receivers(ranks: int, seed: int) -> Ints:
+    """Return a permutation, the same one for the same seed and ranks."""
+    return np.random.default_rng(seed).permutation(ranks)
+
+
+def _transpose(ranks: int, extents: Shape) -> Ints:
+    """Return where each rank of a grid stands in the transposed one."""
+    return np.arange(ranks).reshape(extents[::-1]).T.ravel()
 
 
 def _messages_graph(messages: Entries, text: str) -> Graph:
@@ -107,7 +86,8 @@ def permutation(text: str) -> Pattern:
         raise UsageError(
             f"permutation: '{printable(text, 40)}' is not a seed", "write permutation:seed=1"
         )
-    return Permutation(int(value) if text else 0)
+    seed = int(value) if text else 0
+    return OneEach(partial(_draw_receivers, seed=seed), f"permutation:seed={seed}")
 
 
 @pattern("transposition")
@@ -116,7 +96,9 @@ def transposition(text: str) -> Pattern:
     extents = parse_extents(text, "transposition", most=2)
     if len(extents) != 2:
         raise UsageError("transposition: a grid of two dimensions is needed", "as in 16x16")
-    return Transposition(extents)
+    rows, columns = extents
+    receivers = partial(_transpose, extents=extents)
+    return OneEach(receivers, f"transposition:{rows}x{columns}", rows * columns)
 
 
 @pattern("sends")

@@ -10,6 +10,7 @@ fabric of groups adapts, its own routing is likely, and the best division the ot
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from placement.fabrics import known_fabric
@@ -69,8 +70,10 @@ def likely_values(model: Model) -> Values:
     )
 
 
-def unknowns_of(model: Model, likely: Values, times: list[PlacementTimes]) -> list[OpenQuestion]:
-    """Return what is unknown of how placements are timed, and other values than the likely ones.
+def unknowns_of(
+    model: Model, likely: Values, times: list[PlacementTimes]
+) -> Iterator[OpenQuestion]:
+    """Yield what is unknown of how placements are timed, and other values than the likely ones.
 
     Parameters
     ----------
@@ -79,17 +82,26 @@ def unknowns_of(model: Model, likely: Values, times: list[PlacementTimes]) -> li
     times : list of PlacementTimes
         Of one placement, or of a plan and the baseline.
     """
-    questions = (
-        _vary_routing(model), _vary_algorithm(model, likely), _vary_process(model, likely),
-        _vary_payload(model), _vary_others(model, times), _vary_staging(times),
-        _vary_overlap(times), _vary_eager(model, times),
-        _vary_rest(model, likely, times), _vary_memory(model, times),
-    )  # fmt: skip
-    return [question for question in questions if question is not None]
+    yield from _vary_routing(model)
+    yield from _vary_algorithm(model, likely)
+    yield from _vary_bandwidths(model, likely)
+    if not model.background and all(timed.others is not None for timed in times):
+        question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
+        other = OtherValue({"others": True}, f"other jobs send {USUAL_LOAD:g} GB/s a busy node")
+        yield OpenQuestion("others", question, [other])
+    yield from _vary_steps(model, times)
+    yield from _vary_rest(model, likely, times)
+    gbs = model.constants.memory_gbs
+    assumed = model.constants.memory_source == "assumed"
+    if gbs is not None and assumed and any(timed.inside for timed in times):
+        span = max(OLD_NODE, gbs / 2), max(NODE_OF_TODAY, 2 * gbs)
+        words = "the ranks of a node copy {:g} GB/s together"
+        others = [OtherValue({"memory": value}, words.format(value)) for value in span]
+        yield OpenQuestion("memory", f"intra-node bandwidth, {gbs:g} GB/s assumed", others)
 
 
-def _vary_routing(model: Model) -> OpenQuestion | None:
-    """Return how willingly routers detour; None where the routing is known."""
+def _vary_routing(model: Model) -> Iterator[OpenQuestion]:
+    """Yield how willingly routers detour, unless the routing is known."""
     topology = model.machine.topology
     others = [OtherValue({"bias": 1.0}, "routers divide bytes as well as can be")]
     if model.routing == "adaptive":
@@ -99,34 +111,40 @@ def _vary_routing(model: Model) -> OpenQuestion | None:
         applies = "adaptive" in (several or routings(model.machine))
         unsaid = not model.routing_stated and (several or topology.fabric == "infiniband")
         if not (applies and unsaid):
-            return None
-    return OpenQuestion("routing", "how well routers divert packets around full links", others)
+            return
+    yield OpenQuestion("routing", "how well routers divert packets around full links", others)
 
 
-def _vary_algorithm(model: Model, likely: Values) -> OpenQuestion | None:
-    """Return the algorithm of an all-to-all or a collective, where a library chooses it."""
+def _vary_algorithm(model: Model, likely: Values) -> Iterator[OpenQuestion]:
+    """Yield the algorithm of an all-to-all or a collective, where a library chooses it."""
     if likely.algorithm != "library":
-        return None
+        return
     question = "algorithm of the all-to-all, posted at once or in steps"
     names = [ALGORITHMS[0] if model.mpi else "pairwise"]
     if isinstance(model.pattern, Collective):
         if model.mpi:  # its library's own choice is known
-            return None
+            return
         names = list(dict.fromkeys(USUAL[model.pattern.name][:2]))
         question = f"algorithm of the collective, {' or '.join(names)}"
     others = [OtherValue({"algorithm": name}, f"the library goes by {name}") for name in names]
-    return OpenQuestion("algorithm", question, others)
+    yield OpenQuestion("algorithm", question, others)
 
 
-def _vary_process(model: Model, likely: Values) -> OpenQuestion | None:
-    """Return what one rank can send."""
-    if model.process_stated:
-        return None
-    slow = likely.process or _slow_rank(model)
-    other = OtherValue({"process": slow}, f"a rank sends {slow:g} GB/s")
-    if likely.process:
-        other = OtherValue({"process": None}, "ranks send as fast as their node")
-    return OpenQuestion("process", f"bandwidth of one rank, {slow:g} GB/s or more", [other])
+def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
+    """Yield what one rank can send, and the share of the wire that is payload."""
+    if not model.process_stated:
+        slow = likely.process or _slow_rank(model)
+        other = OtherValue({"process": slow}, f"a rank sends {slow:g} GB/s")
+        if likely.process:
+            other = OtherValue({"process": None}, "ranks send as fast as their node")
+        yield OpenQuestion("process", f"bandwidth of one rank, {slow:g} GB/s or more", [other])
+    if not model.payload_stated:
+        less: dict[str, Any] = {"payload": ARIES_PAYLOAD}
+        if model.routing == "adaptive":  # with a bias that keeps what was measured
+            less["bias"] = max(1.0, usual_bias(model.machine) * ARIES_PAYLOAD)
+        question = f"payload of the links, all of the wire or {ARIES_PAYLOAD:.0%}"
+        other = OtherValue(less, f"{ARIES_PAYLOAD:.0%} of the wire is payload")
+        yield OpenQuestion("payload", question, [other])
 
 
 def _slow_rank(model: Model) -> float:
@@ -137,65 +155,34 @@ def _slow_rank(model: Model) -> float:
     return max(SLOW_RANK, share * interface) if interface < math.inf else SLOW_RANK
 
 
-def _vary_payload(model: Model) -> OpenQuestion | None:
-    """Return the share of the wire that is payload, with a bias that keeps what was measured."""
-    if model.payload_stated:
-        return None
-    less: dict[str, Any] = {"payload": ARIES_PAYLOAD}
-    if model.routing == "adaptive":
-        less["bias"] = max(1.0, usual_bias(model.machine) * ARIES_PAYLOAD)
-    question = f"payload of the links, all of the wire or {ARIES_PAYLOAD:.0%}"
-    other = OtherValue(less, f"{ARIES_PAYLOAD:.0%} of the wire is payload")
-    return OpenQuestion("payload", question, [other])
+def _vary_steps(model: Model, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
+    """Yield what is not known of messages that follow each other, and of those that wait."""
+    if all(timed.staging for timed in times):
+        question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
+        other = OtherValue({"staged": True}, "the halo is exchanged direction by direction")
+        yield OpenQuestion("staging", question, [other])
+    if any(timed.stepwise for timed in times):  # in steps that no barrier parts
+        end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
+        words = "ranks run ahead of others another way"
+        others = [OtherValue({"overlap": ends}, words) for ends in ((end, -end), (-end, end))]
+        question = "how far ranks run ahead of others from step to step"
+        yield OpenQuestion("overlap", question, others)
+    if model.constants.eager is None and any(timed.eager for timed in times):
+        none = OtherValue({"eager": 0.0}, "sends wait for their receivers")
+        larger = OtherValue({"eager": MOST_EAGER}, "sends do not wait for their receivers")
+        question = f"eager sends, none or up to {MOST_EAGER / 1024:g} KiB"
+        yield OpenQuestion("eager", question, [none, larger])
 
 
-def _vary_others(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
-    """Return what busy nodes send that belong to no known job."""
-    if model.background or any(timed.others is None for timed in times):
-        return None
-    question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
-    other = OtherValue({"others": True}, f"other jobs send {USUAL_LOAD:g} GB/s a busy node")
-    return OpenQuestion("others", question, [other])
-
-
-def _vary_staging(times: list[PlacementTimes]) -> OpenQuestion | None:
-    """Return whether a halo is exchanged direction by direction, where nothing says."""
-    if not all(timed.staging for timed in times):
-        return None
-    question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
-    other = OtherValue({"staged": True}, "the halo is exchanged direction by direction")
-    return OpenQuestion("staging", question, [other])
-
-
-def _vary_overlap(times: list[PlacementTimes]) -> OpenQuestion | None:
-    """Return how far ranks run ahead where anything goes in steps that no barrier parts."""
-    if not any(timed.stepwise for timed in times):
-        return None
-    end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
-    words = "ranks run ahead of others another way"
-    others = [OtherValue({"overlap": ends}, words) for ends in ((end, -end), (-end, end))]
-    return OpenQuestion("overlap", "how far ranks run ahead of others from step to step", others)
-
-
-def _vary_eager(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
-    """Return up to which size sends are eager, where ranks are followed and nothing states it."""
-    if model.constants.eager is not None or not any(timed.eager for timed in times):
-        return None
-    none = OtherValue({"eager": 0.0}, "sends wait for their receivers")
-    larger = OtherValue({"eager": MOST_EAGER}, "sends do not wait for their receivers")
-    question = f"eager sends, none or up to {MOST_EAGER / 1024:g} KiB"
-    return OpenQuestion("eager", question, [none, larger])
-
-
-def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> OpenQuestion | None:
-    """Return what a recorded run does beside communication: nothing at once with it, or more.
+def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
+    """Yield what a recorded run does beside communication: nothing at once with it, or more.
 
     All of it may be gone on another machine than the one that it was recorded on, and some of it
     may hide behind the baseline's communication.
     """
     recording = comparable_recording(model)
     if recording is None or len(times) < 2:
-        return None
+        return
     communication_s = times[1].seconds(likely, 0)
     work, rest = beside_communication(model, recording, communication_s)
     here = recording.ran_on(model.machine)
@@ -205,16 +192,4 @@ def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Ope
     more = OtherValue({"beside": most}, "the run does more beside communication")
     recorded = time_text((work + rest) * (model.constants.slowed or 1.0))
     question = f"what the run does beside communication, {recorded} as recorded"
-    return OpenQuestion("rest", question, [less, more])
-
-
-def _vary_memory(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
-    """Return how fast a node's memory copies, where that is assumed and anything stays inside."""
-    gbs = model.constants.memory_gbs
-    assumed = model.constants.memory_source == "assumed"
-    if gbs is None or not assumed or not any(timed.inside for timed in times):
-        return None
-    span = max(OLD_NODE, gbs / 2), max(NODE_OF_TODAY, 2 * gbs)
-    words = "the ranks of a node copy {:g} GB/s together"
-    others = [OtherValue({"memory": other}, words.format(other)) for other in span]
-    return OpenQuestion("memory", f"intra-node bandwidth, {gbs:g} GB/s assumed", others)
+    yield OpenQuestion("rest", question, [less, more])
