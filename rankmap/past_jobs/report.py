@@ -19,7 +19,7 @@ from placement.support.array_types import Floats
 from placement.support.quantities import counted
 from placement.support.tables import align_columns, csv_table
 from rankmap.compare.plots import COLOURS, picture_bytes
-from rankmap.past_jobs.judging import Application, Verdict, application_of
+from rankmap.past_jobs import Application, Verdict, application_of
 from rankmap.past_jobs.quick_cost import Span
 
 SCHEMA = "nidmap.jobs/1"

@@ -35,7 +35,6 @@ from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.place_ranks import parse_counts
 from rankmap.placement import Placement
-from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
 from rankmap.predict.constants import (
     histogram_s,
@@ -44,7 +43,7 @@ from rankmap.predict.constants import (
     machine_constants,
     messages_s,
 )
-from rankmap.predict.job import Job, fit_pattern, size_of
+from rankmap.predict.job import Job, algorithms, fit_pattern, size_of
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import most_steps, phases
 

@@ -34,7 +34,7 @@ from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Ring, Stencil
 from rankmap.pattern.sweep import Sweep, waves
 from rankmap.placement import Placement
-from rankmap.predict.algorithms import asked_library
+from rankmap.predict.job import asked_library
 from rankmap.predict.phase import Phase, RankStep, Sends, Stretches, between_nodes
 from rankmap.predict.recorded import cheap_stretches, messages_in_waves, wave_steps
 from rankmap.recording import Recording

@@ -43,7 +43,7 @@ from rankmap.pattern.structured import Lines
 from rankmap.pattern.training import Training
 from rankmap.placement import Placement
 from rankmap.predict import neighbours
-from rankmap.predict.algorithms import algorithms
+from rankmap.predict.job import algorithms
 from rankmap.predict.phase import Phase, RankStep, Sends, between_nodes
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked

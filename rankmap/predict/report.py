@@ -20,9 +20,8 @@ from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.pattern.sweep import Sweep
 from rankmap.placement import Placement
-from rankmap.predict.algorithms import asked_library
 from rankmap.predict.constants import PROBES, ROUNDS, Constants, hops_by_class
-from rankmap.predict.job import fit_pattern
+from rankmap.predict.job import asked_library, fit_pattern
 from rankmap.predict.model import Model
 from rankmap.predict.phase import Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term

@@ -10,8 +10,7 @@ from placement.nodelist import NodeList
 from placement.records import JobRecord
 from placement.seats import free_at_starts, seat_jobs
 from placement.specs import parse_spec
-from rankmap.past_jobs import judging
-from rankmap.past_jobs.judging import Application, judge_jobs
+from rankmap.past_jobs import Application, judge_jobs, judging
 from rankmap.past_jobs.quick_cost import QuickCost, Span
 from rankmap.past_jobs.report import Summary
 from rankmap.predict import Job, Predictor
