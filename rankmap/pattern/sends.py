@@ -13,12 +13,13 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Ints, Shape
+from placement.support.reading import read_bytes
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.pattern.graph import Graph, from_entries
 from rankmap.pattern.structured import parse_extents
 from rankmap.readers.csv import read_messages
-from rankmap.readers.entries import Entries, file_bytes, no_edges
+from rankmap.readers.entries import MOST_BYTES, Entries, no_edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ def sends(text: str) -> Pattern:
         raise UsageError(
             "pattern sends needs a file: sends:FILE", "source destination bytes a line"
         )
-    pattern = _messages_graph(read_messages(file_bytes(text), text), f"sends:{text}")
+    messages = read_messages(read_bytes(text, "sends:-", MOST_BYTES), text)
+    pattern = _messages_graph(messages, f"sends:{text}")
     if not len(pattern.indices):
         raise no_edges(text)
     return pattern
