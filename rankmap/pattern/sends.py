@@ -11,11 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.support.array_types import Ints, Shape
 from placement.support.reading import read_bytes
 from placement.traffic import Traffic
-from rankmap.pattern import Pattern, UnsizedPattern, pattern
+from rankmap.pattern import Pattern, UnsizedPattern, parse_options, parse_whole, pattern
 from rankmap.pattern.graph import Graph, from_entries
 from rankmap.pattern.structured import parse_extents
 from rankmap.readers.csv import read_messages
@@ -82,12 +82,8 @@ def _messages_graph(messages: Entries, text: str) -> Graph:
 @pattern("permutation")
 def permutation(text: str) -> Pattern:
     """Build ``permutation[:seed=1]``."""
-    key, _, value = text.partition("=")
-    if text and (key != "seed" or not (value.isascii() and value.isdigit()) or len(value) > 18):
-        raise UsageError(
-            f"permutation: '{printable(text, 40)}' is not a seed", "write permutation:seed=1"
-        )
-    seed = int(value) if text else 0
+    options = parse_options("permutation", text, {"seed": "1"})
+    seed = parse_whole("permutation", "seed", options.get("seed", "0"))
     return OneEach(partial(_draw_receivers, seed=seed), f"permutation:seed={seed}")
 
 

@@ -174,8 +174,8 @@ def describe(recording: Recording) -> str:
             words = phase_words(phase, recording.ranks)
             lines.append(f"  {share:>6}  {size_text(size)}  {words}  ({phase.site})")
     named = named_pattern(recording)
-    words = (_staged_stencils(recording), _shared_stencil(recording), named and f"by name: {named}")
-    lines += [f"  {phrase}" for phrase in words if phrase]
+    together = _staged_stencils(recording), _shared_stencil(recording)
+    lines += [f"  {words}" for words in (*together, named and f"by name: {named}") if words]
     small = sum(size < _LISTED * total_bytes for size in sizes)
     if small:
         lines.append(f"  {small} more with less than 0.1 % of the bytes each")

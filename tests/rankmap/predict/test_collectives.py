@@ -125,8 +125,8 @@ def test_rules_of_an_all_to_all(library, call, size, ranks, algorithm):
     ("spec", "algorithm", "said"),
     [
         ("bcast:root=30", "library", "there are 30 ranks, 0 to 29"),
-        ("bcast:root=x", "library", "not a root"),
-        ("allreduce:root=1", "library", "takes no options"),
+        ("bcast:root=x", "library", "not a whole number"),
+        ("allreduce:root=1", "library", "no option .root=1.; there are none"),
         ("bcast", "bruck", "for bcast"),
         ("alltoall", "binomial", "for an all-to-all"),
     ],
