@@ -34,7 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.emit import openmpi, slurm
+from rankmap.emit import openmpi
 from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, mapping_vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
@@ -216,7 +216,7 @@ class OpenMpi(Launcher):
         """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
         if self.bound:
             return openmpi.write(order, places=self.bound.cores())
-        return openmpi.write(order, self.cores()) if self._binds(order) else slurm.write(order)
+        return openmpi.write(order, self.cores()) if self._binds(order) else super().text(order)
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with its order file in place of its own mapping."""
