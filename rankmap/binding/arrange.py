@@ -112,7 +112,9 @@ def costs_between(places: Sequence[Place], hardware: NodeHardware) -> Floats:
 def costs_to_nics(places: Sequence[Place], hardware: NodeHardware) -> Floats:
     """Return what a GB from each place to its NIC costs, seconds, float64 (k,); 0 without NICs."""
     costs = 1 / np.array(hardware.bandwidth)[_nic_levels(places, hardware)]
-    return np.array([costs[place.nic, k] if place.nic >= 0 else 0.0 for k, place in enumerate(places)])
+    return np.array(
+        [costs[place.nic, k] if place.nic >= 0 else 0.0 for k, place in enumerate(places)]
+    )
 
 
 def _meeting_levels(places: Sequence[Place], hardware: NodeHardware) -> Ints:
@@ -223,7 +225,7 @@ def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
     used = [0] * len(hardware.nics)
     nics = []
     for levels in _nic_levels(places, hardware).T.tolist():
-        nics.append(min(range(len(used)), key=lambda nic: (levels[nic], used[nic])))  # noqa: B023
+        nics.append(min(range(len(used)), key=lambda nic: (levels[nic], used[nic])))
         used[nics[-1]] += 1
     return [place._replace(nic=nic) for place, nic in zip(places, nics, strict=True)]
 
@@ -292,12 +294,13 @@ def arrange_inside(
     slots = order.slot_of_rank.copy()
     known: dict[bytes, Ints] = {}
     cost = before = 0.0
-    for low, (members, *traffic) in zip(order.first_slot.tolist(), nodes, strict=True):
-        key, between_places = b"".join(map(np.ndarray.tobytes, traffic)), costs[len(members)]
+    for low, (members, inside, outside) in zip(order.first_slot.tolist(), nodes, strict=True):
+        terms = inside, outside, *costs[len(members)]
+        key = inside.tobytes() + outside.tobytes()
         if key not in known:
-            known[key] = common if alike else best_seats(*traffic, *between_places)
-        cost += seating_cost(known[key], *traffic, *between_places)
-        before += seating_cost(np.arange(len(members)), *traffic, *between_places)
+            known[key] = common if alike else best_seats(*terms)
+        cost += seating_cost(known[key], *terms)
+        before += seating_cost(np.arange(len(members)), *terms)
         slots[members] = low + known[key]
     return Arranged(order.with_order(slots, order.origin), places_of, cost, before)
 

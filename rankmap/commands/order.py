@@ -204,7 +204,7 @@ def _write_bound(
     if form == "json":
         write_output(document.write(bound.order, binding=bound.document()), output)
     elif form == "openmpi":
-        write_output(openmpi.write(bound.order, places=bound.cores()), output)
+        write_output(openmpi.write(bound.order, bound.cores()), output)
     else:
         write_output(emit(bound.order, form, launcher_order), output)
         write_output(bound.lines(), None)

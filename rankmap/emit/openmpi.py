@@ -1,9 +1,9 @@
 """Rankfile for Open MPI's ``--map-by rankfile:file=F``: ``rank 0=nid00100 slot=0``.
 
-A slot is a core of the node (its logical number), to which the rank is bound;
-rank r at place p of its node gets core p, with several cores a rank the cores
-p·c to p·c+c-1. Checked on Open MPI 5.0.11, which refuses a core that the node
-does not have and wants the nodes in its allocation or host file besides.
+A slot is a core of the node (its logical number), to which the rank is bound; rank r at place p
+of its node gets core p, or those that its place has (`rankmap.binding`). Checked on Open MPI
+5.0.11, which refuses a core that the node does not have and wants the nodes in its allocation or
+host file besides.
 """
 
 from __future__ import annotations
@@ -35,28 +35,21 @@ class _RankfileLine(NamedTuple):
     line: int
 
 
-def write(
-    order: Placement, cores: int = 1, places: Mapping[int, Sequence[Sequence[int]]] | None = None
-) -> str:
+def write(order: Placement, places: Mapping[int, Sequence[Sequence[int]]] | None = None) -> str:
     """Return one line a rank, in rank order.
 
     Parameters
     ----------
     order : Placement
-    cores : int
-        Cores of each rank.
     places : mapping of int to sequence of sequence of int, or None
         The cores of each place of a node by their logical numbers, by the node's count of
-        ranks, where they are not runs of `cores`.
+        ranks; None: one each.
     """
     at = (order.slot_of_rank - order.first_slot[order.node_of_rank]).tolist()
-    if places is not None:
+    slots = at
+    if places:
         counts = order.counts[order.node_of_rank].tolist()
         slots = [",".join(map(str, places[n][p])) for n, p in zip(counts, at, strict=True)]
-    elif cores == 1:
-        slots = [str(p) for p in at]
-    else:
-        slots = [f"{p * cores}-{(p + 1) * cores - 1}" for p in at]
     rows = enumerate(zip(order.host_of_rank.tolist(), slots, strict=True))
     return "".join(f"rank {r}={host} slot={slot}\n" for r, (host, slot) in rows)
 

@@ -25,6 +25,8 @@ from placement.support.registry import Registry, modules_in
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+
     from placement.support import reading
     from placement.support.array_types import Ints
     from rankmap import binding, emit
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from rankmap.pattern import Pattern
     from rankmap.placement import Placement
 else:
+    np = lazy("numpy")
     binding, emit = lazy("rankmap.binding"), lazy("rankmap.emit")
     allocations, reading = lazy("rankmap.launch.allocation"), lazy("placement.support.reading")
 
@@ -144,9 +147,6 @@ class Launcher(ABC):
         Variables that name a file of the job's hosts.
     placing_variables : tuple of str
         How the names of variables begin by which the user places ranks.
-    bind_variables, loose, binds_by : tuple of str, tuple of str, str
-        Variables by which ranks are bound; what leaves them unbound; the option that binds
-        where nothing else does, '' where ranks are bound by default.
     binder : str
         What binds its ranks to cores (`rankmap.binding.bind`), '' for nothing that is known.
     step : Parsed
@@ -173,9 +173,6 @@ class Launcher(ABC):
     variables: ClassVar[dict[str, str]] = {}
     host_variables: ClassVar[tuple[str, ...]] = ()
     placing_variables: ClassVar[tuple[str, ...]] = ()
-    bind_variables: ClassVar[tuple[str, ...]] = ()
-    loose: ClassVar[tuple[str, ...]] = ("none",)
-    binds_by: ClassVar[str] = ""
     binder: ClassVar[str] = ""
     allocation: Allocation | None = None
     bound: BoundOrder | None = None
@@ -223,16 +220,6 @@ class Launcher(ABC):
     def per_node(self) -> int | None:
         """Return how many ranks the command wants on each node, None where it does not say."""
         return self.step.number("per_node")
-
-    def unbound(self) -> str:
-        """Return what leaves the ranks of this command unbound; '' where they are bound."""
-        name, text = self.first_set(self.bind_variables)
-        text = self.step.values.get("bind") or text
-        kinds = set(text.lower().partition(":")[0].split(","))
-        if kinds.intersection(self.loose):
-            return self.step.words("bind") or f"{name}={text}"
-        silent = kinds <= {"", "v", "verbose", "q", "quiet"}
-        return f"no {self.binds_by}" if self.binds_by and silent else ""
 
     def asked_remarks(self, seconds: float) -> list[str]:
         """Return what the user should know of the command that only asking the site tells.
@@ -282,7 +269,12 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
-        return allocations.filled_counts(self.allocation, ranks, nodes, self.per_node())
+        per_node, job = self.per_node(), self.allocation
+        if per_node:
+            return allocations.fill_nodes(ranks, np.full(nodes, per_node))
+        if job is None or job.tasks is None or len(job.tasks) != nodes:
+            raise allocations.unclear_counts(ranks, nodes)
+        return allocations.fill_nodes(ranks, job.tasks)
 
     def bind(self, order: Placement, pattern: Pattern) -> Placement:
         """Return an order arranged inside its nodes, and bind its ranks in the launch.

@@ -252,30 +252,6 @@ def fill_nodes(ranks: int, room: Ints) -> Ints:
     return counts
 
 
-def filled_counts(
-    job: Allocation | None, ranks: int, nodes: int, per_node: int | None = None
-) -> Ints:
-    """Return the ranks on each of so many nodes of a job where they are filled in order.
-
-    Parameters
-    ----------
-    job : Allocation or None
-    ranks, nodes : int
-    per_node : int or None
-        Room of each node; None: the job's tasks on it.
-
-    Raises
-    ------
-    LaunchError
-        More ranks than there is room for, or no room is known.
-    """
-    if per_node:
-        return fill_nodes(ranks, np.full(nodes, per_node))
-    if job is None or job.tasks is None or len(job.tasks) != nodes:
-        raise unclear_counts(ranks, nodes)
-    return fill_nodes(ranks, job.tasks)
-
-
 def _other_allocation(env: Mapping[str, str]) -> Allocation | None:
     """Return the allocation of PBS, Torque or Cobalt, as far as variables tell it."""
     path = env.get("PBS_NODEFILE") or env.get("COBALT_NODEFILE") or ""

@@ -366,11 +366,6 @@ class JobLaunch:
             remarks.append(
                 "this dry run takes the nodes in NID order; a real run asks the launcher"
             )
-        loose = self.launcher.unbound()
-        if loose and not request.bind:
-            remarks.append(
-                f"ranks are not bound to cores ({loose}) and may move inside their nodes"
-            )
         file = request.order_file  # of slots: it has numbers alone, whatever the nodes are
         if file and request.job.nodes is None and format_named(file) == "slots":
             remarks.append("the file's slot numbers are applied to the nodes in the job's order")

@@ -16,12 +16,28 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from placement.errors import LaunchError
+from placement.commands.common import say
+from placement.errors import LaunchError, printable
 from placement.support import child
 from rankmap.launch import Launch
 
+#: Exit code of a wrapper for its own refusal under ``--strict``.
+REFUSED = 125
+
 #: What a command sets for itself: Python in the C locale (PEP 538), the front door for numpy.
 _OWN = ("LC_CTYPE", "OPENBLAS_NUM_THREADS")
+
+
+def report(text: str) -> None:
+    """Write one line on stderr; that it is closed must not cost the user their job."""
+    with contextlib.suppress(OSError, ValueError):
+        say(f"nidmap: {printable(text, 500)}")
+
+
+def is_refused(unclear: str, strict: bool) -> bool:
+    """Say why a command cannot be started in order and what follows; return whether it is not."""
+    report(f"{unclear}: {'not started (--strict)' if strict else 'default order'}")
+    return strict
 
 
 def job_environment(env: Mapping[str, str]) -> dict[str, str]:

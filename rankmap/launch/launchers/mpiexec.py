@@ -17,8 +17,7 @@ keeps the order, except when it is bootstrapped by Slurm.
 keep the order of the lines and leave binding to mpirun; a plain host file does not
 keep it: the node of mpirun comes first. (Without OVERSUBSCRIBE, 5 starts nothing
 and exits with 0 where a node has fewer cores than ranks.) A rankfile says the core
-too, and mpirun does not start where a node lacks one, so it is used only where the
-machine's cores are known. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
+too: ranks are bound by it. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
 
 *PALS* of HPE (PBS on Aurora, Polaris and their like) takes the nodes as the job lists
 them, unless told otherwise, and passes the environment on; Cray MPICH renumbers the ranks
@@ -95,8 +94,6 @@ class Hydra(_HydraFamily):
     library = MPICH
     format = binder = "hydra"
     limit = HYDRA
-    bind_variables = ("HYDRA_BINDING",)
-    binds_by = "-bind-to"
 
     def check(self) -> None:
         """Refuse MPICH 4 where Slurm starts its proxies: it loses the order."""
@@ -134,8 +131,6 @@ class IntelHydra(_HydraFamily):
     samples = ("mpiexec.hydra -bootstrap ssh -np 4 -genvall -s all ./app",)
     library = format = INTEL
     limit = None
-    bind_variables = ("I_MPI_PIN",)
-    loose = ("0", "no", "off", "disable")
     host_variables = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
     starter_variables = ("I_MPI_HYDRA_BOOTSTRAP", "HYDRA_BOOTSTRAP")
     variables: ClassVar[dict[str, str]] = {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
@@ -179,10 +174,6 @@ class OpenMpi(Launcher):
         " mca== omca== gmca== prtemca== pmixmca== gpmixmca==",
     )
     placing_variables = ("OMPI_MCA_rmaps", "PRTE_MCA_rmaps")
-    bind_variables = (
-        "OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"
-    )  # fmt: skip
-    loose = ("none", "bind-to-none")
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
     def check(self) -> None:
@@ -213,10 +204,8 @@ class OpenMpi(Launcher):
         return int(slots.sum())
 
     def text(self, order: Placement) -> str:
-        """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
-        if self.bound:
-            return openmpi.write(order, places=self.bound.cores())
-        return openmpi.write(order, self.cores()) if self._binds(order) else super().text(order)
+        """Return a rankfile where ranks are to be bound, else a sequential file."""
+        return openmpi.write(order, self.bound.cores()) if self.bound else super().text(order)
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with its order file in place of its own mapping."""
@@ -224,10 +213,9 @@ class OpenMpi(Launcher):
         if job and job.tasks is not None and "oversubscribe" not in self.step.values:
             job.refuse_more(order, job.tasks, "ranks")  # mpirun would not start
         gone = ["map", "per_node"]
-        if self.bound or self._binds(order):
-            words = (
-                ["--rankfile", path] if self.major == 4 else ["--map-by", f"rankfile:file={path}"]
-            )
+        if self.bound:
+            rankfile = ["--map-by", f"rankfile:file={path}"]
+            words = ["--rankfile", path] if self.major == 4 else rankfile
         elif self.major == 4:
             gone += ["hosts", "files"]
             words = ["--hostfile", path, "--mca", "rmaps", "seq"]
@@ -237,12 +225,6 @@ class OpenMpi(Launcher):
         if job is None and "--hostfile" not in words:
             words += ["--host", _host_option(order)]
         return self.command(words, path, **dict.fromkeys(gone), ranks=order.ranks)
-
-    def _binds(self, order: Placement) -> bool:
-        """Tell whether the machine's cores are known and enough, and binding is left to us."""
-        if order.machine is None or order.rows is None or {"bind", "map"} & self.step.values.keys():
-            return False
-        return bool((order.machine.cores[order.rows] >= order.counts * self.cores()).all())
 
 
 class Pals(CrayOrder):

@@ -1,36 +1,45 @@
-"""Answer a running program that asks for its order: rank 0's child process.
+"""``nidmap run --inside``: a running program asks for its order, and is answered.
 
-The library before the program (`rankmap.preload`) writes its question to
-standard input: who talks to whom, which host each process is on. The answer
-on standard output is the old rank of each new one, or ``no:`` and why; a line
-on standard error says what the order was chosen by.
+The launcher, whichever it is, starts the ranks as it is told. The library before the program
+(`rankmap.preload`) has a child process of rank 0 answer: its question on standard input is who
+talks to whom and which host each process is on, the answer on standard output is the old rank of
+each new one, or ``no:`` and why; a line on standard error says what the order was chosen by.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import UsageError, error_text
+import click
+
+from placement.commands.common import named_specs, write_output
+from placement.errors import NidmapError, UsageError, error_text
 from placement.support.lazy import lazy
+from rankmap.launch import Launch
+from rankmap.launch.process import REFUSED, become, is_refused, job_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
 
-    from rankmap import predict
+    from placement import load
+    from rankmap import predict, preload
+    from rankmap.commands.model import RunRequest
     from rankmap.pattern import Pattern, graph
     from rankmap.runtime import rerank
     from rankmap.runtime.rerank import Reranked
 
     #: Of each process: its host, and Slurm's name for it, '' for none.
     Hosts = list[tuple[str, str]]
-else:  # `run --inside` has the command that answers from here, and starts without numpy
+else:  # a launch starts without numpy
     np, predict = lazy("numpy"), lazy("rankmap.predict")
+    load, preload = lazy("placement.load"), lazy("rankmap.preload")
     graph, rerank = lazy("rankmap.pattern.graph"), lazy("rankmap.runtime.rerank")
 
 #: First line of a question.
@@ -65,13 +74,79 @@ class Answerer:
     quiet: bool = False
 
 
+def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = "") -> int:
+    """Become the launcher, with a library before its ranks that gives them their order.
+
+    The ranks themselves say where they are.
+
+    Parameters
+    ----------
+    request : RunRequest
+    world : bool
+        Whether MPI_COMM_WORLD itself is reordered.
+    strict : bool
+        Do not run what the library cannot be loaded before.
+    mpicc : str
+        The program's compiler, '' where it is not named.
+
+    Returns
+    -------
+    int
+        Only where nothing was started: 0 after a dry run, or `REFUSED`.
+
+    Raises
+    ------
+    UsageError
+        Nodes or ranks, or a world of which nothing says who talks to whom.
+    LaunchError
+        The command cannot be started.
+    """
+    answerer, env = _answerer_for(request, world), job_environment(os.environ)
+    command, specs = request.command, answerer.machine.split()
+    try:
+        if "-" in specs:
+            raise UsageError("--inside asks for the order later, and cannot read this -m - then")
+        if specs:
+            load.load_machine(*specs)  # what is wrong with it is said before the ranks start
+        variables = {"NIDMAP_ASK": asking_command(answerer)}
+        variables |= {"NIDMAP_WORLD": "1"} if world else {}
+        libraries = preload.libraries_for(command, env, mpicc)
+        argv, more = preload.preload(command, libraries, variables, env)
+        launch = Launch(tuple(argv), more)
+    except (NidmapError, OSError) as error:
+        if is_refused(str(error), strict):
+            return REFUSED
+        launch = Launch(command)
+    if not request.dry_run:
+        become(launch, env)
+    write_output(launch.line() + "\n")
+    return 0
+
+
+def _answerer_for(request: RunRequest, world: bool) -> Answerer:
+    """Return what the ranks are answered."""
+    job, path = request.job, request.order_file
+    if job.nodes or job.ppn:
+        raise UsageError("--inside finds nodes and ranks itself: drop --nodes and --ppn")
+    pattern = job.named_pattern(needed=False)
+    if world and not (pattern or path):
+        raise UsageError("--world needs --pattern or --order", "who talks to whom is not known yet")
+    return Answerer(
+        " ".join(named_specs(job.specs)),
+        "" if request.strategy == "auto" else request.strategy,
+        os.path.abspath(path) if path else "",
+        job={"pattern": pattern, **job.sending()},
+        quiet=bool(click.get_current_context().meta.get("quiet")),
+    )
+
+
 def asking_command(answerer: Answerer) -> str:
     """Return the shell line that answers, for ``$NIDMAP_ASK``.
 
     It looks for nothing in the program's working directory.
     """
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; "
-    code += "from rankmap.runtime.answer import main; main()"
+    code += "from rankmap.runtime.inside import main; main()"
     return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(asdict(answerer))])
 
 
