@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,31 +48,6 @@ _HEAD = "nidmap 1"
 _GRAPH, _WORLD = "graph", "world"
 
 
-@dataclass(frozen=True, slots=True)
-class Answerer:
-    """How questions are to be answered.
-
-    Attributes
-    ----------
-    machine : str
-        Specs as ``-m`` takes them, '' for ``$NIDMAP_MACHINE``.
-    strategy : str
-        '' for the best there is.
-    order : str
-        An order file, '' for none.
-    job : mapping
-        What a `Job` takes; without a ``pattern`` the question says who talks to whom.
-    quiet : bool
-        Do not say what the order was chosen by.
-    """
-
-    machine: str = ""
-    strategy: str = ""
-    order: str = ""
-    job: Mapping[str, Any] = field(default_factory=dict)
-    quiet: bool = False
-
-
 def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = "") -> int:
     """Become the launcher, with a library before its ranks that gives them their order.
 
@@ -101,14 +75,14 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
     LaunchError
         The command cannot be started.
     """
-    answerer, env = _answerer_for(request, world), job_environment(os.environ)
-    command, specs = request.command, answerer.machine.split()
+    question, env = _question_for(request, world), job_environment(os.environ)
+    command, specs = request.command, question["machine"].split()
     try:
         if "-" in specs:
             raise UsageError("--inside asks for the order later, and cannot read this -m - then")
         if specs:
             load.load_machine(*specs)  # what is wrong with it is said before the ranks start
-        variables = {"NIDMAP_ASK": asking_command(answerer)}
+        variables = {"NIDMAP_ASK": asking_command(question)}
         variables |= {"NIDMAP_WORLD": "1"} if world else {}
         libraries = preload.libraries_for(command, env, mpicc)
         argv, more = preload.preload(command, libraries, variables, env)
@@ -123,41 +97,42 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
     return 0
 
 
-def _answerer_for(request: RunRequest, world: bool) -> Answerer:
-    """Return what the ranks are answered."""
+def _question_for(request: RunRequest, world: bool) -> dict[str, Any]:
+    """Return how the ranks are to be answered, as `answer` takes it, and whether ``quiet``ly."""
     job, path = request.job, request.order_file
     if job.nodes or job.ppn:
         raise UsageError("--inside finds nodes and ranks itself: drop --nodes and --ppn")
     pattern = job.named_pattern(needed=False)
     if world and not (pattern or path):
         raise UsageError("--world needs --pattern or --order", "who talks to whom is not known yet")
-    return Answerer(
-        " ".join(named_specs(job.specs)),
-        "" if request.strategy == "auto" else request.strategy,
-        os.path.abspath(path) if path else "",
-        job={"pattern": pattern, **job.sending()},
-        quiet=bool(click.get_current_context().meta.get("quiet")),
-    )
+    return {
+        "machine": " ".join(named_specs(job.specs)),
+        "strategy": "" if request.strategy == "auto" else request.strategy,
+        "order_file": os.path.abspath(path) if path else "",
+        "job": {"pattern": pattern, **job.sending()},
+        "quiet": bool(click.get_current_context().meta.get("quiet")),
+    }
 
 
-def asking_command(answerer: Answerer) -> str:
+def asking_command(question: Mapping[str, Any]) -> str:
     """Return the shell line that answers, for ``$NIDMAP_ASK``.
 
     It looks for nothing in the program's working directory.
     """
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; "
     code += "from rankmap.runtime.inside import main; main()"
-    return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(asdict(answerer))])
+    return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(question)])
 
 
 def main() -> None:
     """Answer the question on standard input; whatever fails is said in the answer's own line."""
     try:
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-        answerer = Answerer(**json.loads(sys.argv[1]))
-        reranked = answer(question, answerer)
+        how = json.loads(sys.argv[1])
+        quiet = how.pop("quiet")
+        reranked = answer(question, **how)
         text = "\n".join(map(str, reranked.ranks.tolist()))
-        if reranked.remark and not answerer.quiet:
+        if reranked.remark and not quiet:
             remark = "; ".join(filter(None, [reranked.warning, reranked.remark]))
             print(f"nidmap: order of {len(reranked.ranks)} ranks {remark}", file=sys.stderr)
     except Exception as error:
@@ -165,8 +140,24 @@ def main() -> None:
     print(text, flush=True)
 
 
-def answer(question: str, answerer: Answerer) -> Reranked:
+def answer(
+    question: str,
+    job: Mapping[str, Any] | None = None,
+    machine: str = "",
+    strategy: str = "",
+    order_file: str = "",
+) -> Reranked:
     """Return the processes in their new order.
+
+    Parameters
+    ----------
+    question : str
+    job : mapping or None
+        What a `Job` takes; without a ``pattern`` the question says who talks to whom.
+    machine : str
+        Specs as ``-m`` takes them, '' for ``$NIDMAP_MACHINE``.
+    strategy, order_file : str
+        See `rankmap.runtime.rerank.rerank`.
 
     Raises
     ------
@@ -178,16 +169,14 @@ def answer(question: str, answerer: Answerer) -> Reranked:
     Examples
     --------
     >>> text = "nidmap 1\\nstencil:2x2\\n4 4\\na -\\nb -\\na -\\nb -\\n"
-    >>> answer(text, Answerer(strategy="row-major")).ranks.tolist()
+    >>> answer(text, strategy="row-major").ranks.tolist()
     [0, 2, 1, 3]
     """
     pattern, hosts, edges = _parse_request(question)
-    words = dict(answerer.job)
-    if not (words.get("pattern") or answerer.order):
+    words = dict(job or {})
+    if not (words.get("pattern") or order_file):
         words["pattern"] = _named_pattern(pattern, hosts, edges)
-    return rerank.rerank(
-        hosts, predict.Job(**words), answerer.machine or None, answerer.strategy, answerer.order
-    )
+    return rerank.rerank(hosts, predict.Job(**words), machine or None, strategy, order_file)
 
 
 def _parse_request(text: str) -> tuple[str, Hosts, str]:
