@@ -18,6 +18,7 @@ from placement.errors import UsageError
 from placement.hwloc import hardware_of
 from placement.nodelist import nid_ranges
 from rankmap.binding.arrange import Place, arrange_inside
+from rankmap.emit import document, emit, openmpi
 from rankmap.emit import find as find_format
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
@@ -45,14 +46,19 @@ class BoundOrder(NamedTuple):
     variables: dict[str, str]
     remark: str
 
+    def text(self, form: str, launcher_order: str = "sorted") -> str:
+        """Return the order in a format, with the places where that says them; see `emit`."""
+        if form == "json":
+            return document.write(self.order, binding=self.document())
+        if form == "openmpi":
+            cores = {n: [place.cores for place in places] for n, places in self.places.items()}
+            return openmpi.write(self.order, cores)
+        return emit(self.order, form, launcher_order)
+
     def lines(self) -> str:
         """Return what binds as a shell takes it: variables first, then the options."""
         sets = [f"export {name}={shlex.quote(text)}\n" for name, text in self.variables.items()]
         return "".join(sets) + shlex.join(self.options) + "\n"
-
-    def cores(self) -> dict[int, list[tuple[int, ...]]]:
-        """Return the cores of each place of a node, by its count of ranks."""
-        return {n: [place.cores for place in places] for n, places in self.places.items()}
 
     def document(self) -> dict[str, Any]:
         """Return the binding of nodes with as many ranks each as JSON takes it."""

@@ -33,7 +33,6 @@ from typing import ClassVar
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.emit import openmpi
 from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, mapping_vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
@@ -205,7 +204,7 @@ class OpenMpi(Launcher):
 
     def text(self, order: Placement) -> str:
         """Return a rankfile where ranks are to be bound, else a sequential file."""
-        return openmpi.write(order, self.bound.cores()) if self.bound else super().text(order)
+        return self.bound.text(OPENMPI) if self.bound else super().text(order)
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with its order file in place of its own mapping."""
