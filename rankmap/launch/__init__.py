@@ -293,6 +293,12 @@ class Launcher(ABC):
                 )
         if not self.binder:
             raise LaunchError(f"how {self.library} binds ranks is not known", "drop --bind")
+        cpus = None if self.allocation is None else self.allocation.cpus
+        if cpus is not None and order.machine is not None:
+            cores = int(order.machine.cores[order.rows].max())
+            if int(cpus.min()) < cores:
+                few = f"the job has only {cpus.min()} of a node's {cores} cores"
+                raise LaunchError(few, "drop --bind")
         form = "openmpi" if self.binder == "openmpi" else self.format
         self.bound = binding.bind(order, pattern, self.binder, form)
         return self.bound.order
