@@ -49,6 +49,9 @@ MPICH, INTEL, OPENMPI = "mpich", "intel", "openmpi"
 #: Variable in which ranks find the order file that they were launched with; nobody else reads it.
 LAUNCH = "NIDMAP_LAUNCH"
 
+#: One argument of a command may not be longer (Linux: 128 KiB).
+_LONGEST = 120_000
+
 #: What the starters of MPI libraries are called; a distribution may add whose they are
 #: (``mpiexec.mpich``). The library is asked from the executable, not read from its name.
 MPIEXECS = ("mpiexec", "mpirun", "orterun", "prterun")
@@ -332,6 +335,10 @@ class Launcher(ABC):
             if value is not None and values.get(name) != str(value):
                 gone.append(name)
                 words += self.options.written(name, value)
+        longest = max(words, key=len, default="")
+        if len(longest) > _LONGEST:
+            what = f"{longest[:20]}… is too long for a command line"
+            raise LaunchError(what, "srun and Open MPI read an order from a file")
         argv, first = self.step.without(*gone).argv, self.first
         env = {name: text.format(path=path) for name, text in self.variables.items()}
         more = self.known_options(self.bound.options) if self.bound else ()

@@ -28,7 +28,7 @@ is from its published help; it could not be run here.
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -39,12 +39,11 @@ from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
 from rankmap.launch.launchers import CrayOrder
 from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
-from rankmap.placement import Placement
+
+if TYPE_CHECKING:
+    from rankmap.placement import Placement
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
-
-#: One argument of a command may not be longer (Linux: 128 KiB).
-_LONGEST = 120_000
 
 #: The first MPICH whose mpiexec obeys ``-rankmap``.
 MAPS = 5
@@ -115,7 +114,7 @@ class Hydra(_HydraFamily):
         """Return the command with ``-f`` and ``-rankmap``."""
         words = ["-f", path]
         if self.major >= MAPS:
-            words += ["-rankmap", rankmap(order.sorted())]
+            words += ["-rankmap", mapping_vector(order.sorted().node_of_rank)]
         elif np.count_nonzero(np.diff(order.node_of_rank)) >= len(order.counts):
             raise LaunchError(
                 "under MPICH 4 and older only consecutive ranks of a node share memory",
@@ -222,7 +221,9 @@ class OpenMpi(Launcher):
             cores = f":PE={self.cores()}" if self.cores() > 1 else ""
             words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
         if job is None and "--hostfile" not in words:
-            words += ["--host", _host_option(order)]
+            # mpirun wants all of them allocated
+            pairs = zip(order.names.tolist(), order.counts.tolist(), strict=True)
+            words += ["--host", ",".join(f"{name}:{count}" for name, count in pairs)]
         return self.command(words, path, **dict.fromkeys(gone), ranks=order.ranks)
 
 
@@ -260,37 +261,3 @@ class Pals(CrayOrder):
         whole = job is not None and len(job.nodes) == len(order.counts)
         hosts = {} if whole else {"files": None, "hosts": ",".join(order.names.tolist())}
         return self.command([], path, ranks=order.ranks, per_node=self.even_ranks(order), **hosts)
-
-
-def rankmap(order: Placement) -> str:
-    """Return Hydra's ``-rankmap``: the vector of blocks, the node being its line.
-
-    Raises
-    ------
-    LaunchError
-        Longer than one argument of a command can be.
-
-    Examples
-    --------
-    >>> from rankmap.placement import Placement
-    >>> on = Placement(np.array(["nid1", "nid2"]), np.array([2, 2]))
-    >>> from rankmap.placement import Placement
-    >>> rankmap(on.with_order(np.array([0, 2, 3, 1])))
-    '(vector,(0,1,1),(1,1,2),(0,1,1))'
-    """
-    text = mapping_vector(order.node_of_rank)
-    if len(text) > _LONGEST:
-        raise LaunchError(
-            f"-rankmap of {order.ranks} ranks is too long for a command line",
-            "launch with srun or Open MPI, which read the order from a file",
-        )
-    return text
-
-
-def _host_option(order: Placement) -> str:
-    """Return the nodes as ``--host`` takes them: mpirun wants all of them allocated."""
-    pairs = zip(order.names.tolist(), order.counts.tolist(), strict=True)
-    text = ",".join(f"{name}:{count}" for name, count in pairs)
-    if len(text) > _LONGEST:
-        raise LaunchError("too many nodes for --host", "give mpirun a --hostfile")
-    return text
