@@ -247,17 +247,9 @@ class Session:
         """Return the communicator of the ranks that join; the others get one of the rest."""
         return cast("Comm", self.comm.Split(int(not joins), self.comm.Get_rank()))
 
-    def measure(
-        self, trial: Trial | None, *, comm: Comm | None = None, **labels: Any
-    ) -> Repetitions:
-        """Measure one case; see `interleave`. Called by all ranks.
-
-        Parameters
-        ----------
-        trial, comm, **labels
-            See `Case`.
-        """
-        return self.interleave([Case(trial, labels, comm or self.comm)])[0]
+    def measure(self, trial: Trial, **labels: Any) -> Repetitions:
+        """Measure one case of all ranks; see `interleave`."""
+        return self.interleave([Case(trial, labels, self.comm)])[0]
 
     def interleave(self, cases: Sequence[Case]) -> list[Repetitions]:
         """Repeat several cases in turn: warm-ups, then the repetitions that count. Collective.

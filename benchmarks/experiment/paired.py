@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import math
 import time
-import uuid
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -88,7 +87,6 @@ def measure(
             "workload": job["workload"],
             "workload_options": options,
             "machine": job["machine"],
-            "launch": uuid.uuid4().hex[:12],
             "blocks": job["blocks"],
             "arms": [arm.document() for arm in arms],
             "rule": f"dropped as warm-up: the first block, and the first {common.warmup} "
@@ -147,8 +145,7 @@ def _visit(session: Session, side: Side, labels: Mapping[str, Any]) -> None:
         quiet_barrier(session.comm, asleep=side.comm is None)
     for k, seconds in enumerate(_send_to_root(session.comm, side, found)):
         cold = k < common.warmup or labels["block"] == 0
-        named = {"launch": session.journal.header["launch"], **labels, "arm": side.arm.name}
-        session.sample(seconds, **named, repetition=k, warmup=int(cold))
+        session.sample(seconds, **labels, arm=side.arm.name, repetition=k, warmup=int(cold))
 
 
 def _send_to_root(comm: MPI.Intracomm, side: Side, found: list[Any]) -> list[Any]:

@@ -62,7 +62,7 @@ _launchers: Registry[type[Launcher] | ModuleType] = Registry(
     "launcher",
     "nidmap.launchers",
     f"{__name__}.launchers",
-    modules_in(os.path.join(os.path.dirname(__file__), "launchers")),
+    modules_in(os.path.join(os.path.dirname(__file__), "launchers"), hyphen="_"),
     MPIEXECS,
 )
 names = _launchers.names
@@ -295,7 +295,8 @@ class Launcher(ABC):
                     f"the command binds ranks itself ({self.step.words(role)})", "drop --bind"
                 )
         if not self.binder:
-            raise LaunchError(f"how {self.library} binds ranks is not known", "drop --bind")
+            who = self.library or self.step.argv[0]
+            raise LaunchError(f"how {who} binds ranks is not known", "drop --bind")
         cpus = None if self.allocation is None else self.allocation.cpus
         if cpus is not None and order.machine is not None:
             cores = int(order.machine.cores[order.rows].max())

@@ -14,6 +14,7 @@ from placement.errors import LaunchError
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import wait_until
 from tests.workloads.conftest import mpiexec, variables
+from tests.workloads.samples import load
 from workloads.launched import (
     STARTED,
     Launches,
@@ -21,7 +22,6 @@ from workloads.launched import (
     current_launch,
     mpiexec_words,
 )
-from workloads.results import load
 from workloads.world import _crowded_node
 
 pytestmark = pytest.mark.mpi
