@@ -36,7 +36,7 @@ from workloads.fft.exchange import METHODS, BufferPool, Transpositions
 from workloads.fft.local import Local, axis_chunks, local_transforms
 from workloads.fft.plan import ArrayLayout, Swap, field_of, process_grid
 from workloads.trials import Phases, require_fit
-from workloads.world import Comm, raise_together, require_same
+from workloads.world import Comm
 
 
 class Engine:
@@ -270,8 +270,7 @@ class Transform:
     Raises
     ------
     UsageError, NidmapError
-        On every rank alike: a shape or grid that does not fit, more
-        than the nodes' memory, arguments that differ between ranks.
+        A shape or grid that does not fit; on all ranks alike more than the nodes' memory.
 
     Notes
     -----
@@ -289,14 +288,8 @@ class Transform:
         pieces: int = 0,
         library: str = "",
     ) -> None:
-        with raise_together(comm):
-            field = field_of(tuple(shape), real)
-            self.grid = process_grid(grid, comm.Get_size(), field)
-            functions = local_transforms(library)
-        require_same(
-            comm, shape=tuple(shape), real=real, grid=self.grid, method=method, pieces=pieces
-        )
-        self.comm = comm
+        field = field_of(tuple(shape), real)
+        self.comm, self.grid = comm, process_grid(grid, comm.Get_size(), field)
         self.dtype: np.dtype[Any] = np.dtype(np.float64 if real else np.complex128)
         self.spectrum_dtype = np.dtype(np.complex128)
         self.phases = Phases()
@@ -310,7 +303,7 @@ class Transform:
         middle = field.spectrum[1] if layout.slab else layout.local[1]
         self._work_shape = layout.local[0], middle, field.spectrum[2]
         require_fit(comm, 3 * self.local_bytes, f"an FFT of {'x'.join(map(str, self.shape))}")
-        local = Local(field, functions)
+        local = Local(field, local_transforms(library))
         self._engine = Engine(comm, layout, local, self.spectrum_dtype, method, self.phases)
 
     @property
