@@ -56,7 +56,7 @@ _launchers: Registry[type[Launcher] | ModuleType] = Registry(
     "launcher",
     "nidmap.launchers",
     f"{__name__}.launchers",
-    modules_in(os.path.join(os.path.dirname(__file__), "launchers")),
+    modules_in(os.path.join(os.path.dirname(__file__), "launchers"), hyphen="_"),
     MPIEXECS,
 )
 names = _launchers.names
@@ -300,7 +300,8 @@ class Launcher(ABC):
                     f"the command binds ranks itself ({self.step.words(role)})", "drop --bind"
                 )
         if not self.binder:
-            raise LaunchError(f"how {self.library} binds ranks is not known", "drop --bind")
+            who = self.library or self.step.argv[0]
+            raise LaunchError(f"how {who} binds ranks is not known", "drop --bind")
         form = "openmpi" if self.binder == "openmpi" else self.format
         self.bound = binding.bind(order, pattern, self.binder, form)
         return self.bound.order
