@@ -57,12 +57,13 @@ def test_every_line_of_a_list_is_a_message(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("0 1 8\n1 2\n", ":2: 2 numbers, not 3"),
+        ("0 1 8\n1 2\n", ":2: 2 numbers where the lines above have 3"),
+        ("0 1\n1 2\n", ":1: 2 numbers, not 3"),
         ("0 1 8\n1 2 x\n", ":2: 'x' is not a number"),
         ("0 1 8\n\n-1 2 4\n", ":3: "),
         ("0 1.5 8\n", ":1: 1.5 is not a rank"),
         ("0 1 -8\n", ":1: "),
-        ("# nothing\n", "no messages"),
+        ("# nothing\n", "no numbers"),
         ("3 3 8\n", "no edge between two ranks"),
     ],
 )
