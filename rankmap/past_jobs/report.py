@@ -259,7 +259,7 @@ def as_text(summary: Summary) -> str:
     lines.append(align_columns([_KIN, *_kin_cells(summary)[:_MOST]]))
     rows = [_job_cells(summary, verdict) for verdict in _worst_placed(summary)[:_MOST]]
     if rows:
-        table = [list(rows[0]), *(list(row.values()) for row in rows)]
+        table: list[list[object]] = [list(rows[0]), *(list(row.values()) for row in rows)]
         lines.append(align_columns(table, left=(0, 1, 2)))
     lines += [f"note: {note}" for note in summary.notes]
     return "\n".join(lines) + "\n"
