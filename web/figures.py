@@ -20,8 +20,8 @@ from placement.network import channels, routings
 from placement.network import hops as count
 from placement.network.rails import rails_of
 from placement.plan import plan as choose
-from placement.plan import spans, usual_strategy
-from placement.planners import PREDICTING
+from placement.plan import usual_strategy
+from placement.planners import PREDICTING, spans
 from placement.scheduler.baseline import baseline_of
 from placement.scheduler.kinds import ANY, offered
 from placement.support.quantities import counted, time_text
