@@ -275,9 +275,10 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
     """Return a choice as a plan, with what its nodes touch beside the baseline's."""
     rows = choice.rows
     segment = choice.facts.get("segment") or request.segment  # 0: what the strategy makes of it
+    waits = block_waits(machine, replace(request, segment=segment), rows)
     facts = {
         "touches": spans(machine, rows),
-        "waits": block_waits(machine, replace(request, segment=segment), rows),
+        "waits": waits,
         "free": int(request.free.sum()),
         "default": describe_default(machine, request),
         "predicted": dict(choice.facts),
@@ -289,7 +290,7 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
         strategy=strategy,
         why=f"{choice.why}; {where}" if choice.why else where,
         facts=facts,
-        warnings=(*choice.warnings, *filter(None, [facts["waits"]])),
+        warnings=(*choice.warnings, *([waits] if waits else [])),
         order=choice.order,
         written=choice.written,
         judged=choice.judged,

@@ -276,14 +276,16 @@ def vacant_places(levels: Sequence[Boxes], around: Mask | None = None) -> Ints:
         The boxes around the grids that have such places; None: all.
     """
     depth = next((k for k, boxes in enumerate(reversed(levels)) if boxes.grid is None), 0)
-    owner, places, shape = np.arange(len(levels[-1])), [], []
+    owner = np.arange(len(levels[-1]))
+    places: list[Ints] = []
+    shape: list[int] = []
     for boxes in reversed(levels[len(levels) - depth :]):
         places[:0], shape[:0] = (boxes.row[owner], boxes.column[owner]), boxes.grid or ()
         owner = boxes.parent[owner]
     outer = levels[-1 - depth]
     if not depth or math.prod(shape) * len(outer) - len(levels[-1]) > _MOST_HOLES:
         return np.empty((0, 2), dtype=np.int64)
-    empty = np.ones((len(outer), *shape), dtype=bool)
+    empty = np.ones((len(outer), *shape), dtype=np.bool_)
     empty[(owner, *places)] = False
     if around is not None:
         empty[~around] = False
