@@ -58,9 +58,6 @@ class Srun(Launcher):
         letters="AbBcCdDeFGiJLMmNnopqrStTWwx",
     )
     binder = "srun"
-    bind_variables = ("SLURM_CPU_BIND",)
-    loose = ("none", "no")
-    binds_by = "--cpu-bind"
     rank_variables = ("SLURM_PROCID",)
     host = "${SLURMD_NODENAME:-$(uname -n)}"
 

@@ -264,23 +264,6 @@ def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
 
 
 @pytest.mark.parametrize(
-    ("line", "extra", "loose"),
-    [
-        ("srun -n 64 ./app", {}, "no --cpu-bind"),
-        ("srun -n 64 --cpu-bind=verbose ./app", {}, "no --cpu-bind"),
-        ("srun -n 64 --cpu-bind=none ./app", {}, "--cpu-bind=none"),
-        ("srun -n 64 ./app", {"SLURM_CPU_BIND": "quiet,none"}, "SLURM_CPU_BIND=quiet,none"),
-        ("srun -n 64 --cpu-bind=v,cores ./app", {}, ""),
-        ("srun -n 64 ./app", {"SLURM_CPU_BIND": "cores"}, ""),
-    ],
-)
-def test_an_unbound_launch_is_warned_about(line, extra, loose):
-    remarks = [r for r in prepared(line, JOB | extra).remarks if "not bound" in r]
-    assert remarks == ([f"ranks are not bound to cores ({loose}) and may move inside"
-                        " their nodes"] if loose else [])  # fmt: skip
-
-
-@pytest.mark.parametrize(
     ("line", "extra", "says"),
     [
         ("jsrun -n 64 ./app", {}, "no launcher 'jsrun'; there are aprun"),
@@ -403,7 +386,6 @@ def test_bound_ranks_have_the_cores_beside_their_gpus():
     assert [beside[int(mask, 16)] for mask in masks] == gpus
     assert result.launch.env["MPICH_OFI_NIC_POLICY"] == "USER"
     assert any(remark.startswith("inside the nodes") for remark in result.remarks)
-    assert not any("not bound" in remark for remark in result.remarks)
     # Ranks are where they are without it, but for their places on a node.
     plain = prepared("srun -n 8 ./app", env, machine, **{**BOUND, "bind": False})
     assert result.order.host_of_rank.tolist() == plain.order.host_of_rank.tolist()
