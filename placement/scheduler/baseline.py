@@ -29,7 +29,7 @@ else:
     slurm_command = lazy("placement.slurm.command")
 
 #: The planner that simulates each of Slurm's topology plugins.
-_PLUGINS = {"none": "slurm-none", "default": "slurm-none", "tree": "slurm-tree"}
+_PLUGINS = {**dict.fromkeys(("", "none", "default"), "slurm-none"), "tree": "slurm-tree"}
 
 #: What the schedulers are called whose own choice nobody has described.
 _UNKNOWN = {
@@ -88,15 +88,15 @@ def baseline_of(
 
 def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
     """Return the choice of the Slurm that says this of itself."""
-    plugin = config.get("TopologyPlugin", "").removeprefix("topology/") or "none"
-    if machine.switches is not None and "scontrol show topology" in machine.sources:
-        plugin = machine.switches.kind  # a partition's own, which the setting does not know of
-    dragonfly = "dragonfly" in config.get("TopologyParam", "").lower().split(",")
+    switches, plugin = machine.switches, config.get("TopologyPlugin", "").removeprefix("topology/")
+    if switches is not None and "scontrol show topology" in machine.sources:
+        plugin = switches.kind  # a partition's own, which the setting does not know of
     known = dict(_PLUGINS)
-    if machine.switches is not None and machine.switches.kind == "block":
+    if switches is not None and switches.kind == "block":
         known["block"] = "slurm-block"  # it is simulated on the blocks that were read
-    strategy = "slurm-dragonfly" if dragonfly else known.get(plugin, "slurm-none")
-    shape = f"topology/{plugin}{', Dragonfly' if dragonfly else ''}"
+    strategy, shape = known.get(plugin, "slurm-none"), f"topology/{plugin or 'none'}"
+    if "dragonfly" in config.get("TopologyParam", "").lower().split(","):
+        strategy, shape = "slurm-dragonfly", f"{shape}, Dragonfly"
     if plugin not in known:
         shape += ", simulated as topology/none"
     version = config.get("SLURM_VERSION", "")
@@ -246,13 +246,10 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
     try:
         scheduler_choice(machine, pinned)
     except PlanError:
+        rule = f"its {len(rows)} nodes need one block with room for all, or --segment"
         if request.segment:
             rule = f"segments of {request.segment} lie in one block each"
-            return f"Slurm leaves this job pending: under topology/block {rule}"
-        return (
-            f"Slurm leaves this job pending: under topology/block its {len(rows)} nodes need "
-            "one block with room for all, or --segment"
-        )
+        return f"Slurm leaves this job pending: under topology/block {rule}"
     return ""
 
 
