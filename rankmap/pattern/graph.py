@@ -328,14 +328,15 @@ def _file_state(path: str) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=1)
 def _read_once(name: str, path: str, state: tuple[int, ...]) -> Pattern:
-    if name == "measured":
-        recording = recording_file.load_recording(path)
+    recording = recording_file.load_recording(path) if name == "measured" else None
+    if recording is None:
+        entries = read(path)
+    else:
         total = recording.total()
         sent = replace(total, bytes=total.bytes.astype(float))
         entries = Entries(recording.ranks, sent, notes=recording.notes)
-    else:
-        entries = read(path)
-    pattern = from_entries(entries, name != "graph", f"{name}:{path}")
+    graph = from_entries(entries, name != "graph", f"{name}:{path}")
+    pattern = replace(graph, recording=recording)
     if not len(pattern.indices):
         raise no_edges(path)
     return pattern

@@ -20,7 +20,6 @@ from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines
 from rankmap.placement import Placement
 from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
-from rankmap.recording.file import load_recording
 
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} a node is assumed (--pattern says another)"
@@ -156,16 +155,12 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     """
     if not isinstance(wanted, str):
         return wanted
-    kind, _, path = wanted.strip().partition(":")
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
         pattern = parse_pattern(wanted)
-    if kind not in ("matrix", "measured") or not isinstance(pattern, Graph):
+    if not isinstance(pattern, Graph) or pattern.text.startswith("graph:"):
         return pattern
     notes = tuple(note for note in pattern.notes if not note.startswith("not symmetric"))
-    pattern = replace(pattern, notes=notes)  # each direction counts for itself here
-    if kind == "measured":
-        pattern = replace(pattern, recording=load_recording(path))
-    return pattern
+    return replace(pattern, notes=notes)  # each direction counts for itself here
 
 
 def fit_pattern(wanted: Pattern, placement: Placement) -> Pattern:
