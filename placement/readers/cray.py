@@ -41,7 +41,7 @@ def cray_dump(
     Parameters
     ----------
     rows : Rows
-        With the numbers nid, col, row, cage, slot, node; the numbers x, y, z
+        With the numbers nid, col, row, cage, slot, node; the numbers hex, x, y, z
         and cores and the words role, state and mode where the format has them.
     fabric : str
         '' to tell it from the coordinates.
@@ -53,22 +53,22 @@ def cray_dump(
     Returns
     -------
     Dump
-        Faults are those given and ``duplicate-nid``, ``duplicate-cname``,
+        Faults are those given and ``hex``, ``duplicate-nid``, ``duplicate-cname``,
         ``cname`` and ``coordinates``.
     """
-    parts, nid = rows.table(PARTS), rows.number("nid").astype(np.int64)
+    parts, nid = rows.table(PARTS), rows.column("nid").astype(np.int64)
     names = write_names(parts, ("c", "-", "c", "s", "n"))
-    findings = [*faults, *_node_faults(rows.line, nid, parts, names)]
+    findings = [*_hex_faults(rows, nid), *faults, *_node_faults(rows.line, nid, parts, names)]
     xyz = rows.table("xyz") if rows.having("x").all() else None
     if xyz is not None:
         fabric = fabric or _tell_fabric(parts, xyz)
         findings += _coordinate_faults(rows.line, parts, xyz, names, fabric)
     words = {
-        key: np.where((column := rows.word(key)) == "-", "", column)
+        key: np.where((column := rows.column(key)) == "-", "", column)
         for key in ("role", "state", "mode")
-        if rows.having(key).any()
+        if key in rows.columns
     }
-    cores = np.maximum(rows.number("cores"), 0) if rows.having("cores").any() else None
+    cores = np.maximum(rows.column("cores"), 0) if "cores" in rows.columns else None
     nodes = NodeRecords(
         line=rows.line, nid=nid, cname=names, coords=xyz, router=router, cores=cores, **words
     )
@@ -112,18 +112,12 @@ def _possible_rows(parts: Ints32) -> Mask:
     return np.asarray(np.all((parts >= 0) & (parts <= np.array(LIMITS)), axis=1))
 
 
-def hex_faults(line: Ints32, nid: Ints32, printed: Ints) -> list[Finding]:
-    """Return the rows whose NID in hexadecimal is another one.
-
-    Parameters
-    ----------
-    line, nid : int32 (n,)
-    printed : int64 (n,)
-        What stands under HEX; the NID itself where nothing does.
-    """
+def _hex_faults(rows: Rows, nid: Ints) -> list[Finding]:
+    """Return the rows whose NID in hexadecimal is another one."""
+    printed = rows.column("hex")
     return list_faults(
-        np.flatnonzero(printed != nid),
-        line,
+        np.flatnonzero((printed != nid) & (printed >= 0)),
+        rows.line,
         "hex",
         lambda row: f"HEX 0x{printed[row]:x} is not NID {nid[row]} (0x{nid[row]:x})",
     )

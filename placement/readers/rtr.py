@@ -16,7 +16,7 @@ from placement.names import write_names
 from placement.readers import rows as r
 from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, node_key
 from placement.records import Dump, Finding, LinkRecords
-from placement.support.array_types import Array, Ints, Ints32
+from placement.support.array_types import Array, Ints, Ints32, Mask
 
 #: Names of the numbers at the two ends: place, router on the blade, tile; coordinates.
 END_A = ("acol", "arow", "acage", "aslot", "achip", "atile")
@@ -26,9 +26,26 @@ XYZ_A, XYZ_B = ("ax", "ay", "az"), ("bx", "by", "bz")
 _PLACES = 64  # tile numbers a router: 48 tiles, octal l00 to l57
 
 
-def end_pattern(chip: str) -> str:
-    """Return the regular expression of a tile's name, ``a`` or ``g`` being the router's letter."""
-    return rf"c[0-9]+-[0-9]+c[0-9]+s[0-9]+{chip}[0-9]+l[0-9]+"
+def tile_columns(chip: str, coordinates: str, kind: r.Column, example: str) -> tuple[r.Column, ...]:
+    """Return the columns of a tile, of the kind of its link and of what it sees.
+
+    Parameters
+    ----------
+    chip : str
+        The letter of a router: ``a`` or ``g``.
+    coordinates : str
+        Pattern of what stands behind the name of a tile, with a group for each number.
+    kind : Column
+    example : str
+        A tile as it is printed.
+    """
+    tile, hint = f"{r.BLADE}{chip}{r.NUMBER}l{r.NUMBER}{coordinates}", f"such as {example}"
+    return (
+        r.Column("tile", tile, END_A + XYZ_A, hint),
+        kind,
+        r.Column("'->'", "->"),
+        r.Column("tile, unused or processor", f"{tile}|unused|processor", END_B + XYZ_B, hint),
+    )
 
 
 class Tiles:
@@ -58,11 +75,11 @@ class Tiles:
 
     def __init__(self, text: str, source: str, name: str, parser: r.Parser) -> None:
         """Read the rows of a link list, refusing a router or tile that cannot be."""
-        self.rows = rows = r.Rows.read(text, source, name, parser, r.MOST_TILES)
+        self.rows = rows = r.read_rows(text, source, name, parser)
         self.line = rows.line
         ends, linked = (rows.table(END_A), rows.table(END_B)), rows.having("btile")
         self.xyz_a, self.xyz_b = rows.table(XYZ_A), rows.table(XYZ_B)
-        self._refuse_impossible(name, ends)
+        self._refuse_impossible(name, ends, linked)
         keys = [node_key(end[:, :4]) * 2 + end[:, 4] for end in ends]
         order = np.unique(np.concatenate((keys[0], keys[1][linked])))
         self.place = _router_places(order)
@@ -73,12 +90,18 @@ class Tiles:
         self.ports = self.a * _PLACES + a_tile
         self.peers = np.where(linked, b * _PLACES + b_tile, -1)
         row = np.full(len(self.names) * _PLACES, -1, dtype=np.int64)
-        row[self.ports[::-1]] = np.arange(len(rows))[::-1]
+        row[self.ports[::-1]] = np.arange(len(rows.line))[::-1]
         self.back = np.where(linked, row[self.peers], -1)
         self.coords = np.full((len(self.names), 3), -1, dtype=np.int32)
 
-    def _refuse_impossible(self, name: str, ends: tuple[Ints32, ...]) -> None:
-        """Raise ParseError at the first router, tile or coordinate that no Cray has."""
+    def _refuse_impossible(self, name: str, ends: tuple[Ints32, ...], linked: Mask) -> None:
+        """Raise ParseError at the first router, tile, link or coordinate that no Cray has."""
+        kind = self.rows.column("kind")
+        inward = np.flatnonzero(linked & np.isin(kind, ("ptile", "host")))
+        if inward.size:
+            seen = str(kind[inward[0]]).replace("host", "host tile")
+            what = f"{name}: a {seen} leads to a processor, not to a tile"
+            raise ParseError(self.rows.source, int(self.line[inward[0]]), what)
         far = np.flatnonzero((np.maximum(self.xyz_a, self.xyz_b) > FARTHEST).any(axis=1))
         if far.size:
             what = f"{name}: a coordinate is above {FARTHEST}"

@@ -245,7 +245,7 @@ GOOD = "c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)"
         ("c0-0c0s0a1l01(0:0:0) green -> c0-0c0s6a0l10(0:0:6)", "no tile c0-0c0s0a1l01"),
         ("c0-0c3s0a0l01(0:0:0) green -> c0-0c0s6a0l10(0:0:6)", "no tile c0-0c3s0a0l01"),
         ("c0-0c0s0a0l01(70000:0:0) green -> c0-0c0s6a0l10(0:0:6)", "coordinate is above 65535"),
-        ("c0-0c0s0a0l01(0:0:0) green -> c99999999999-0c0s6a0l10(0:0:6)", "out of range"),
+        ("c0-0c0s0a0l01(0:0:0) green -> c99999999999-0c0s6a0l10(0:0:6)", "is not a tile"),
         ("c0-0c0s0g0l00[(0,0,0)] Z+ -> c0-0c0s1g0l32[(0,0,1)]", "looks like rtr-gemini"),
     ],
 )
