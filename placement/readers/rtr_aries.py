@@ -21,13 +21,11 @@ from placement.support.array_types import Ints32
 TILES = 48
 
 _COLOURS = "(green|black|blue|ptile)"
-_COLUMNS = tile_columns(
-    "a",
-    rf"\({r.NUMBER}:{r.NUMBER}:{r.NUMBER}\)",
-    r.Column("colour (green, black, blue or ptile)", _COLOURS, ("kind",)),
-    "c0-0c0s0a0l00(0:0:0)",
+_KIND = r.Column("colour (green, black, blue or ptile)", _COLOURS, ("kind",))
+_COLUMNS = tile_columns("a(0)", ":", r"\(xyz\)", _KIND)
+sniff = sniffing(
+    rf"^[ \t]*{r.BLADE}a[0-9]+l[0-9]+\([0-9]+:[0-9]+:[0-9]+\)[ \t]+[a-z]+[ \t]+->[ \t]"
 )
-sniff = sniffing(rf"^[ \t]*{_COLUMNS[0].pattern}[ \t]+[a-z]+[ \t]+->[ \t]")
 
 
 @dump_format("rtr-aries", "links", sniff)

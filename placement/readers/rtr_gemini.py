@@ -22,13 +22,12 @@ from placement.records import Dump
 #: GB/s a direction of one link by medium: 3 lanes at 6.25, 5.0 and 3.125 Gb/s.
 MEDIA = {"mezzanine": 2.34375, "backplane": 1.875, "cable": 1.171875}
 
-_COLUMNS = tile_columns(
-    "g",
-    rf"(?:(?:\[(?=\([0-9,]*\)\]))?\({r.NUMBER},{r.NUMBER},{r.NUMBER}\)\]?)?",
-    r.Column("direction (X+ to Z-, or ptile)", "([xyz][+-]|ptile|host)", ("kind",)),
-    "c0-0c0s0g0l00[(0,0,0)]",
+_KIND = r.Column("direction (X+ to Z-, or ptile)", "([xyz][+-]|ptile|host)", ("kind",))
+_BRACKETS = r"(?:(?:\[(?=\([0-9,]*\)\]))?\(xyz\)\]?)?"
+_COLUMNS = tile_columns("g([01])", ",", _BRACKETS, _KIND)
+sniff = sniffing(
+    rf"^[ \t]*{r.BLADE}g[0-9]+l[0-9]+\[?(?:\([0-9,]+\)\]?)?[ \t]+[a-z]+[+-]?[ \t]+->[ \t]"
 )
-sniff = sniffing(rf"^[ \t]*{_COLUMNS[0].pattern}[ \t]+[a-z]+[+-]?[ \t]+->[ \t]")
 _MEDIUM = "(mezzanine|backplane)|[a-z0-9_.-]*(cable)[a-z0-9_.-]*"  # cable11x …
 _TYPE = (
     r.Column("'LinkType:'", "linktype:"),
