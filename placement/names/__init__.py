@@ -4,8 +4,7 @@ A cname says where a node sits in the machine room, a NID is its number; how one
 the other on a Cray is in `placement.names.numbering`. For one component there are `Cname` and
 `Xname`, which raise `placement.errors.ParseError`. For many nodes at once names are numpy
 string arrays and places are ``int32 (n, 5)`` with the columns col, row, cage, slot, node; a row
-of -1 marks what is impossible. The characters are looked at one position at a time for all
-names together: a hundred thousand names take as many numpy calls as one.
+of -1 marks what is impossible.
 """
 
 from __future__ import annotations
@@ -18,49 +17,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placement.errors import ParseError
-from placement.support.array_types import Ints, Ints32, Mask, Strs
+from placement.support.array_types import Ints, Ints32, Strs
 
 #: How many cages a cabinet, slots a cage and nodes a slot there can be.
 LIMITS = {"cage": 3, "slot": 16, "node": 4}
 
-#: The letter before each of the five numbers.
-_LETTERS = np.array([ord(c) for c in "c-csn"] + [0], dtype=np.uint32)
-_MAX = np.array([9999, 9999, *(limit - 1 for limit in LIMITS.values())], dtype=np.int32)
-
-#: More characters than this are not a node's cname (c9999-9999c2s15n3).
-_LONGEST = 17
+#: A node's cname: more digits are none.
+_NODE = re.compile(
+    r"c(0|[1-9]\d{0,3})-(0|[1-9]\d{0,3})c([0-2])s(\d|1[0-5])n([0-3])", re.ASCII | re.IGNORECASE
+)
+_IMPOSSIBLE = (-1,) * 5
 
 #: Digits that an int64 surely holds; those before them belong to the prefix.
 _DIGITS = 18
-_ZERO = ord("0")
-
-
-def codes_of(names: ArrayLike, longest: int | None = None) -> NDArray[np.uint32]:
-    """Return the characters of names as code points, 0 behind the end.
-
-    Parameters
-    ----------
-    names : str (n,)
-    longest : int or None
-        Look at so many characters only; None looks at all.
-
-    Returns
-    -------
-    uint32 (n, longest)
-    """
-    texts = np.ascontiguousarray(names, dtype=np.str_)
-    if texts.dtype.itemsize == 0:
-        return np.zeros((len(texts), 1), dtype=np.uint32)
-    codes = texts.view(np.uint32).reshape(len(texts), texts.dtype.itemsize // 4)
-    return codes if longest is None else codes[:, :longest]
-
-
-def strings_of(codes: NDArray[np.uint32]) -> Strs:
-    """Return rows of code points as strings; the opposite of `codes_of`."""
-    rows = np.ascontiguousarray(codes)
-    if rows.size == 0:
-        return np.zeros(len(rows), dtype="U1")
-    return rows.view(f"U{rows.shape[1]}").reshape(len(rows))
 
 
 def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 1) -> Strs:
@@ -84,25 +53,12 @@ def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 
     >>> write_names(np.array([[1, 20], [300, 4], [0, -1]]), ("c", "-", "a0")).tolist()
     ['c1-20a0', 'c300-4a0', '']
     """
-    values = np.asarray(table, dtype=np.int64)
-    digits = np.full(values.shape, max(width, 1))
-    for power in range(1, len(str(values.max(initial=0)))):
-        digits += (values >= 10**power) & (digits <= power)
-    letters = sum(map(len, before))
-    codes = np.zeros((len(values), letters + int(digits.sum(axis=1).max(initial=0))), np.uint32)
-    flat, at = codes.reshape(-1), np.arange(len(values)) * codes.shape[1]
-    for i, text in enumerate(before):
-        for letter in text:
-            flat[at] = ord(letter)
-            at += 1
-        if i < values.shape[1]:
-            rest, at = values[:, i], at + digits[:, i]
-            for place in range(1, int(digits[:, i].max(initial=0)) + 1):
-                rest, digit = np.divmod(rest, 10)
-                inside = place <= digits[:, i]
-                flat[at[inside] - place] = digit[inside] + ord("0")
-    codes[(values < 0).any(axis=1)] = 0
-    return strings_of(codes)
+    number = f"%0{max(width, 1)}d"
+    count = table.shape[1]
+    texts = [text.replace("%", "%%") for text in before]
+    form = "".join(text + number for text in texts[:count]) + "".join(texts[count:])
+    rows = map(tuple, np.asarray(table).tolist())
+    return np.array(["" if min(row) < 0 else form % row for row in rows], dtype=np.str_)
 
 
 def parse_cnames(names: ArrayLike) -> Ints32:
@@ -125,28 +81,9 @@ def parse_cnames(names: ArrayLike) -> Ints32:
     >>> parse_cnames(["c11-2c0s15n3", "c0-0c3s0n0", "login1"]).tolist()
     [[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1], [-1, -1, -1, -1, -1]]
     """
-    codes = codes_of(names, _LONGEST + 1)
-    rows = np.arange(len(codes))
-    at = np.zeros(len(codes), dtype=np.intp)  # numbers begun so far: 0 before the first letter
-    digits = np.zeros(len(codes), dtype=np.int32)  # digits of the number being read
-    good = np.ones(len(codes), dtype=bool)
-    value = np.zeros((len(codes), 6), dtype=np.int32)  # column 0 is never written
-    ended = np.zeros(len(codes), dtype=bool)
-    for column in codes.T:
-        ended |= column == 0
-        digit = column - ord("0")  # wraps below '0', so one comparison tells a digit
-        is_digit = digit <= 9
-        number = value[rows, at]
-        good &= ~is_digit | ((at > 0) & (digits < 4) & ((digits == 0) | (number > 0)))
-        value[rows, at] = np.where(is_digit & good, number * 10 + digit.astype(np.int32), number)
-        is_letter = (column | 0x20 == _LETTERS[at] | 0x20) & (column >= ord("-")) & (at < 5)
-        good &= np.where(ended, column == 0, is_digit | is_letter & ((at == 0) | (digits > 0)))
-        digits = np.where(is_digit, digits + 1, np.where(ended, digits, 0))
-        at += is_letter
-    good &= (at == 5) & (digits > 0) & (value[:, 1:] <= _MAX).all(axis=1)
-    if codes.shape[1] > _LONGEST:
-        good &= codes[:, _LONGEST] == 0
-    return np.where(good[:, None], value[:, 1:], np.int32(-1)).astype(np.int32)
+    matches = map(_NODE.fullmatch, np.asarray(names, dtype=np.str_).tolist())
+    places = [_IMPOSSIBLE if match is None else match.groups() for match in matches]
+    return np.array(places, dtype=np.int32).reshape(-1, 5)
 
 
 def format_cnames(parts: ArrayLike) -> Strs:
@@ -218,24 +155,22 @@ def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, Ints32]:
     >>> prefix.tolist(), number.tolist(), width.tolist()
     (['nid', 'r1n', 'login'], [45, 7, -1], [5, 1, 0])
     """
-    codes = codes_of(names)
-    places = np.arange(codes.shape[1])
-    length = _behind_last(codes != 0)
-    first = np.maximum(_behind_last((codes - _ZERO > 9) & (codes != 0)), length - _DIGITS)
-    numbers = np.zeros(len(codes), dtype=np.int64)
-    for place in places:
-        inside = (place >= first) & (place < length)
-        digit = (codes[:, place] - _ZERO).astype(np.int64)
-        numbers = np.where(inside, numbers * 10 + digit, numbers)
-    widths = (length - first).astype(np.int32)
-    numbers[widths == 0] = -1
-    return strings_of(np.where(places < first[:, None], codes, np.uint32(0))), numbers, widths
+    parts = [split_number(name) for name in np.asarray(names, dtype=np.str_).tolist()]
+    numbers = np.array([int(digits or -1) for _, digits in parts], dtype=np.int64)
+    widths = np.array([len(digits) for _, digits in parts], dtype=np.int32)
+    return np.array([prefix for prefix, _ in parts], dtype=np.str_), numbers, widths
 
 
-def _behind_last(mask: Mask) -> Ints:
-    """Return the place behind the last True of each row, 0 where it has none."""
-    last = mask.shape[1] - np.argmax(mask[:, ::-1], axis=1)
-    return np.where(mask.any(axis=1), last, 0)
+def split_number(name: str) -> tuple[str, str]:
+    """Return a name without the number that it ends in, and the digits of that.
+
+    Examples
+    --------
+    >>> split_number("r1n07"), split_number("login")
+    (('r1n', '07'), ('login', ''))
+    """
+    begin = max(len(name.rstrip("0123456789")), len(name) - _DIGITS)
+    return name[:begin], name[begin:]
 
 
 # --- one component by its name ---------------------------------------------------------
