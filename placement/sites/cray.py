@@ -23,10 +23,10 @@ from placement.sites.shared import (
     ON_SLINGSHOT,
     SiteLayout,
     WrongFigure,
+    expand_ranges,
     forbid_figure,
     inventory,
     node_names,
-    range_bounds,
     refuse_different,
 )
 from placement.support.array_types import Ints, Mask
@@ -185,25 +185,13 @@ def _select_indices(key: str, text: str, shape: tuple[int, ...]) -> list[Index]:
         raise WrongFigure(key, f"'{text}' is not a cname such as c0-0 or c[0-3]-*c2s15n1")
     parts = [np.empty(0, np.intp)] * 5
     for axis, part in zip(_AXES, match.groups(), strict=True):
-        parts[axis] = _selector_numbers(key, text, part or "*", shape[axis])
+        parts[axis] = _selector_numbers(key, part or "*", shape[axis])
     return parts
 
 
-def _selector_numbers(key: str, text: str, part: str, size: int) -> Index:
+def _selector_numbers(key: str, part: str, size: int) -> Index:
     """Return the numbers of one part of a selector, all of them below `size`."""
     if part == "*":
         return np.arange(size)
-    numbers: set[int] = set()
-    for run in part.strip("[]").split(","):
-        ends = range_bounds(run)
-        if ends is None:
-            what = f"'{text}' has the range '{run}'; write 7 or 0-3"
-            raise WrongFigure(key, what)
-        low, high = ends
-        if low > high:
-            raise WrongFigure(key, f"'{text}' has the range '{run}' backwards")
-        if high >= size:
-            what = f"'{text}' names {high} where there are 0 to {size - 1}"
-            raise WrongFigure(key, what)
-        numbers.update(range(low, high + 1))
+    numbers = set(expand_ranges(key, part.strip("[]").split(","), size))
     return np.array(sorted(numbers))

@@ -21,12 +21,13 @@ from placement.sites.schema import Config, DragonflyPlus, Figure, Partition, Sli
 from placement.sites.shared import (
     SiteLayout,
     WrongFigure,
+    expand_ranges,
     forbid_figure,
     inventory,
     node_names,
-    range_bounds,
     refuse_different,
     refuse_too_many,
+    required,
     whole_figure,
 )
 from placement.support.array_types import Array, Ints
@@ -98,7 +99,8 @@ def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     fields = {"number": number} | ({"nid": nid} if part.first_nid else {})
     if part.cabinets is not None:
         fields |= _xname_parts(part, n)
-    key, template = _name_template(config, part)
+    key = "nodes.name" if part.node_name is None else f"partition.{part.name}.node_name"
+    template = required(key, part.node_name or config.nodes.name, "a name such as nid{nid:06}")
     cname = np.full(n, "")
     if part.cabinets is not None and part.slots is not None:
         cname = node_names(key, "x{cabinet}c{chassis}s{slot}b{board}n0", fields)
@@ -112,20 +114,13 @@ def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     }
 
 
-def _name_template(config: Config, part: Partition) -> tuple[str, str]:
-    """Return the key and text of the name template that a partition uses."""
-    if part.node_name is not None:
-        return f"partition.{part.name}.node_name", part.node_name.value
-    if config.nodes.name is not None:
-        return "nodes.name", config.nodes.name.value
-    raise WrongFigure("nodes.name", "missing: a name such as nid{nid:06}")
-
-
 def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
     """Return cabinet, chassis, slot and board of n nodes that fill the cabinets in order."""
     key = f"partition.{part.name}"
     assert part.cabinets is not None
-    cabinets = _expand_ranges(f"{key}.cabinets", part.cabinets.value)
+    cabinets = np.array(expand_ranges(f"{key}.cabinets", part.cabinets.value, 100_000))
+    if len(set(cabinets.tolist())) < max(1, len(cabinets)):
+        raise WrongFigure(f"{key}.cabinets", "names no cabinet, or one twice")
     per_cabinet, rest = divmod(n, len(cabinets))
     if rest:
         raise WrongFigure(f"{key}.cabinets", f"{n} nodes do not divide over {len(cabinets)}")
@@ -137,21 +132,6 @@ def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
     blade, board = np.divmod(inside, boards)
     chassis, slot = np.divmod(blade, len(slots))
     return {"cabinet": cabinets[cabinet], "chassis": chassis, "slot": slots[slot], "board": board}
-
-
-def _expand_ranges(key: str, runs: list[str]) -> Ints:
-    """Return the numbers of ``["4000-4020", "4100"]``."""
-    numbers: list[int] = []
-    for run in runs:
-        low, high = range_bounds(run) or (1, 0)
-        if not low <= high < 100_000:
-            raise WrongFigure(
-                key, f"'{run[:40]}' is not a cabinet number such as 4000 or 4000-4020"
-            )
-        numbers.extend(range(low, high + 1))
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise WrongFigure(key, "names no cabinet, or one twice")
-    return np.array(numbers)
 
 
 def _leaves_and_spines(config: Config, network: DragonflyPlus, position: Ints) -> Topology:
@@ -262,11 +242,8 @@ def seats(partition: Partition) -> GroupSeats:
 def group_sizes(partition: Partition) -> Ints:
     """Return how many nodes each group of the partition has."""
     key = f"partition.{partition.name}"
-    if partition.groups is None:
-        raise WrongFigure(f"{key}.groups", "missing: how many groups the partition has")
-    if partition.group_nodes is None:
-        raise WrongFigure(f"{key}.group_nodes", "missing: how many nodes a group has")
-    groups, nodes = partition.groups.value, partition.group_nodes.value
+    groups = required(f"{key}.groups", partition.groups, "how many groups the partition has")
+    nodes = required(f"{key}.group_nodes", partition.group_nodes, "how many nodes a group has")
     if isinstance(nodes, int):
         sizes = np.full(groups, nodes)
         if partition.last_group_nodes is not None:
@@ -281,9 +258,8 @@ def group_sizes(partition: Partition) -> Ints:
 def _chassis_sizes(partition: Partition, largest: int) -> tuple[int, int, int]:
     """Return nodes and switches of a chassis, and NICs of a node, checked to fit."""
     key = f"partition.{partition.name}"
-    if partition.group_switches is None:
-        raise WrongFigure(f"{key}.group_switches", "missing: how many switches a group has")
-    total = partition.group_switches.value
+    what = "how many switches a group has"
+    total = required(f"{key}.group_switches", partition.group_switches, what)
     nodes = partition.chassis_nodes.value if partition.chassis_nodes else largest
     switches = partition.chassis_switches.value if partition.chassis_switches else total
     if total % switches:
