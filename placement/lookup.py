@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.errors import NidmapError, ParseError
 from placement.machine import Machine
-from placement.names import Cname, Xname, name_numbers, parse_cnames
+from placement.names import name_numbers, parse_cname, parse_cnames, parse_xname
 from placement.nodelist import NodeList
 from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import find_sorted
@@ -203,23 +203,15 @@ def _rows_of_place(machine: Machine, word: str) -> Ints:
 
 
 def _in_cname(machine: Machine, word: str) -> Mask:
-    place = Cname.parse(word)
+    named = np.array(parse_cname(word))
     parts = parse_cnames(machine.cname)
-    mask = parts[:, 0] >= 0
-    for column, value in enumerate(place.parts):
-        if value >= 0:
-            mask &= parts[:, column] == value
-    if place.gemini is not None:
-        mask &= parts[:, 4] // 2 == place.gemini
-    return mask
+    places = np.column_stack([parts, parts[:, 4] // 2])  # and the Gemini of each node
+    return np.asarray((parts[:, 0] >= 0) & ((places == named) | (named < 0)).all(axis=1))
 
 
 def _in_xname(machine: Machine, word: str) -> Mask:
     """Return the mask of the nodes whose xname begins with all of `word`."""
-    place = Xname.parse(word)
-    start = str(place)
-    if place.nic is not None:
-        start = start[: start.rindex("h")]
+    start = parse_xname(word).name.partition("h")[0]  # a network card's node
     behind = len(start)
     names = machine.cname.tolist()
     return np.array([x.startswith(start) and not x[behind : behind + 1].isdigit() for x in names])
@@ -299,7 +291,7 @@ def _why_no_cname(word: str) -> str:
     if not re.match(r"c\d+-\d", word, re.IGNORECASE):
         return ""
     try:
-        Cname.parse(word)
+        parse_cname(word)
     except ParseError as error:
         return f"{error.text}; {error.hint}" if error.hint else error.text
     return ""

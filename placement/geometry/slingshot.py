@@ -23,7 +23,7 @@ from placement.errors import ParseError, UsageError
 from placement.fabrics import FABRICS
 from placement.geometry.network import Geometry
 from placement.machine import Topology
-from placement.names import Xname
+from placement.names import parse_xname
 from placement.options import Options
 from placement.records import Dump
 from placement.support.array_types import Ints
@@ -205,21 +205,20 @@ def _split_xnames(table: Table) -> Ints:
     out = np.empty((len(table), 5), dtype=np.int64)
     for row, text in enumerate(table["cname"].tolist()):
         try:
-            name = Xname.parse(text)
+            name = parse_xname(text)
         except ParseError as error:
             raise table.error(row, str(error)) from None
         if not name.is_node:
             raise table.error(row, f"{text or 'a node without one'} is not a node's xname")
-        place = (name.cabinet, name.chassis, name.slot, name.board, name.node)
-        out[row] = [0 if part is None else part for part in place]
+        out[row] = name.parts
     return out
 
 
 def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     """Return how many switches are listed in each (cabinet, chassis)."""
     lists = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
-    names = [Xname.parse(text) for routers in lists for text in routers.tolist()]
-    return Counter((x.cabinet, x.chassis) for x in names if x.chassis is not None)
+    parts = (parse_xname(text).parts for routers in lists for text in routers.tolist())
+    return Counter((cabinet, chassis) for cabinet, chassis, *_ in parts if chassis >= 0)
 
 
 def _chassis_table(
