@@ -31,7 +31,7 @@ COLUMNS = {
     "name": ("jobname", "name"),
     "user": ("user", "username"),
     "partition": ("partition", "queue"),
-    "nodes": ("nodelist", "hosts", "hostlist", "execvnode", "exechost", "nodes"),
+    "nodes": ("nodelist", "hosts", "hostlist", "exechost", "nodes"),
     "start": ("start", "starttime"),
     "end": ("end", "endtime"),
     "elapsed": ("elapsed", "elapsedraw", "runtime"),
@@ -436,8 +436,6 @@ RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?;([A-Za-z]);([^;]*
 
 _FIELD = re.compile(r'(?:^|\s)([\w.]+)=("[^"]*"|\S*)')
 
-_HOSTS = ("exec_host", "exec_vnode")
-
 
 def read_log(text: str, source: str) -> Iterator[JobRecord]:
     r"""Yield the jobs that ended, by an accounting log of PBS.
@@ -476,8 +474,7 @@ def read_log(text: str, source: str) -> Iterator[JobRecord]:
 def _logged_job(number: str, message: str, source: str, line: int) -> JobRecord | None:
     """Return the job of a record; None where it never had a node."""
     fields = {name: value.strip('"') for name, value in _FIELD.findall(message)}
-    hosts = next((key for key in _HOSTS if fields.get(key)), "")
-    if not hosts or fields.get("start") == "0":
+    if not fields.get("exec_host") or fields.get("start") == "0":
         return None
     try:
         start, end = float(fields["start"]), float(fields["end"])
@@ -486,7 +483,7 @@ def _logged_job(number: str, message: str, source: str, line: int) -> JobRecord 
         raise ParseError(source, line, what, "is the record complete?") from None
     if not start <= end < 1e12:
         raise ParseError(source, line, f"job {number} ends before it starts")
-    parts = exec_host(fields[hosts], line, source, vnodes=hosts == "exec_vnode")
+    parts = exec_host(fields["exec_host"], line, source)
     names = dict.fromkeys(part.text.partition(":")[0] for part in parts)
     name, user, queue = (fields.get(key, "") for key in ("jobname", "user", "queue"))
     return JobRecord(number, NodeList(names), name, user, queue, start, end, "COMPLETED")

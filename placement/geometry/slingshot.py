@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
-from placement.errors import ParseError, UsageError
+from placement.errors import ParseError
 from placement.fabrics import FABRICS
 from placement.geometry.network import Geometry
 from placement.machine import Topology
@@ -50,23 +50,16 @@ class GroupRule:
         ``cabinet`` or ``rack`` (one a group), ``half-cabinet`` (chassis 0-3
         and 4-7), ``racks`` (`racks` consecutive ones of those present).
     racks : int
-    table : tuple of tuple of int
-        Cabinets of each group; goes before the rule.
     nics : int
         NICs a node.
     """
 
     rule: str = "cabinet"
     racks: int = 1
-    table: tuple[tuple[int, ...], ...] = ()
     nics: int = 1
 
     def __str__(self) -> str:
-        if self.table:
-            return f"{len(self.table)} groups of cabinets as listed"
-        if self.rule == "racks":
-            return f"{self.racks} racks a group"
-        return f"{self.rule} = group"
+        return f"{self.racks} racks a group" if self.rule == "racks" else f"{self.rule} = group"
 
 
 def parse_groups(text: str) -> GroupRule:
@@ -75,9 +68,7 @@ def parse_groups(text: str) -> GroupRule:
     Parameters
     ----------
     text : str
-        ``group=`` cabinet, rack, half-cabinet or ``2-racks``; or ``table=``
-        with the cabinets of each group, groups separated by ``/``:
-        ``table=x3001-x3004/x3005-x3008``. ``nics=`` a node.
+        ``group=`` cabinet, rack, half-cabinet or ``2-racks``; ``nics=`` a node.
 
     Raises
     ------
@@ -87,28 +78,15 @@ def parse_groups(text: str) -> GroupRule:
     --------
     >>> str(parse_groups("xname:group=4-racks,nics=2"))
     '4 racks a group'
-    >>> parse_groups("xname:table=x1000-x1001/x3000").table
-    ((1000, 1001), (3000,))
     """
     options = Options(text)
-    options.only("group", "table", "nics")
+    options.only("group", "nics")
     nics = options.whole("nics", 1)
-    if "table" in options.given:
-        parts = options.given["table"].split("/")
-        return GroupRule(table=tuple(_cabinet_numbers(options, part) for part in parts), nics=nics)
     rule = options.given.get("group", "cabinet")
     if rule.endswith("-racks"):
         racks = options.number(rule.removesuffix("-racks"), "group", 99_999)
         return GroupRule("racks", racks, nics=nics)
     return GroupRule(options.choice("group", RULES, "cabinet"), nics=nics)
-
-
-def _cabinet_numbers(options: Options, part: str) -> tuple[int, ...]:
-    """Return the numbers of ``x3001-x3004``."""
-    first, _, last = part.partition("-")
-    ends = (options.number(x.removeprefix("x"), "table", 99_999) for x in (first, last or first))
-    low, high = ends
-    return tuple(range(low, high + 1))
 
 
 def locate_ex(
@@ -134,8 +112,6 @@ def locate_ex(
     ------
     ParseError
         Where an xname is not a node's.
-    UsageError
-        Where the table of groups lacks a cabinet.
     """
     chosen = groups or GroupRule()
     parts = _split_xnames(table)
@@ -242,12 +218,6 @@ def _chassis_table(
 
 def _group_keys(cabinet: Ints, chassis: Ints, groups: GroupRule) -> Ints:
     """Return a number for the group of each chassis, ascending in the order of the groups."""
-    if groups.table:
-        index = {c: g for g, row in enumerate(groups.table) for c in row}
-        missing = sorted(set(cabinet.tolist()) - index.keys())
-        if missing:
-            raise UsageError(f"the table of groups lacks cabinet x{missing[0]}")
-        return np.array([index[int(c)] for c in cabinet], dtype=np.int64)
     if groups.rule == "half-cabinet":
         return cabinet * 2 + chassis // HALF
     rank = np.unique(cabinet, return_inverse=True)[1]

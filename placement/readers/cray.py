@@ -257,18 +257,13 @@ def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) 
     >>> fault.line, fault.text
     (4, 'NID 7 again, first on line 2')
     """
-    if bool(np.all(keys[1:] > keys[:-1])):
-        return []
-    order = np.argsort(keys, kind="stable")
-    new = np.ones(len(keys), dtype=np.bool_)
-    new[1:] = keys[order][1:] != keys[order][:-1]
-    earliest = np.empty(len(keys), dtype=np.int64)
-    earliest[order] = order[np.flatnonzero(new)[np.cumsum(new) - 1]]
-    rows = np.sort(order[~new])
+    values = keys.tolist()
+    first: dict[int, int] = {}
+    rows = [row for row, key in enumerate(values) if first.setdefault(key, row) != row]
     return list_faults(
-        rows,
+        np.array(rows, dtype=np.int64),
         line,
         kind,
-        lambda row: f"{name(row)} again, first on line {line[earliest[row]]}",
+        lambda row: f"{name(row)} again, first on line {line[first[values[row]]]}",
         hint="was the dump taken twice?",
     )
