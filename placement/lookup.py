@@ -232,13 +232,18 @@ def _without_domain(machine: Machine, word: str) -> Ints:
 def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
     """Return what to say of a NID that the machine does not have."""
     problem = f"{machine.name or 'the machine'} has no NID {nid}{where}"
-    if not len(machine):
-        return problem, "it has no nodes"
-    low, high = int(machine.nid.min()), int(machine.nid.max())
-    if low <= nid <= high:
-        below, above = machine.nid[machine.nid < nid].max(), machine.nid[machine.nid > nid].min()
-        return problem, f"the nearest are {below} and {above}"
-    return problem, f"its NIDs run from {low} to {high}"
+    return problem, _say_nearest(machine.nid, machine.nid, nid)
+
+
+def _say_nearest(labels: Array, numbers: Ints, number: int) -> str:
+    """Say which of some numbered things stand on either side of a number that none has."""
+    if not len(numbers):
+        return "it has no nodes"
+    order = np.argsort(numbers, kind="stable")
+    at = int(np.searchsorted(numbers[order], number))
+    if 0 < at < len(order):
+        return f"the nearest are {labels[order[at - 1]]} and {labels[order[at]]}"
+    return f"they run from {labels[order[0]]} to {labels[order[-1]]}"
 
 
 def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
@@ -261,7 +266,7 @@ def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
     twin = alike[numbers[alike] == number]
     if len(twin):
         return problem, f"did you mean {machine.names[twin[0]]}?"
-    return problem, _nearest_names(machine, alike, numbers, number)
+    return problem, _say_nearest(machine.names[alike], numbers[alike], number)
 
 
 def _say_neighbours(machine: Machine, word: str) -> str:
@@ -274,16 +279,6 @@ def _say_neighbours(machine: Machine, word: str) -> str:
     if beside:
         return f"on its blade there are {', '.join(beside)}"
     return f"there is no node on {blade}" if _in_cname(machine, cabinet).any() else ""
-
-
-def _nearest_names(machine: Machine, alike: Ints, numbers: Ints, number: int) -> str:
-    """Say which names of the same kind stand on either side of a number; there may be holes."""
-    below, above = alike[numbers[alike] < number], alike[numbers[alike] > number]
-    last = machine.names[below[np.argmax(numbers[below])]] if len(below) else ""
-    first = machine.names[above[np.argmin(numbers[above])]] if len(above) else ""
-    if last and first:
-        return f"the nearest are {last} and {first}"
-    return f"the last such name is {last}" if last else f"the first such name is {first}"
 
 
 def _why_no_cname(word: str) -> str:

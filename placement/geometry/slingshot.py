@@ -203,11 +203,9 @@ def _chassis_table(
     chassis = parts[:, 0] * 8 + parts[:, 1]
     extra = np.array([c * 8 + h for c, h in listed], dtype=np.int64)
     places = np.unique(np.concatenate([chassis, extra]))
-    order_of = _group_keys(places // 8, places % 8, groups)
-    places = places[np.lexsort((places, order_of))]
-    group = np.unique(np.sort(order_of), return_inverse=True)[1].astype(np.int64)
-    where = {int(p): i for i, p in enumerate(places)}
-    of_node = np.array([where[int(p)] for p in chassis], dtype=np.int64)
+    keys = _group_keys(places // 8, places % 8, groups)
+    group = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    of_node = np.searchsorted(places, chassis)
     nodes = np.bincount(of_node, minlength=len(places))
     known = np.array([listed.get((int(p) // 8, int(p) % 8), 0) for p in places])
     switches = np.where(known > 0, known, -(-nodes * groups.nics // ENDPOINTS))

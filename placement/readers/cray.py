@@ -20,9 +20,6 @@ from placement.support.array_types import Ints, Ints32, Mask, Strs
 #: The highest column, row, cage, slot and node that a cname can name.
 LIMITS = (999, 999, 2, 15, 3)
 
-#: The highest coordinate taken for real.
-FARTHEST = 65_535
-
 #: Faults of one kind that are listed; more are only counted.
 MOST = 100
 
@@ -170,25 +167,18 @@ def _tell_fabric(parts: Ints32, xyz: Ints32) -> str:
 def _coordinate_faults(
     line: Ints32, parts: Ints32, xyz: Ints32, names: Strs, fabric: str
 ) -> list[Finding]:
-    """Return the coordinates that cannot be, or that contradict a cname.
+    """Return the coordinates that contradict a cname.
 
     On an XC the cname says what they must be; on a torus the nodes of a
     Gemini (n0 and n1, n2 and n3 of a blade) must share theirs.
     """
-    far = np.flatnonzero(np.any(xyz > FARTHEST, axis=1))
-    findings = list_faults(
-        far,
-        line,
-        "coordinates",
-        lambda row: f"{names[row]} cannot be at {_coordinate_text(xyz[row])}",
-    )
     if fabric == "aries":
         expected, why = expected_coords(parts, xyz), "an XC's name says"
     else:
         _, first, of = np.unique(node_key(parts) // 2, return_index=True, return_inverse=True)
         expected, why = xyz[first[of]], "another node of its Gemini is at"
     wrong = np.any((expected != xyz) & (expected >= 0), axis=1) & _possible_rows(parts)
-    return findings + list_faults(
+    return list_faults(
         np.flatnonzero(wrong),
         line,
         "coordinates",

@@ -22,8 +22,8 @@ from placement.support.array_types import Array, Ints32, Mask
 
 #: The biggest number that a dump may hold.
 BIGGEST = 999_999_999
-#: A number and a word in a pattern: what is longer is something else.
-NUMBER, WORD = "([0-9]{1,9})", "([a-z_-]{1,32})"
+#: A number, a coordinate and a word in a pattern: what is longer is something else.
+NUMBER, COORDINATE, WORD = "([0-9]{1,9})", "([0-9]{1,4})", "([a-z_-]{1,32})"
 
 #: What is kept as a word; all else that a row names is a number, ``hex`` a hexadecimal one.
 WORDS = {"role", "state", "mode", "down", "kind", "medium", "cable"}
@@ -85,7 +85,7 @@ HEX_NID = Column("hexadecimal NID", "0x([0-9a-f]{1,8})", ("hex",))
 NODE_CNAME = Column("node's cname", NODE, PARTS, "such as c0-0c1s12n3")
 ROLE = Column("TYPE (service or compute)", "(service|compute)", ("role",))
 CORES = Column("number of CORES", NUMBER, ("cores",))
-XYZ = tuple(Column(f"{axis.upper()} coordinate", NUMBER, (axis,)) for axis in "xyz")
+XYZ = tuple(Column(f"{axis.upper()} coordinate", COORDINATE, (axis,)) for axis in "xyz")
 
 
 def row_layout(line: str, expected: tuple[Column, ...]) -> Layout:

@@ -40,7 +40,7 @@ def tile_columns(chips: str, mark: str, brackets: str, kind: r.Column) -> tuple[
     kind : Column
     """
     blade = "c([0-9]{1,3})-([0-9]{1,3})c([0-2])s([0-9]|1[0-5])"
-    place = brackets.replace("xyz", mark.join(["([0-9]{1,4})"] * 3))
+    place = brackets.replace("xyz", mark.join([r.COORDINATE] * 3))
     tile = f"{blade}{chips}l([0-5][0-7]){place}"
     hint = "such as c0-0c0s0a0l00(0:0:0): cages 0 to 2, slots 0 to 15, tiles octal l00 to l57"
     return (

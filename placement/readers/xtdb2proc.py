@@ -125,7 +125,7 @@ def _split_record(line: str) -> dict[str, str]:
 def _value_pattern(name: str) -> str:
     """Return the pattern of a field's value, with a group where it makes a node."""
     if name in _NUMBERS:
-        return r.NUMBER
+        return r.COORDINATE if name.endswith("coord") else r.NUMBER
     if name == "processor_type":
         return "'(service|compute)'"
     return f"(?:null|'(?:null|{r.WORD})?')" if name in _WORDS else _VALUE
