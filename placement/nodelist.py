@@ -7,14 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import SupportsIndex, overload
 
-import numpy as np
-
 from placement.errors import ParseError
-from placement.names import name_numbers, split_number
-from placement.names.hostlist import MAX_LENGTH, MAX_NAMES, NAME, compile_pattern, count, expand
+from placement.names import split_number
+from placement.names.hostlist import MAX_LENGTH, MAX_NAMES, NAME, count, expand
 from placement.names.pasted import pieces
-
-_ALL_NAMES = compile_pattern(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
 
 
 class NodeList(tuple[str, ...]):
@@ -194,11 +190,6 @@ class NodeList(tuple[str, ...]):
 
 def _check_names(names: list[str]) -> list[str]:
     """Return the names, or raise for the first that is none."""
-    if (
-        _ALL_NAMES.fullmatch("\n".join([*names, ""]))
-        and len(max(names, key=len, default="")) <= MAX_LENGTH
-    ):
-        return names
     for name in names:
         if not NAME.fullmatch(name) or len(name) > MAX_LENGTH:
             raise ParseError(
@@ -280,14 +271,10 @@ def numeric_order(names: Sequence[str]) -> list[int]:
     >>> [names[k] for k in numeric_order(names)]
     ['m', 'n9', 'n09', 'n10']
     """
-    if not len(names):
-        return []
-    prefixes, numbers, widths = name_numbers(np.array(names, dtype=np.str_))
-    different, which = np.unique(prefixes, return_inverse=True)
-    keys = [_sorting_key(prefix) for prefix in different.tolist()]
-    by_prefix = sorted(range(len(keys)), key=keys.__getitem__)
-    order: list[int] = np.lexsort((widths, numbers, np.argsort(by_prefix)[which])).tolist()
-    return order
+    parts = [split_number(name) for name in names]
+    prefix_keys = {prefix: _sorting_key(prefix) for prefix, _ in parts}
+    keys = [(prefix_keys[prefix], int(digits or -1), len(digits)) for prefix, digits in parts]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _sorting_key(text: str) -> list[tuple[str, int, int]]:

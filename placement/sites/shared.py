@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from placement.machine import Topology
-from placement.names import nid_names
 from placement.records import NodeRecords
 from placement.sites.schema import Config, Figure
 from placement.support.array_types import Ints, Strs
@@ -173,15 +172,13 @@ def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
     >>> node_names("node_name", "nid{nid:05}", {"nid": np.array([7, 6183])}).tolist()
     ['nid00007', 'nid06183']
     """
-    pieces = _FIELD.split(template)
-    if len(pieces) == 1:
+    fields = [_field_digits(key, text, numbers) for text in _FIELD.findall(template)]
+    if not fields:
         raise WrongFigure(key, f"'{template}' has no {{nid}} or other number in it")
-    fields = [_field_digits(key, text, numbers) for text in pieces[1::2]]
-    values, width = fields[0]
-    names = nid_names(values, width, prefix=pieces[0])
-    for text, (values, width) in zip(pieces[2:-1:2], fields[1:], strict=True):
-        names = np.char.add(names, nid_names(values, width, prefix=text))
-    return np.char.add(names, pieces[-1]) if pieces[-1] else names
+    widths = (width for _, width in fields)
+    form = _FIELD.sub(lambda _: f"%0{next(widths)}d", template.replace("%", "%%"))
+    rows = zip(*(values.tolist() for values, _ in fields), strict=True)
+    return np.array([form % row for row in rows], dtype=np.str_)
 
 
 def _field_digits(key: str, text: str, numbers: Mapping[str, Ints]) -> tuple[Ints, int]:

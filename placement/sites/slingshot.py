@@ -11,7 +11,7 @@ of the chassis are one block.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -92,7 +92,7 @@ def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     """Return the columns of one partition."""
     refuse_too_many(f"partition.{part.name}.group_nodes", int(group_sizes(part).sum()))
     places = seats(part)
-    n = len(places.group)
+    n = len(places["group"])
     refuse_different(f"partition.{part.name}.count", part.count, n, "what its groups hold")
     number = np.arange(n)
     nid = number + part.first_nid.value if part.first_nid else np.full(n, -1)
@@ -104,14 +104,7 @@ def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     cname = np.full(n, "")
     if part.cabinets is not None and part.slots is not None:
         cname = node_names(key, "x{cabinet}c{chassis}s{slot}b{board}n0", fields)
-    return {
-        "group": places.group,
-        "node": places.node,
-        "switches": places.switches,
-        "nid": nid,
-        "name": node_names(key, template, fields),
-        "cname": cname,
-    }
+    return {**places, "nid": nid, "name": node_names(key, template, fields), "cname": cname}
 
 
 def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
@@ -187,29 +180,14 @@ def _pair_links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict
     return {"global": mean, "global_table": tuple(map(tuple, links.tolist()))}
 
 
-class GroupSeats(NamedTuple):
-    """Where the n nodes of one partition sit, group by group.
+def seats(partition: Partition) -> dict[str, Ints]:
+    """Return where the n nodes of a partition sit, group by group.
 
-    Attributes
-    ----------
-    group : int64 (n,)
-        Group within the partition.
-    place : int64 (n,)
-        Number of the node within its group.
-    node : int64 (n,)
-        Number of the node among those of its first switch.
-    switches : int64 (n, k)
-        The group's switches that the node's NICs sit on, its own first.
-    """
-
-    group: Ints
-    place: Ints
-    node: Ints
-    switches: Ints
-
-
-def seats(partition: Partition) -> GroupSeats:
-    """Return where the nodes of a partition sit.
+    Returns
+    -------
+    dict of int64 arrays
+        ``group`` (n,) within the partition; ``node`` (n,), the number among those of its first
+        switch; ``switches`` (n, k) of the group that the node's NICs sit on, its own first.
 
     Raises
     ------
@@ -222,8 +200,7 @@ def seats(partition: Partition) -> GroupSeats:
     >>> def said(value): return Figure(value, "assumed", "an example")
     >>> part = Partition(name="G", groups=said(2), group_nodes=said(6), group_switches=said(4),
     ...                  chassis_nodes=said(4), chassis_switches=said(2), nics=said(2))
-    >>> found = seats(part)
-    >>> found.switches[:6].tolist()
+    >>> seats(part)["switches"][:6].tolist()
     [[0, 1], [0, 1], [1, 0], [1, 0], [2, 3], [2, 3]]
     """
     sizes = group_sizes(partition)
@@ -236,7 +213,7 @@ def seats(partition: Partition) -> GroupSeats:
     node = inside - -(-switch * of_chassis // switches)
     block = attachments(switch, switches, switches if switches % across else across)
     first = place // of_chassis * switches
-    return GroupSeats(group, place, node, first[:, None] + block[:, :across])
+    return {"group": group, "node": node, "switches": first[:, None] + block[:, :across]}
 
 
 def group_sizes(partition: Partition) -> Ints:
