@@ -112,8 +112,10 @@ def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecor
     places, mark = head
     _refuse_incomplete(places, source, first + 1)
     width = len(lines[first].split(mark))
-    cells_of = _quoted_rows if mark != "|" and not delimiter else _plain_rows
-    for line, cells in cells_of(lines, first + 1, mark, source):
+    numbered = enumerate(lines[first + 1 :], first + 2)
+    plain = ((number, row.split(mark)) for number, row in numbered if row.strip())
+    quoted = mark != "|" and not delimiter
+    for line, cells in _csv_rows(lines, first + 1, mark, source) if quoted else plain:
         if delimiter and len(cells) < width:
             continue  # the rest of a name that holds the end of a line
         job = _table_job(_by_column(cells, places, width, source, line), source, line)
@@ -129,16 +131,7 @@ def _refuse_incomplete(places: dict[str, int], source: str, line: int) -> None:
         raise ParseError(source, line, what, f"try {_WANTED}")
 
 
-def _plain_rows(
-    lines: Sequence[str], begin: int, mark: str, source: str
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of rows without quotes."""
-    for k, line in enumerate(lines[begin:], begin + 1):
-        if line.strip():
-            yield k, line.split(mark)
-
-
-def _quoted_rows(
+def _csv_rows(
     lines: Sequence[str], begin: int, mark: str, source: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of CSV, where a name may hold commas and ends of lines."""

@@ -296,13 +296,9 @@ def _line_of_word(nodes: str | Iterable[str], word: str) -> int:
     """Return the line of a text that a word stands on, 0 where there is no telling."""
     if not isinstance(nodes, str) or "\n" not in nodes:
         return 0
-    lines = nodes.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if word in line.replace(",", " ").split():
-            return number
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(nodes.split("\n"), start=1):
         try:
-            if "[" in line and word in NodeList.parse(line):
+            if word in line.replace(",", " ").split() or word in NodeList.parse(line):
                 return number
         except NidmapError:
             continue

@@ -183,14 +183,15 @@ def _coordinate_faults(
         line,
         "coordinates",
         lambda row: (
-            f"{names[row]} is at {_coordinate_text(xyz[row])},"
-            f" {why} {_coordinate_text(expected[row])}"
+            f"{names[row]} is at {coordinate_text(xyz[row])},"
+            f" {why} {coordinate_text(expected[row])}"
         ),
     )
 
 
-def _coordinate_text(xyz: Ints32) -> str:
-    return "(" + ",".join("?" if x < 0 else str(x) for x in xyz.tolist()) + ")"
+def coordinate_text(xyz: Ints32, mark: str = ",") -> str:
+    """Return coordinates as a dump prints them, ? for what is unknown."""
+    return f"({mark.join('?' if x < 0 else str(x) for x in xyz.tolist())})"
 
 
 def list_faults(

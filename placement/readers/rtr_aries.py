@@ -12,10 +12,9 @@ import numpy as np
 
 from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
-from placement.readers.cray import expected_coords, list_faults, positions_of
+from placement.readers.cray import coordinate_text, expected_coords, list_faults, positions_of
 from placement.readers.rtr import Tiles, tile_columns
 from placement.records import Dump, Finding
-from placement.support.array_types import Ints32
 
 #: Tiles of an Aries router.
 TILES = 48
@@ -97,12 +96,8 @@ def _find_misplaced(tiles: Tiles) -> list[Finding]:
     np.minimum.at(first, tiles.b[linked], tiles.line[linked])
 
     def text(i: int) -> str:
-        says = f"an XC's name says {_coordinate_text(expected[i])}"
-        return f"{tiles.names[i]} is at {_coordinate_text(xyz[i])}, {says}"
+        says = f"an XC's name says {coordinate_text(expected[i], ':')}"
+        return f"{tiles.names[i]} is at {coordinate_text(xyz[i], ':')}, {says}"
 
     order = wrong[np.argsort(first[wrong], kind="stable")]
     return list_faults(order, first, "coordinates", text)
-
-
-def _coordinate_text(xyz: Ints32) -> str:
-    return "(" + ":".join(map(str, xyz.tolist())) + ")"
