@@ -159,7 +159,7 @@ def rows_of(name):
     lines, covered = [], 0
     for arm in names if len(whole) >= FEWEST else ():
         ratios = np.log([block["default"] / block[arm] for block in whole])
-        middle, ends = float(np.exp(median(ratios))), mean_interval([ratios])
+        middle, ends = float(np.exp(median(ratios))), mean_interval(ratios)
         low, likely, high = found["predicted"][arm]
         inside = low * (1 - NEAR) <= middle <= high * (1 + NEAR)
         reaches = ends.low <= high and ends.high >= low

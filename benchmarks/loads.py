@@ -33,10 +33,9 @@ def main() -> None:
 
 def measure(machine, nodes: int) -> list[list[str]]:
     """Return a row a pattern: its name, both times, and how many times as long the search takes."""
-    from placement.network import Demand, fattree, switches, tree
+    from placement.network import Demand, switches, trees
     from placement.traffic import Traffic
 
-    formula = {"tree": tree, "fattree": fattree}[machine.topology.kind]
     job = np.sort(np.random.default_rng(1).choice(len(machine), nodes, replace=False))
     patterns = {
         "all-to-all": Traffic.everyone(job, 1, 1.0),
@@ -47,7 +46,7 @@ def measure(machine, nodes: int) -> list[list[str]]:
         demand = Demand.of(machine, traffic)
 
         def by_formula(demand=demand):
-            return formula.loads(machine, demand, "single")
+            return trees.loads(machine, demand, "single")
 
         def by_search(demand=demand):
             return switches.loads(machine, demand, "single")

@@ -9,32 +9,16 @@ from typing import Any
 
 import click
 
-from placement.errors import NidmapError, UsageError
+from placement.errors import NidmapError
 from placement.support.quantities import exact_size, rate_text, time_text
 from placement.support.tables import align_columns
-from workloads.options import Common, Param, Sizes, bench_callback, option_with_default
+from workloads.options import Common, Sizes, bench_callback, option_with_default
 from workloads.session import Session
 from workloads.trials import require_fit, seconds_of
-from workloads.world import MPI, Comm, RankPlace, doubling_counts, raise_together, rank_place
+from workloads.world import MPI, Comm, raise_together, rank_place
 
 #: Bytes a pair that are moved at least in one timed repetition, so that clocks can tell it.
 _ENOUGH = 1 << 16
-
-
-class Counts(Param):
-    """Ranks a node: ``max``, ``all`` (1, 2, 4 … and the most) or ``1,2,32``."""
-
-    name = "counts"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return ``max``, ``all`` or the counts as a tuple of int."""
-        text = str(value)
-        if text in ("max", "all"):
-            return text
-        parts = text.split(",")
-        if not all(p.isascii() and p.isdigit() and 0 < len(p) < 7 and int(p) for p in parts):
-            self.fail(f"{text!r} are not counts; max, all, or 1,2,32", param, ctx)
-        return tuple(dict.fromkeys(int(p) for p in parts))
 
 
 @click.command("alltoall")
@@ -44,11 +28,8 @@ class Counts(Param):
     "8-4MiB",
     "Payload of each ordered pair: 8,64,1KiB or 8-4MiB (powers of two).",
 )
-@option_with_default(
-    "--ppn", Counts(), "max", "Ranks a node that take part: max, all (1, 2, 4 …) or 1,2,32."
-)
 @bench_callback
-def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...]) -> int:
+def alltoall(common: Common, sizes: tuple[int, ...]) -> int:
     """Measure all-to-all bandwidth by message size, per process and per node.
 
     Per process: bytes that it sends to other ranks, by the time of the
@@ -58,47 +39,20 @@ def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...])
     \b
     nidmap bench alltoall -n 4
     nidmap bench alltoall -n 4 --bytes 1,1KiB-64KiB --json
-    srun -N 64 --ntasks-per-node 32 nidmap bench alltoall --bytes 1MiB --ppn all -o a2a.csv
+    srun -N 64 --ntasks-per-node 32 nidmap bench alltoall --bytes 1MiB -o a2a.csv
     """
-    with Session(common, "alltoall", {"sizes": list(sizes), "ppn": ppn}) as session:
-        here = rank_place(session.comm)
-        for wanted in _ranks_of_rounds(session.comm, here.most, ppn):
-            joins = here.local < wanted
-            part = session.part(joins)
-            ranks, off_node = _count_pairs(session.comm, here, wanted)
-            for size in sizes:
-                if session.over():
-                    break
-                session.measure(
-                    AllToAll(part, bytes=size) if joins else None,
-                    comm=part,
-                    bytes=size,
-                    ppn=wanted,
-                    ranks=ranks,
-                    nodes=here.nodes,
-                    off_node=off_node,
-                    inner=calls(size),
-                )
-            part.Free()
+    with Session(common, "alltoall", {"sizes": list(sizes)}) as session:
+        comm, ranks = session.comm, session.comm.Get_size()
+        place = rank_place(comm)
+        job = {"ppn": place.most, "ranks": ranks, "nodes": place.nodes}
+        job["off_node"] = comm.allreduce(place.ranks * (ranks - place.ranks), MPI.MAX)
+        for size in sizes:
+            if session.over():
+                break
+            trial = AllToAll(comm, bytes=size)
+            session.measure(trial, bytes=size, **job, inner=trial.inner)
     _show_session(session)
     return session.exit_code
-
-
-def _ranks_of_rounds(comm: Comm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
-    """Return how many ranks a node take part in each round; the same on all ranks."""
-    if isinstance(ppn, str):
-        return [most] if ppn == "max" else doubling_counts(most)
-    with raise_together(comm):
-        if max(ppn) > most:
-            raise UsageError(f"--ppn {max(ppn)}: no node has more than {most} ranks")
-    return list(ppn)
-
-
-def _count_pairs(comm: Comm, here: RankPlace, wanted: int) -> tuple[int, int]:
-    """Return the ranks that take part, and the most ordered pairs between a node and the others."""
-    mine = min(here.ranks, wanted)
-    ranks = comm.allreduce(int(here.local < wanted))
-    return ranks, comm.allreduce(mine * (ranks - mine), MPI.MAX)
 
 
 def bandwidths(case: Mapping[str, Any], seconds: float) -> dict[str, float]:
@@ -107,7 +61,8 @@ def bandwidths(case: Mapping[str, Any], seconds: float) -> dict[str, float]:
     Parameters
     ----------
     case : mapping
-        ``bytes`` of a pair, ``ranks``, ``ppn``, and ``off_node``: pairs between a node and others.
+        ``bytes`` of a pair, ``ranks``, ``ppn``, and ``off_node``: most ordered pairs between a
+        node and the others.
     seconds : float
         Of the slowest rank.
 
@@ -125,8 +80,8 @@ def bandwidths(case: Mapping[str, Any], seconds: float) -> dict[str, float]:
     process = case["bytes"] * (case["ranks"] - 1) / seconds
     return {
         "process": process,
-        "node": process * min(case["ppn"], case["ranks"]),
-        "off_node": case["bytes"] * case.get("off_node", 0) / seconds,
+        "node": process * case["ppn"],
+        "off_node": case["bytes"] * case["off_node"] / seconds,
     }
 
 
@@ -178,16 +133,7 @@ class AllToAll:
         Calls in one timed repetition.
     """
 
-    def __init__(
-        self,
-        comm: Comm,
-        *,
-        bytes: int = 65536,  # noqa: A002  # the option's name
-        inner: int = 0,
-    ) -> None:
-        with raise_together(comm):
-            if bytes < 0 or inner < 0:
-                raise UsageError("bytes and inner are at least 0")
+    def __init__(self, comm: Comm, *, bytes: int, inner: int = 0) -> None:  # noqa: A002  # the option
         self.comm, self.size, self.inner = comm, bytes, inner or calls(bytes)
         rank, ranks = comm.Get_rank(), comm.Get_size()
         require_fit(comm, 2 * ranks * bytes, f"an all-to-all of {exact_size(bytes)} a pair")

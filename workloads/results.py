@@ -14,23 +14,18 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from placement.commands.common import write_output
-from placement.errors import ParseError, UsageError, printable
+from placement.errors import UsageError, printable
 from placement.support.lazy import lazy
 
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = lazy("pandas")
 plots = lazy("rankmap.compare.plots")
 
 #: Columns of samples that do not tell cases apart.
 _BOOKKEEPING = {
-    *("launch", "block", "visit", "repetition", "warmup", "phase"),
+    *("block", "visit", "repetition", "warmup", "phase"),
     *("min", "mean", "max", "figure", "wall"),
 }
 
@@ -101,29 +96,6 @@ EVERY = 10.0
 _MARK = f"# {SCHEMA} "
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The samples of one file: of one launch, or of several that were pooled before.
-
-    Attributes
-    ----------
-    source : str
-        For messages.
-    header : dict
-    rows : list of dict
-        One a sample.
-    """
-
-    source: str
-    header: dict[str, Any]
-    rows: list[dict[str, Any]]
-
-    @property
-    def compares(self) -> bool:
-        """Whether it is of an A/B measurement."""
-        return "arms" in self.header
-
-
 def check_name(path: str | None) -> None:
     """Refuse a file name whose suffix is none of ours, before anything is measured.
 
@@ -160,12 +132,10 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 
     Examples
     --------
-    >>> import os, tempfile
-    >>> name = os.path.join(tempfile.mkdtemp(), "run.csv")
-    >>> save(name, {"workload": "sort"}, [{"phase": "total", "max": 0.25}])
-    >>> header, frame = load(name)
-    >>> header["workload"], frame["max"].tolist()
-    ('sort', [0.25])
+    >>> save("-", {"workload": "sort"}, [{"phase": "total", "max": 0.25}])
+    # nidmap.samples/1 {"schema":"nidmap.samples/1","workload":"sort"}
+    phase,max
+    total,0.25
     """
     kept = list(rows)
     _write_csv(path, header, kept)
@@ -199,49 +169,6 @@ def _write_csv(path: str, header: Mapping[str, Any], rows: Sequence[Mapping[str,
     name = f"{path.rpartition('.')[0]}.csv" if path.endswith(_PICTURES) else path
     line = json.dumps({"schema": SCHEMA, **header}, default=plain, separators=(",", ":"))
     write_output(f"{_MARK}{line}\n{csv_text(rows)}", name)
-
-
-def read_run(path: str, source: str = "") -> Run:
-    """Return a file of samples with its rows as plain values; see `load`."""
-    header, frame = load(path)
-    return Run(source or path, header, cast("list[dict[str, Any]]", frame.to_dict("records")))
-
-
-def load(path: str) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Read samples that `save` wrote.
-
-    A last line that a kill cut off is left out.
-
-    Returns
-    -------
-    dict
-        The header.
-    pandas.DataFrame
-        One row a sample.
-
-    Raises
-    ------
-    ParseError
-        Where it is not a file of samples.
-    """
-    try:
-        with open(path, encoding="utf-8", errors="replace", newline="") as stream:
-            text = stream.read()
-    except OSError as error:
-        raise ParseError(path, 0, f"cannot be read: {error.strerror or error}") from None
-    if not text.startswith(_MARK):
-        raise ParseError(path, 1, "no samples of nidmap bench", "its -o option writes them")
-    first, _, rest = text.partition("\n")
-    try:
-        header = json.loads(first.removeprefix(_MARK))
-    except (ValueError, RecursionError):
-        header = None
-    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-        raise ParseError(path, 1, f"its header is none of schema {SCHEMA}")
-    try:
-        return header, pd.read_csv(io.StringIO(rest)) if rest.strip() else pd.DataFrame()
-    except (ValueError, pd.errors.ParserError) as error:
-        raise ParseError(path, 2, printable(str(error), 120)) from None
 
 
 class Journal:

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -223,11 +223,10 @@ def _figures(
 ) -> list[dict[str, Any]]:
     """Return what was predicted and measured of each arm."""
     from workloads.ab.analysis import analyse
-    from workloads.results import read_run
 
-    run = read_run(f"{stem}.csv")
+    header, rows = _read_samples(f"{stem}.csv")
     of_phase, of_run = (
-        analyse(run.header, block_times(run.rows, phase)) for phase in (case.phase, "total")
+        analyse(header, block_times(rows, phase)) for phase in (case.phase, "total")
     )
     times = {entry["arm"]: entry["median"] for entry in of_phase["arms"]}
     ratios, run_ratios = (
@@ -255,26 +254,38 @@ def _figures(
     return rows
 
 
+def _read_samples(path: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the header and the rows of a file of samples."""
+    import pandas as pd
+
+    with open(path, encoding="utf-8") as stream:
+        header: dict[str, Any] = json.loads(stream.readline().split(" ", 2)[2])
+    rows = pd.read_csv(path, skiprows=1).to_dict("records")
+    return header, cast("list[dict[str, Any]]", rows)
+
+
 def block_times(rows: Sequence[Mapping[str, Any]], phase: str) -> list[dict[str, Any]]:
     """Return one sample for each arm of a block whose visits are both there.
 
     It is the geometric mean over the two visits of the median over a visit's repetitions: a
     linear drift cancels, and one slow repetition does not count.
     """
-    visits: dict[tuple[str, int, str], dict[int, list[float]]] = {}
+    visits: dict[tuple[int, str], dict[int, list[float]]] = {}
     for row in rows:
         if row["phase"] == phase and not row["warmup"]:
-            place = str(row["launch"]), int(row["block"]), str(row["arm"])
+            place = int(row["block"]), str(row["arm"])
             seconds = visits.setdefault(place, {}).setdefault(int(row["visit"]), [])
             seconds.append(float(row["max"]))
     return [
         {
-            "launch": launch, "block": block, "arm": arm, "warmup": 0,
+            "block": block,
+            "arm": arm,
+            "warmup": 0,
             "max": geometric_mean(map(median, of_visit.values())),
         }
-        for (launch, block, arm), of_visit in visits.items()
+        for (block, arm), of_visit in visits.items()
         if len(of_visit) == VISITS
-    ]  # fmt: skip
+    ]
 
 
 def _links(

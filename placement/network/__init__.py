@@ -69,8 +69,14 @@ ROUTINGS = {
 #: Routings that have one path for each pair of nodes.
 SINGLE_PATH = ("single", "dimension-order", "d-mod-k")
 
-#: Kinds that may be irregular: their module says which routings apply to a machine.
-BY_SHAPE = ("fattree", "tree")
+#: The module of each kind of network.
+MODULES = {
+    "dragonfly": "dragonfly",
+    "dragonfly+": "dragonfly",
+    "torus": "torus",
+    "fattree": "trees",
+    "tree": "trees",
+}
 
 #: Routings that there were, and what to use instead.
 GONE = {
@@ -100,8 +106,8 @@ def routings(machine: Machine) -> tuple[str, ...]:
     if kind not in ROUTINGS:
         raise UsageError(f"no routing for a network of kind {printable(kind)!r}")
     names: tuple[str, ...] = ROUTINGS[kind]
-    if kind in BY_SHAPE:
-        names = _kind_module(kind).routings(machine)
+    if MODULES[kind] == "trees":  # which may be irregular
+        names = _import_module("trees").routings(machine)
     stated = machine.topology.parameters
     default = stated.get("routing") or next(iter(stated.get("routings", ())), "")
     if not default and known_fabric(machine.topology).adapts:
@@ -158,12 +164,11 @@ def check_routing(machine: Machine, routing: str) -> str:
 
 def _routing_module(machine: Machine, routing: str) -> ModuleType:
     """Return the module of a routing: that of the machine's kind, but ``adaptive`` has its own."""
-    return _kind_module(routing if routing == "adaptive" else machine.topology.kind)
+    return _import_module(routing if routing == "adaptive" else MODULES[machine.topology.kind])
 
 
-def _kind_module(kind: str) -> ModuleType:
-    """Return a module by its name; a DragonFly+ is routed as any dragonfly."""
-    return import_module(f"placement.network.{kind.removesuffix('+')}")
+def _import_module(name: str) -> ModuleType:
+    return import_module(f"placement.network.{name}")
 
 
 def channels(machine: Machine, routing: str = "") -> Channels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.network import tree
+from placement.network import trees
 from placement.network.rails import Rails, rails_of
 from placement.support.array_types import Ints, Mask
 
@@ -37,7 +37,7 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     >>> connected_nodes(m, m.free)[1]
     ''
     """
-    if machine.topology.kind == "tree" and tree.joined_above(machine):
+    if machine.topology.kind == "tree" and trees.joined_above(machine):
         return free, ""
     rails = rails_of(machine)
     must = np.zeros(0, dtype=np.int64) if kept is None else kept

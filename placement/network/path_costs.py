@@ -17,12 +17,11 @@ from typing import Protocol
 import numpy as np
 
 from placement.machine import Machine, once
-from placement.network.fattree import by_residue, regular_tree
 from placement.network.groups import groups_of
 from placement.network.rails import rails_of
 from placement.network.torus_grid import Grid, grid_of, ring_steps
 from placement.network.touched import TouchedGroups, TouchedRouters
-from placement.network.tree import forest_of
+from placement.network.trees import counts_by_node, tree_of
 from placement.support.array_types import Floats, Ints
 
 #: Numbers in the table of stretches along an axis of a torus, at most.
@@ -68,12 +67,12 @@ def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
         "dragonfly": _on_dragonfly,
         "dragonfly+": _on_dragonfly,
         "torus": _on_torus,
-        "fattree": _on_fattree,
+        "fattree": _on_tree,
         "tree": _on_tree,
     }
     kind = machine.topology.kind
     between = by_kind[kind](machine, price) if kind in by_kind else None
-    if between is None or machine.router.shape[1] == 1 or kind == "fattree":
+    if between is None or counts_by_node(machine):
         return between
     return _over_switches(machine, between)
 
@@ -191,51 +190,27 @@ def _price_stretches(grid: Grid, axis: int, price: Floats) -> Floats:
     return out.ravel()
 
 
-def _on_fattree(machine: Machine, price: Floats) -> PathCosts | None:
-    """Return the cost of a byte under d-mod-k; None where cables are missing.
-
-    The prices of a level's channels by (subtree, destination's residue).
-    """
-    regular = regular_tree(machine)
-    if regular is None:
-        return None
-    levels = range(1, regular.shape.height)
-    priced = [by_residue(regular, level, price) for level in levels]
-    subtrees = [regular.subtree(level) for level in levels]
-    residues = [regular.index % regular.ways(level) for level in levels]
-
-    def cost(a: Ints, b: Ints) -> Floats:
-        out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
-        for (up, down), subtree, residue in zip(priced, subtrees, residues, strict=True):
-            here, there, port = subtree[a], subtree[b], residue[b]
-            out += (here != there) * (up[here, port] + down[there, port])
-        return out
-
-    return cost
-
-
 def _on_tree(machine: Machine, price: Floats) -> PathCosts | None:
-    """Return the cost of a byte up to the first common switch and down; None without a tree."""
-    forest = forest_of(machine)
-    if forest is None:
+    """Return the cost of a byte up to the first common switch and down; None without a tree.
+
+    By the prices of the cables of each part below a layer.
+    """
+    tree = tree_of(machine)
+    if tree is None:
         return None
-    one_switch = machine.router.shape[1] == 1
-    router = machine.router[:, 0].astype(np.int64) if one_switch else np.arange(len(forest.depth))
-    priced = np.append(price, 0.0)  # a root has no channel above it: row -1
-    labels = [label[router] for label in forest.ancestor[1:]]
-    up = [np.where(label >= 0, priced[forest.up[label]], 0.0) for label in labels]
-    down = [np.where(label >= 0, priced[forest.down[label]], 0.0) for label in labels]
-    if forest.out is not None and forest.into is not None:  # at the nodes' own switches
-        for ends, cable in ((up, forest.out), (down, forest.into)):
-            ends[:] = [
-                np.where(label == router, priced[cable], end)
-                for label, end in zip(labels, ends, strict=True)
-            ]
+    priced, layers = np.append(price, 0.0), []  # row -1: no cable
+    place = np.arange(len(tree.root))
+    if counts_by_node(machine):
+        place = machine.router[:, 0].astype(np.int64)
+    for layer in tree.layers:
+        port = layer.port if counts_by_node(machine) else np.zeros(len(place), dtype=np.int64)
+        layers.append((layer.part[place], port, priced[layer.up], priced[layer.down], layer.own))
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
-        for label, above, below in zip(labels, up, down, strict=True):
-            out += (label[a] != label[b]) * (above[a] + below[b])
+        for part, port, up, down, own in layers:
+            here, there = part[a], part[b]
+            out += (here != there) * (up[here, port[a if own else b]] + down[there, port[b]])
         return out
 
     return cost

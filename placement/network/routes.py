@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.machine import Machine
-from placement.network import channels, next_channel, torus
-from placement.network.tree import forest_of
+from placement.network import SINGLE_PATH, channels, next_channel, torus, trees
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import add_by_key
 from placement.support.quantities import GB
@@ -46,20 +45,20 @@ def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, 
     >>> [x.tolist() for x in walk_paths(parse_spec("torus:4"), three, one, "single")]
     [[0, 0], [3, 0]]
     """
-    if machine.topology.kind == "torus" and routing in ("single", "dimension-order"):
+    kind, passed = machine.topology.kind, None
+    if kind == "torus" and routing in SINGLE_PATH:
         ends = (machine.router[rows, 0].astype(np.int64) for rows in (a, b))
         passed = torus.passed_channels(machine, *ends)
-        if passed is not None:  # no table of next hops is needed
-            return passed
+    elif kind in ("fattree", "tree") and routing in SINGLE_PATH:
+        passed = trees.passed_channels(machine, a, b)
+    if passed is not None:  # no table of next hops is needed
+        return passed
     goal, column = np.unique(b, return_inverse=True)
     table, entered = next_channel(machine, routing, goal), channels(machine, routing).target
     message, at = np.arange(len(a)), machine.router[a, 0].astype(np.int64)
     steps = [(message[:0], message[:0])]
-    forest = forest_of(machine) if machine.topology.kind == "tree" else None
     while len(message):
         channel = table[at, column[message]].astype(np.int64)
-        if forest is not None and forest.out is not None and len(steps) == 1:
-            channel = np.where(channel >= 0, forest.out[a], channel)
         message, channel = message[channel >= 0], channel[channel >= 0]
         steps.append((message, channel))
         at = entered[channel].astype(np.int64)

@@ -25,6 +25,7 @@ from placement.network.shortest_paths import StateGraph
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import add_by_key, connected_components
 from placement.topologies import links, refuse_many, router_coords
+from placement.topologies.fattree import TreeShape, node_numbers, regular_shape
 from placement.traffic import Traffic
 
 #: Numbers of one table of routers by destinations.
@@ -130,15 +131,22 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     for first in range(0, len(nodes), step):
         some = nodes[first : first + step]
         table, flow = _next_channels(machine, some), _bytes_towards(machine, demand, some, routers)
-        goal, k = np.nonzero(_first_of_parts(machine, some))
+        goal, k = np.nonzero(_entry_switches(machine, some))
         out += shortest_paths.forward_loads(
             links, table, flow, (machine.router[some[goal], k].astype(np.int64), goal)
         )
     return out
 
 
-def _first_of_parts(machine: Machine, nodes: Ints) -> Mask:
-    """Return which attachments are a node's first on their part of the network, bool (b, k)."""
+def _entry_switches(machine: Machine, nodes: Ints) -> Mask:
+    """Return by which attachments messages to nodes come in, bool (b, k).
+
+    The first on each part of the network; on a whole fat tree d-mod-k chooses one of several.
+    """
+    shape = _whole_tree(machine)
+    if shape is not None:
+        port = node_numbers(machine)[nodes] % shape.up[0]
+        return np.asarray(np.arange(machine.router.shape[1]) == port[:, None])
     part = rails_of(machine).part[nodes]
     earlier = np.tri(part.shape[1], k=-1, dtype=np.bool_)
     again = ((part[:, :, None] == part[:, None, :]) & earlier).any(axis=2)
@@ -204,10 +212,19 @@ def hops(machine: Machine, source: Ints, target: Ints) -> Floats:
     return out
 
 
-def next_channel(machine: Machine, nodes: Ints) -> Ints:
+def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     """Return the channel of ``single`` from each switch towards some nodes, (switches, nodes).
 
     -1 where the node is attached to the switch, or no path leads there.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> next_channel(parse_spec("tree:1x2"), "single", np.arange(2)).tolist()
+    [[-1, 0], [1, -1], [2, 3]]
+    >>> m = parse_spec("fattree:leaf=1,leaves=2,spines=2")
+    >>> next_channel(m, "d-mod-k", np.arange(2)).tolist()
+    [[-1, 1], [2, -1], [4, 6], [5, 7]]
     """
     return shortest_paths.stop_at_switches(machine, nodes, _next_channels(machine, nodes))
 
@@ -217,11 +234,13 @@ def _next_channels(machine: Machine, nodes: Ints) -> Ints:
     switches, target = graph(machine), machine.router[nodes].astype(np.int64)
     shortest_paths.refuse_large_table(switches.routers, len(nodes))
     divisor, offset = _port_digits(machine)
+    whole = _whole_tree(machine) is not None
+    number = node_numbers(machine)[nodes] if whole else nodes
     out = np.full((switches.routers, len(nodes)), -1, dtype=np.int64)
-    for k, first in enumerate(_first_of_parts(machine, nodes).T):
+    for k, first in enumerate(_entry_switches(machine, nodes).T):
         known = np.flatnonzero(first)
         if len(known):
-            turn = nodes[known] // divisor[:, None] + offset[:, None]
+            turn = number[known] // divisor[:, None] + offset[:, None]
             channel = shortest_paths.chosen_channels(switches, target[known, k], turn)
             out[:, known] = np.maximum(out[:, known], channel)
     return out
@@ -236,5 +255,12 @@ def _port_digits(machine: Machine) -> tuple[Ints, Ints]:
     parents = np.bincount(links.source[up], minlength=routers)
     most = np.ones(int(level.max(initial=1)) + 1, dtype=np.int64)
     np.maximum.at(most, level, parents)
-    below = np.cumprod(np.concatenate([[1, 1], most[1:-1]]))
+    shape = _whole_tree(machine)
+    parents_of_nodes = 1 if shape is None else shape.up[0]
+    below = np.cumprod(np.concatenate([[1, parents_of_nodes], most[1:-1]]))
     return below[level], np.zeros(routers, dtype=np.int64)
+
+
+def _whole_tree(machine: Machine) -> TreeShape | None:
+    """Return the shape of a fat tree without a cable missing; None for anything else."""
+    return regular_shape(machine) if machine.topology.kind == "fattree" else None

@@ -10,6 +10,7 @@ reader refuses them too), so that no few lines can stand for gigabytes.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,7 +41,8 @@ def load_json(text: str, source: str) -> Any:
     Raises
     ------
     ParseError
-        Where it is not JSON (with the line), or too much of it.
+        Where it is not JSON (with the line), too much of it, or a key of one object
+        stands twice with different values.
 
     Examples
     --------
@@ -51,8 +53,17 @@ def load_json(text: str, source: str) -> Any:
     """
     if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
         raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has that many")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        node = dict(pairs)
+        for key, value in pairs if len(node) < len(pairs) else ():
+            if node[key] != value:
+                line = _second_line(text, key)
+                raise ParseError(source, line, f"key {key!r} stands twice in one place")
+        return node
+
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise ParseError(
             source, error.lineno, f"not JSON: {error.msg}", "is it complete?"
@@ -61,6 +72,12 @@ def load_json(text: str, source: str) -> Any:
         raise ParseError(source, 0, "nested too deeply for a dump of a machine") from None
     except ValueError:  # Python refuses to convert thousands of digits
         raise ParseError(source, 0, "a number with thousands of digits") from None
+
+
+def _second_line(text: str, key: str) -> int:
+    """Return the line where a key stands for the second time; 0 where it stands more often."""
+    places = [match.start() for match in re.finditer(re.escape(json.dumps(key)) + r"\s*:", text)]
+    return text.count("\n", 0, places[1]) + 1 if len(places) == 2 else 0
 
 
 def count_json_lines(text: str) -> LineCounts:

@@ -31,8 +31,10 @@ def close_names(word: str, names: Iterable[str]) -> str:
     return f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(names)}"
 
 
-def modules_in(folder: str, *others: str) -> dict[str, str]:
+def modules_in(folder: str, *others: str, hyphen: str = "-") -> dict[str, str]:
     """Return the modules of a folder by the names of the things in them, but for some others.
+
+    A name has `hyphen` where the module's has an underscore.
 
     Examples
     --------
@@ -41,7 +43,7 @@ def modules_in(folder: str, *others: str) -> dict[str, str]:
     """
     files = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
     modules = [name[:-3] for name in files if name[0] != "_" and name[:-3] not in others]
-    return {module.replace("_", "-"): module for module in modules}
+    return {module.replace("_", hyphen): module for module in modules}
 
 
 @cache

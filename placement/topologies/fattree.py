@@ -106,6 +106,33 @@ def _fill_heights(height: int, top: int) -> tuple[int, ...]:
     return (1,) * (height - 1) + (int(top),) if height > 1 else (1,)
 
 
+def regular_shape(machine: Machine) -> TreeShape | None:
+    """Return the shape of a whole fat tree, None where the listed cables make none.
+
+    Listed ones make a whole tree of two levels where they join every leaf to every spine alike.
+    """
+    links, topology = machine.links, machine.topology
+    if links is None:
+        return shape(topology)
+    if topology.router_levels != 1 or (machine.router >= 0).sum(axis=1).max() > 1:
+        return None
+    leaves, most = topology.extents
+    spines = len(links) // leaves
+    bipartite = (links.a < leaves).all() and (links.b >= leaves).all()
+    if not spines or len(links) != leaves * spines or not bipartite:
+        return None
+    if len(np.unique(links.b)) != spines or len(np.unique(links.count)) != 1:
+        return None
+    if not np.array_equal(machine.router[:, 0], machine.coords[:, 0]):
+        return None
+    return TreeShape((most, leaves), (1, spines), (1, int(links.count[0])))
+
+
+def node_numbers(machine: Machine) -> Ints:
+    """Return the place of each node in a whole fat tree, leaf by leaf, int64 (n,)."""
+    return topologies.number_coords(machine.coords, machine.topology.extents)
+
+
 def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return the coordinates of all switches, leaves first; -1 below a switch's own level."""
     topology = machine.topology

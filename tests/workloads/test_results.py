@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, OutputError, ParseError, UsageError
+from placement.errors import OutputError, UsageError
 from tests.effort import examples
+from tests.workloads.samples import load
 from workloads import results
-from workloads.results import Journal, check_name, load, read_run, save
+from workloads.results import Journal, check_name, save
 
 NAMES = st.text("abcdefgh_", min_size=1, max_size=6)
 VALUES = st.one_of(
@@ -24,10 +25,11 @@ HEADERS = st.dictionaries(NAMES, st.one_of(st.text(max_size=20), VALUES, st.none
 def test_samples_come_back_as_they_were(tmp_path_factory, header, rows):
     path = str(tmp_path_factory.mktemp("r") / "run.csv")
     save(path, header, rows)
-    read = read_run(path)
-    assert {name: read.header[name] for name in header} == header
+    read, frame = load(path)
+    assert {name: read[name] for name in header} == header
     got, want = (
-        [(float(row["max"]), float(row["n"])) for row in found] for found in (read.rows, rows)
+        [(float(row["max"]), float(row["n"])) for row in found]
+        for found in (frame.to_dict("records"), rows)
     )
     assert len(got) == len(want)
     for one, other in zip(got, want, strict=True):
@@ -65,43 +67,7 @@ def test_a_journal_says_what_it_cannot_write(tmp_path):
         Journal(str(tmp_path / "nowhere" / "run.csv"), {})
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "nid00001\n",
-        "# nidmap.samples/1 {not json}\na\n1\n",
-        '# nidmap.samples/1 {"schema": "other/1"}\na\n1\n',
-        "# nidmap.samples/1 [1]\na\n1\n",
-        '{"a": 1}\n{}\n',
-        "[" * 5000 + "\n",
-        "{" * 5000 + "\n",
-    ],
-)
-def test_what_is_no_file_of_samples_is_said_in_one_line(tmp_path, text):
-    path = tmp_path / "run.csv"
-    path.write_text(text)
-    with pytest.raises(NidmapError) as error:
-        load(str(path))
-    assert "\n" not in str(error.value)
-
-
-@examples(60)
-@given(st.binary(max_size=200))
-def test_no_bytes_break_the_reader(tmp_path_factory, junk):
-    path = tmp_path_factory.mktemp("r") / "run"
-    for start in (b"", b'# nidmap.samples/1 {"schema":"nidmap.samples/1"}\n', b'{"schema":'):
-        path.write_bytes(start + junk)
-        try:
-            header, _ = load(str(path))
-        except NidmapError:
-            continue
-        assert header["schema"] == "nidmap.samples/1"
-
-
-def test_a_missing_file_and_a_wrong_suffix(tmp_path):
-    with pytest.raises(ParseError, match="cannot be read"):
-        load(str(tmp_path / "none.csv"))
+def test_a_wrong_suffix_is_refused():
     with pytest.raises(UsageError, match="samples are written as"):
         check_name("run.xls")
     check_name("run.csv")

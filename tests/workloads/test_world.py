@@ -14,6 +14,7 @@ from placement.errors import LaunchError
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import wait_until
 from tests.workloads.conftest import mpiexec, variables
+from tests.workloads.samples import load
 from workloads.launched import (
     STARTED,
     Launches,
@@ -21,7 +22,6 @@ from workloads.launched import (
     current_launch,
     mpiexec_words,
 )
-from workloads.results import load
 from workloads.world import _crowded_node
 
 pytestmark = pytest.mark.mpi
@@ -102,6 +102,25 @@ def test_ranks_that_were_given_different_arguments_all_say_so(launch):
     assert said(done) == [
         "nidmap: rank 2: items is 11 here and 10 on rank 0; all ranks must be given the same"
     ]
+
+
+@pytest.mark.usefixtures("once")
+@pytest.mark.parametrize(
+    "words", [("fft", "--shape"), ("sort", "--items"), ("stencil", "--bytes"), ("isx", "--repeat")]
+)
+def test_ranks_of_different_command_lines_all_say_so(launch, words):
+    program = f"""
+        import sys
+        from mpi4py import MPI
+        import nidmap
+        sys.argv = ["nidmap", "bench", *{words}, str(8 + (MPI.COMM_WORLD.Get_rank() == 2))]
+        nidmap.main()
+    """
+    done = launch(program, 3, check=False)
+    assert done.returncode == 2
+    (line,) = said(done)
+    assert line.startswith("nidmap: rank 2: ")
+    assert "all ranks must be given the same" in line
 
 
 @pytest.mark.parametrize("ranks", [2, 5])

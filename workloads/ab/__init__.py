@@ -4,6 +4,5 @@
 `timer`      the figure of a launch: the program's own, or wall time
 `command`    ``nidmap ab``: the launches, one after another, and what is kept of them
 `statistics` paired ratios and their intervals, and when to stop
-`analysis`   from samples of one or several jobs to verdicts
-`words`      the same as a person reads it
+`analysis`   from samples to verdicts, as JSON and as a person reads them
 """

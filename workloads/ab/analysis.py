@@ -1,4 +1,4 @@
-"""From the samples of one or several launches to ratios, intervals and verdicts."""
+"""From the samples of a measurement to ratios, intervals and verdicts, and these in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.commands.common import to_json, write_output
-from placement.errors import UsageError, printable
+from placement.errors import printable
 from placement.support.quantities import time_text
 from placement.support.tables import align_columns
 from workloads.ab.statistics import FEWEST, Interval, mean_interval, nominal_level
@@ -18,46 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from placement.support.array_types import Floats
-    from workloads.results import Run
 
 #: How often the intervals hold the truth, over all looks together.
 LEVEL = 0.95
-
-#: What headers must agree in, besides the arms, for samples to be pooled.
-_ALIKE = ("workload", "ranks", "pattern", "machine", "timer")
-
-
-def comparison_key(run: Run) -> list[Any]:
-    """Return what a run compares: runs that agree in it may be pooled."""
-    arms = [(arm["name"], arm["order"]) for arm in run.header["arms"]]
-    return [*(run.header.get(name) for name in _ALIKE), arms]
-
-
-def pool_runs(runs: Sequence[Run]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return one header and all rows of runs that measured the same thing.
-
-    Raises
-    ------
-    UsageError
-        No A/B samples, other arms, another workload, other options, another
-        number of ranks, or the same launch twice.
-    """
-    first, seen = runs[0], dict[str, str]()
-    for run in runs:
-        source = printable(run.source)
-        if not run.compares:
-            raise UsageError(f"{source} holds no A/B samples")
-        pairs = zip((*_ALIKE, "arms"), comparison_key(run), comparison_key(first), strict=True)
-        what, mine, theirs = next((p for p in pairs if p[1] != p[2]), ("", None, None))
-        if what == "arms":
-            raise UsageError(f"{source} compares other arms than {first.source}")
-        if what:
-            shown = f"{printable(str(mine))}, not {printable(str(theirs))}"
-            raise UsageError(f"{source} has another {what}: {shown}")
-        for launch in {str(row["launch"]) for row in run.rows}:
-            if seen.setdefault(launch, run.source) != run.source:
-                raise UsageError(f"the same launch is in {printable(seen[launch])} and {source}")
-    return first.header, [row for run in runs for row in run.rows]
 
 
 def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -69,7 +32,7 @@ def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dic
         Of which ``arms`` counts, and where it is given ``looks`` (after how many blocks the
         measurement might have stopped: `workloads.ab.statistics`).
     rows : iterable of mapping
-        Samples, one for each arm of a block: launch, block, arm, warmup, max.
+        Samples, one for each arm of a block: block, arm, warmup, max.
 
     Returns
     -------
@@ -84,36 +47,31 @@ def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dic
     comparisons = []
     for arm in others:
         logs = paired_ratios(kept, first["name"], arm["name"])
-        # Launches that ended early are one value each, and nobody looks before the last.
-        ratio = mean_interval(logs, level=nominal if len(logs) < 2 else LEVEL)
-        comparisons.append(_compare_arms(ratio, arm, first))
+        comparisons.append(_compare_arms(mean_interval(logs, level=nominal), arm, first))
     trusted = not any(entry["same"] and entry["shown"] for entry in comparisons)
     for entry in comparisons:
         entry["verdict"] = _verdict_words(entry, trusted)
     times = [_arm_times(kept, arm["name"]) for arm in header["arms"]]
     return {
         "level": LEVEL,
-        "launches": len({row["launch"] for row in kept}),
         "trusted": trusted,
         "arms": [entry for entry in times if entry["samples"]],
         "comparisons": comparisons,
     }
 
 
-def paired_ratios(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> list[Floats]:
-    """Return log(time of first / time of second) of each whole block, by launch.
+def paired_ratios(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> Floats:
+    """Return log(time of first / time of second) of each whole block.
 
     Blocks that were cut short are left out.
     """
-    seconds = {
-        (str(row["launch"]), int(row["block"]), str(row["arm"])): float(row["max"]) for row in rows
-    }
-    ratios: dict[str, list[float]] = {}
-    for (launch, block, arm), base in seconds.items():
-        with_arm = seconds.get((launch, block, second), 0.0)
-        if arm == first and min(base, with_arm) > 0:
-            ratios.setdefault(launch, []).append(math.log(base / with_arm))
-    return [np.array(values) for values in ratios.values()]
+    seconds = {(row["block"], row["arm"]): float(row["max"]) for row in rows}
+    pairs = [
+        (base, seconds.get((block, second), 0.0))
+        for (block, arm), base in seconds.items()
+        if arm == first
+    ]
+    return np.array([math.log(base / other) for base, other in pairs if min(base, other) > 0])
 
 
 def _arm_times(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
@@ -137,14 +95,9 @@ def _compare_arms(
         "against": first["name"],
         "same": arm["members"] == first["members"],
         **{k: v if v is not None and math.isfinite(v) else None for k, v in values.items()},
-        **{name: getattr(ratio, name, 0) for name in ("blocks", "launches", "missing")},
+        **{name: getattr(ratio, name, 0) for name in ("blocks", "missing")},
         "shown": ratio is not None and ratio.shown,
     }
-
-
-def _more_needed(entry: Mapping[str, Any]) -> str:
-    """Return what an interval that says nothing needs more of."""
-    return "launches" if entry["launches"] > 1 else "blocks"
 
 
 def _verdict_words(entry: Mapping[str, Any], trusted: bool) -> str:
@@ -156,7 +109,7 @@ def _verdict_words(entry: Mapping[str, Any], trusted: bool) -> str:
             return "the same order twice differs from itself: these samples prove nothing"
         return "no difference shown, as it should be (the same order)"
     if entry["missing"]:
-        return f"not enough {_more_needed(entry)}: about {entry['missing']} more"
+        return f"not enough blocks: about {entry['missing']} more"
     if not entry["shown"]:
         return "no difference shown"
     if not trusted:
@@ -211,20 +164,14 @@ def result_text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     """
     nodes = header["nodes"]
     where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
-    head = f"{header['workload']} on {where}, {_launch_words(header, analysis)}"
+    launches = sum(entry["samples"] for entry in analysis["arms"])  # one for each sample
+    how = f"{launches} launches that count, by {header['timer']['words']}"
+    head = f"{header['workload']} on {where}, {how}"
     lines = [printable(head, 200), _times_table(header, analysis), _comparisons_table(analysis)]
     lines += [comparison_sentence(entry, analysis["level"]) for entry in analysis["comparisons"]]
     lines += [foretold_sentence(promise) for promise in predicted_ranges(header, analysis)]
     lines += [f"{arm['name']}: {note}" for arm in header["arms"] for note in arm["notes"]]
     return "\n".join(line.rstrip("\n") for line in lines) + "\n"
-
-
-def _launch_words(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
-    """Return how many launches there were: a program is launched anew for each sample."""
-    count = analysis["launches"]
-    launches = sum(entry["samples"] for entry in analysis["arms"])
-    sessions = f" in {count} sessions" if count > 1 else ""
-    return f"{launches} launches that count{sessions}, by {header['timer']['words']}"
 
 
 def _times_table(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:

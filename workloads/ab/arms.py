@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankmap.launch import job as launch_job
     from rankmap.launch.job import JobLaunch, Prepared
     from rankmap.placement import Placement
-else:  # `ab --help` and `--pool` need no machine
+else:  # `ab --help` needs no machine
     launch_job = lazy("rankmap.launch.job")
 
 #: What the arms are called that have no name of the user's.

@@ -7,7 +7,6 @@ import shlex
 import sys
 import tempfile
 import time
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +17,14 @@ from placement.commands.common import AdvancedCommand, advanced, say, to_json, w
 from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
 from rankmap.commands.run import launch_options
 from rankmap.launch.process import job_environment
-from workloads.ab.analysis import analyse, pool_runs, show_result
+from workloads.ab.analysis import analyse, show_result
 from workloads.ab.arms import prepared_arms, turns_of
 from workloads.ab.statistics import looks_after
 from workloads.ab.timer import timer_of
 from workloads.launched import Launches, current_launch
 from workloads.options import Duration, option_with_default
 from workloads.progress import Progress
-from workloads.results import Journal, check_name, read_run, save
+from workloads.results import Journal, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,9 +71,6 @@ GRACE = 10.0
 @click.option("-o", "--output", metavar="FILE",
               help="The samples: .csv; .svg or .png: a picture, with the .csv beside it.",
               )  # fmt: skip
-@advanced("--pool", multiple=True, metavar="FILE",
-              help="Measure nothing: pool the samples of jobs that are done; may repeat.",
-              )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -96,11 +92,8 @@ def ab(request: RunRequest, **options: Any) -> int:
     \f
     \b
     nidmap ab --arm hilbert=h.slots --arm boxes=b.slots --dry-run -- srun -n 96 ./app
-    nidmap ab --pool monday.csv --pool tuesday.csv -o both.svg
     """
     check_name(options["output"])
-    if options["pool"]:
-        return _pool_samples(options["pool"], options)
     command = request.command
     if not command:
         raise UsageError("no command to launch", "nidmap ab … -- srun -n 96 ./app")
@@ -127,15 +120,6 @@ def ab(request: RunRequest, **options: Any) -> int:
         return _launch_and_measure(arms, turns, header, timer, options)
 
 
-def _pool_samples(paths: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Put the samples of several jobs together; say what they say."""
-    header, rows = pool_runs([read_run(path) for path in paths])
-    if options["output"]:
-        save(options["output"], header, rows)
-    show_result(SCHEMA, header, rows, options["as_json"])
-    return 0
-
-
 def _sample_header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file of samples says of the measurement."""
     kept = ("blocks", "warmup", "budget")
@@ -143,7 +127,6 @@ def _sample_header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
         **{name: options[name] for name in kept},
         "seed": SEED,
         "timer": timer.document(),
-        "launch": uuid.uuid4().hex[:12],
         "rule": f"dropped as warm-up: the first {options['warmup']} blocks",
         "job": os.environ.get("SLURM_JOB_ID", os.environ.get("PBS_JOBID", "")),
         "versions": {"nidmap": __version__, "python": sys.version.split()[0]},
@@ -347,8 +330,8 @@ class Measurement:
             return False
         cost = seconds if figure is None else self.timer.cost(figure)
         self.journal.add([{
-            "launch": self.journal.header["launch"], "block": turn.block,
-            "arm": self.arms[turn.arm].arm.name, "warmup": int(turn.warmup),
+            "block": turn.block, "arm": self.arms[turn.arm].arm.name,
+            "warmup": int(turn.warmup),
             "phase": "total", "min": cost, "mean": cost, "max": cost,
             "figure": seconds if figure is None else figure, "wall": seconds,
         }])  # fmt: skip

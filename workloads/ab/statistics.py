@@ -1,13 +1,12 @@
 """Intervals for paired ratios, and when a measurement may stop: Student's t of a trimmed mean.
 
-The paired value of a block is the logarithm of one arm's time over the other's. In one launch
-a fifth of the blocks at each end is left out of the mean, and set to the nearest that is in it
+The paired value of a block is the logarithm of one arm's time over the other's.
+A fifth of the blocks at each end is left out of the mean, and set to the nearest that is in it
 for the error; the mean over its error is distributed as Student's t with as many degrees of
-freedom as blocks are left in, less one (Tukey and McLaughlin 1963). Blocks of one launch share
-its conditions (nodes' clocks, daemons, neighbours' traffic), so several launches are as
-many values, one mean each. Simulated with known truth, 1 to 5 launches of 6 to 30 blocks,
-normal, skewed, heavy-tailed and bursty noise, intervals of 95 % hold it in 93 to 97 % of cases.
-A bootstrap of six blocks holds it as often, with intervals three times as wide in the median.
+freedom as blocks are left in, less one (Tukey and McLaughlin 1963). Simulated with known truth,
+6 to 30 blocks, normal, skewed, heavy-tailed and bursty noise, intervals of 95 % hold it in
+93 to 97 % of cases. A bootstrap of six blocks holds it as often, with intervals three times as
+wide in the median.
 
 Who looks at the 95 % interval after every block and stops at the first one that
 leaves out 1 finds a difference where there is none in one case out of seven,
@@ -20,7 +19,6 @@ as is asked for. Then it does not matter at which look one stops, or why.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,7 +26,7 @@ import numpy as np
 
 from placement.support.array_types import Floats
 
-#: Fewest blocks over all launches for which an interval is given.
+#: Fewest blocks for which an interval is given.
 FEWEST = 6
 
 #: Ends so many times apart say nothing, unless both are on one side of 1.
@@ -65,24 +63,24 @@ class Interval:
     Attributes
     ----------
     ratio : float
-        Geometric mean over launches of the blocks' ratios.
+        Geometric mean of the blocks' ratios.
     low, high : float
         Ends of the interval.
     level : float
         How often such an interval holds the truth.
     smallest : float
         Smallest ratio above 1 that this noise lets one see, 4 times out of 5.
-    blocks, launches : int
+    blocks : int
     missing : int
-        How many more blocks (of several launches: launches) would say something, about; 0 where
-        these do: they show a difference, or the ends are less than a factor of two apart.
+        How many more blocks would say something, about; 0 where these do: they show a
+        difference, or the ends are less than a factor of two apart.
 
     Examples
     --------
-    >>> interval = mean_interval([np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10])])
+    >>> interval = mean_interval(np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10]))
     >>> interval.shown, round(interval.ratio, 2), round(interval.low, 3), interval.missing
     (True, 1.11, 1.096, 0)
-    >>> mean_interval([np.log([1.1, 0.4, 2.3, 0.7, 1.9, 0.5])]).missing
+    >>> mean_interval(np.log([1.1, 0.4, 2.3, 0.7, 1.9, 0.5])).missing
     26
     """
 
@@ -92,7 +90,6 @@ class Interval:
     level: float
     smallest: float
     blocks: int
-    launches: int
     missing: int = 0
 
     @property
@@ -101,13 +98,13 @@ class Interval:
         return not self.low <= 1.0 <= self.high
 
 
-def mean_interval(launches: Sequence[Floats], *, level: float = 0.95) -> Interval | None:
-    """Return the interval of the mean over launches of paired log ratios.
+def mean_interval(logs: Floats, *, level: float = 0.95) -> Interval | None:
+    """Return the interval of the mean of paired log ratios.
 
     Parameters
     ----------
-    launches : sequence of float64 (blocks,)
-        Log ratios of each launch's blocks; launches without one are left out.
+    logs : float64 (blocks,)
+        Log ratio of each block.
     level : float
         Coverage.
 
@@ -121,18 +118,16 @@ def mean_interval(launches: Sequence[Floats], *, level: float = 0.95) -> Interva
     ValueError
         Where a value is not finite.
     """
-    kept = [np.asarray(values, dtype=np.float64) for values in launches if len(values)]
-    blocks = sum(len(values) for values in kept)
+    blocks = len(logs)
     if blocks < FEWEST:
         return None
-    if not all(np.isfinite(values).all() for values in kept):
+    if not np.isfinite(logs).all():
         raise ValueError("a ratio is not finite")
-    count = blocks if len(kept) == 1 else len(kept)
-    centre, error = _estimate_mean(kept)
-    width = student_quantile(level, _degrees_of_freedom(kept)) * error
+    centre, error = map(float, _trimmed_mean(logs))
+    width = _student_t(level, blocks) * error
     missing = 0
     if abs(centre) <= width and 2 * width > math.log(_VAGUE):
-        missing = _enough_blocks(count, width, level, len(kept) == 1) - count
+        missing = _enough_blocks(blocks, width, level) - blocks
     return Interval(
         ratio=math.exp(centre),
         low=_safe_exp(centre - width),
@@ -140,7 +135,6 @@ def mean_interval(launches: Sequence[Floats], *, level: float = 0.95) -> Interva
         level=level,
         smallest=_safe_exp(width + _POWER * error),
         blocks=blocks,
-        launches=len(kept),
         missing=missing,
     )
 
@@ -185,26 +179,26 @@ def _probability_within(angle: Floats, freedom: int) -> Floats:
     return 2 / math.pi * (angle + total) if odd else total
 
 
-def _degrees_of_freedom(launches: Sequence[Floats]) -> int:
-    """Return the degrees of freedom of `_estimate_mean`."""
-    return (len(launches) if len(launches) > 1 else _kept_blocks(len(launches[0]))) - 1
-
-
 def _kept_blocks(blocks: int) -> int:
-    """Return how many blocks of a launch are left in its mean."""
+    """Return how many blocks are left in the trimmed mean."""
     return blocks - 2 * int(_TRIM * blocks)
 
 
-def _enough_blocks(count: int, width: float, level: float, trimmed: bool) -> int:
-    """Return about how many blocks or launches have ends less than a factor of two apart."""
+def _student_t(level: float, blocks: int) -> float:
+    """Return half an interval's width over the error of so many blocks' trimmed mean."""
+    return student_quantile(level, _kept_blocks(blocks) - 1)
 
-    def relative(n: int) -> float:
-        return student_quantile(level, (_kept_blocks(n) if trimmed else n) - 1) / math.sqrt(n)
 
-    enough, error = count, width / relative(count)
+def _enough_blocks(blocks: int, width: float, level: float) -> int:
+    """Return about how many blocks have ends less than a factor of two apart."""
+
+    def relative(count: int) -> float:
+        return _student_t(level, count) / math.sqrt(count)
+
+    enough, error = blocks, width / relative(blocks)
     while 2 * error * relative(enough) > math.log(_VAGUE) and enough < _MOST:
         enough += 1
-    return max(enough, count + 1)
+    return max(enough, blocks + 1)
 
 
 def _safe_exp(value: float) -> float:
@@ -224,17 +218,7 @@ def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
     ranked = np.sort(values, axis=-1)
     mean = ranked[..., cut : n - cut].mean(axis=-1)
     near = np.clip(ranked, ranked[..., cut, None], ranked[..., n - cut - 1, None])
-    spread = near.std(axis=-1, ddof=1) if n > 1 else np.zeros_like(mean)
-    return mean, spread / ((n - 2 * cut) / n * math.sqrt(n))
-
-
-def _estimate_mean(launches: Sequence[Floats]) -> tuple[float, float]:
-    """Return the mean of the launches' trimmed means, and its standard error."""
-    if len(launches) == 1:
-        mean, error = _trimmed_mean(launches[0])
-        return float(mean), float(error)
-    means = np.array([_trimmed_mean(values)[0] for values in launches])
-    return float(means.mean()), float(means.std(ddof=1) / math.sqrt(len(means)))
+    return mean, near.std(axis=-1, ddof=1) / ((n - 2 * cut) / n * math.sqrt(n))
 
 
 # --- stopping early --------------------------------------------------------------------

@@ -316,7 +316,7 @@ def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
 
 def _middle_of(key: str, values: Floats, how: str, **more: Any) -> MeasuredFigure:
     """Return the middle of positive values, and the interval that `nidmap ab` would give it."""
-    found = mean_interval([np.log(values)])
+    found = mean_interval(np.log(values))
     if found is None:
         return MeasuredFigure(key, float(np.median(values)), how, **more)
     low, high = (end if 0 < end < math.inf else None for end in (found.low, found.high))

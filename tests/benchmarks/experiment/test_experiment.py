@@ -85,7 +85,7 @@ def test_what_is_predicted_is_what_the_programs_send(case):
 
 def test_a_block_has_a_time_where_both_visits_are_there():
     def row(block, visit, seconds, phase="Exchange", warmup=0):
-        return {"launch": "l", "block": block, "visit": visit, "arm": "slurm", "phase": phase,
+        return {"block": block, "visit": visit, "arm": "slurm", "phase": phase,
                 "warmup": warmup, "max": seconds}  # fmt: skip
 
     rows = [row(1, 0, 1.0), row(1, 0, 9.0), row(1, 0, 2.0), row(1, 3, 8.0), row(2, 0, 1.0),

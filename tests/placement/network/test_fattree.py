@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.errors import NidmapError, UsageError
 from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads, next_channel, routings
-from placement.network import fattree as module
+from placement.network import trees as module
 from placement.specs import parse_spec
 from placement.topologies import links, router_names
 from placement.traffic import Traffic

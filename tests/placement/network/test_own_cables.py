@@ -9,7 +9,7 @@ from placement.load import load_machine
 from placement.network import Demand, channels, loads
 from placement.network.path_costs import path_costs
 from placement.network.routes import walk_paths
-from placement.network.tree import forest_of
+from placement.network.trees import tree_of
 from placement.options import with_figures
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
@@ -48,11 +48,13 @@ def busiest_own(table):
 def test_a_cable_carries_what_its_node_sends_out_of_its_block_alone(machine, amounts):
     table = np.array(amounts).reshape(13, 13)
     found = loads(machine, demand_of(machine, table))
-    forest = forest_of(machine)
+    cables = tree_of(machine).layers[0]
+    part = cables.part[machine.router[:, 0]]
+    out, into = (way[part, cables.port] for way in (cables.up, cables.down))
     sent, received = busiest_own(table)
-    assert np.array_equal(found.load[forest.out], sent)
-    assert np.array_equal(found.load[forest.into], received)
-    assert set(channels(machine).bandwidth[forest.out].tolist()) == {200.0}
+    assert np.array_equal(found.load[out], sent)
+    assert np.array_equal(found.load[into], received)
+    assert set(channels(machine).bandwidth[out].tolist()) == {200.0}
 
 
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=8, unique=True), st.integers(1, 3))

@@ -115,3 +115,12 @@ def test_a_switch_that_nobody_asked_is_a_remark_and_nameless_firmware_no_host():
 def test_the_rate_is_that_of_the_operational_mau_type(words, gbs):
     dump = read_text(SAMPLES["lldp"].replace(MAU, words), "x")
     assert np.array_equal(np.unique(dump.links.bandwidth), [gbs], equal_nan=True)
+
+
+def test_a_switch_that_stands_twice_is_refused_with_its_line():
+    one = '"leaf1": {"lldp": {"interface": {"swp1": {"chassis": {"%s": {"id": {}}},'
+    one += ' "port": {"id": {"type": "ifname", "value": "eth0"}}}}}}'
+    text = "{" + one % "n1" + ",\n" + one % "n2" + "}"
+    with pytest.raises(ParseError, match="x:2: key 'leaf1' stands twice in one place"):
+        read_text(text, "x")
+    assert len(read_text("{" + one % "n1" + ",\n" + one % "n1" + "}", "x").nodes) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from tests.rankmap.mpis import ROOT
 from tests.waiting import HANGS, wait_until
-from workloads.results import load
+from tests.workloads.samples import load
 
 #: The fifth launch starts something that would never end, and says so; it may mind SIGTERM or not.
 WAITS = """

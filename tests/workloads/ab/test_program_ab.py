@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from placement.commands import run
-from workloads.results import load
+from tests.workloads.samples import load
 
 ROOT = Path(__file__).parents[3]
 LOOP = ("--time-regex", "Loop time of ([0-9.]+)")
@@ -83,19 +83,11 @@ def test_every_launch_gets_the_users_own_environment_and_no_standard_input(slurm
     assert sorted(line.strip() for line in lines) == ["default", "ordered"]
 
 
-def test_samples_of_several_jobs_are_pooled(slurm, ab, capfd):
+def test_samples_are_drawn_where_a_picture_is_wanted(slurm, ab):
     slurm.draw(gain=1.2)
-    for name in ("monday.csv", "tuesday.csv"):
-        assert ab(*LOOP, "--blocks", "8", "-o", name)[0] == 0
-        slurm.draw(gain=1.2, seed=1)
-    files = ["--pool", "monday.csv", "--pool", "tuesday.csv"]
-    assert run(["ab", *files, "-o", "both.svg"]) == 0
-    out = capfd.readouterr().out
-    assert "32 launches that count in 2 sessions" in out
-    assert "plan against default: 1.2" in out
-    assert "plan: no prediction" in out
-    assert {"default", "plan", "seconds of total"} <= words_of(Path("both.svg"))
-    assert len(load("both.csv")[1]) == 2 * 18
+    assert ab(*LOOP, "--blocks", "8", "-o", "ab.svg")[0] == 0
+    assert {"default", "plan", "seconds of total"} <= words_of(Path("ab.svg"))
+    assert len(load("ab.csv")[1]) == 18
 
 
 def test_a_program_of_bench_has_its_own_timer(slurm, tmp_path, monkeypatch, capfd):

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.rankmap.mpis import ROOT, mpi, patiently
-from workloads.results import load
+from tests.workloads.samples import load
 
 pytestmark = pytest.mark.mpi
 __all__ = ["mpi"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.workloads.fft.test_ranks import YIELD
-from workloads.results import load
+from tests.workloads.samples import load
 
 
 @pytest.mark.usefixtures("once")

@@ -56,7 +56,7 @@ def test_every_scheme_sorts_on_every_number_of_ranks(launch, sizes):
 
 @pytest.mark.usefixtures("once")
 def test_several_schemes_in_one_job_and_right_logs(bench, tmp_path):
-    from workloads.results import load
+    from tests.workloads.samples import load
 
     path = tmp_path / "isx.csv"
     words = ["isx", "--keys", "1000", "--exchange", "alltoallv,naive,random"]

@@ -1,0 +1,438 @@
+"""Trees of switches, and fat trees under d-mod-k: one path between any two nodes.
+
+A message climbs to the first switch that stands above both of its ends, and descends.
+The switches below a cable up and all that hangs on them are a part of the network; what
+leaves the part climbs by its cables, what enters descends by them. So all loads are sums
+over parts, nothing is walked, and an all-to-all needs sums of its weights only.
+
+In a tree a part has one cable, and uneven trees (a topology.conf) need nothing more; where
+every node has a cable of its own out of its switch (``own_cables``), bytes take their node's.
+
+In a fat tree the destination's index chooses every port on the way up. The up-port at level
+l is q = floor(d / (w1 … wl)) mod (w(l+1) p(l+1)), d the index of the destination, w the
+parents a node has at each level and p the cables to each of them (Zahavi 2010; as in
+SimGrid's fat trees): cable q div w to parent q mod w. So the switch of level l that a
+message to d climbs to has the number d mod (w1 … wl) among the twins of its subtree, and it
+comes down through the twins of that number too, by the cables of that number: a switch
+forwards by the destination alone. The load of a cable is a count by (subtree,
+d mod w1 … w(l+1) p(l+1)). d is the place of the node in the whole tree, leaf by leaf (leaf x
+nodes a leaf + place on the leaf), so absent nodes leave the others' routes alone. Listed
+cables that make a whole two-level tree are routed the same way.
+
+Switches that a list joins in any other way, and the tables by which all of them forward, are
+a matter of paths in a graph (`placement.network.switches`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.all_to_alls import AllToAlls, product_over_lines
+from placement.machine import Machine, once
+from placement.network import switches
+from placement.network.demand import Demand
+from placement.network.rails import no_path
+from placement.network.switches import channels, next_channel
+from placement.support.array_types import Floats, Ints
+from placement.support.arrays import add_by_key, rank_within
+from placement.topologies import links, router_count
+from placement.topologies.fattree import TreeShape, node_numbers, regular_shape
+from placement.traffic import Traffic
+
+__all__ = [
+    "channels",
+    "counts_by_node",
+    "hops",
+    "joined_above",
+    "loads",
+    "next_channel",
+    "notes",
+    "passed_channels",
+    "ports",
+    "routings",
+    "tree_of",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """The cables between the switches of two levels.
+
+    Attributes
+    ----------
+    part : int64 (r,)
+        Part below the layer that each router is in; -1 for none (a spine, a router above).
+    port : int64 (n,)
+        Which of the cables of its part is the node's.
+    up, down : int64 (parts + 1, ports)
+        Channels out of and into each part; -1 where there is none, as in the last row.
+    own : bool
+        Whether bytes leave by the sender's cable; else by the receiver's, as they enter.
+    """
+
+    part: Ints
+    port: Ints
+    up: Ints
+    down: Ints
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """Layers of cables, the lowest first.
+
+    Attributes
+    ----------
+    layers : tuple of Layer
+    root : int64 (r,)
+        Tree that each router is in, by its root, where nothing joins several.
+    """
+
+    layers: tuple[Layer, ...]
+    root: Ints
+
+
+def routings(machine: Machine) -> tuple[str, ...]:
+    """Return the routings that apply, the default first: a tree leaves no choice of switches.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> routings(parse_spec("tree:4x4")), routings(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
+    (('single',), ('d-mod-k', 'single'))
+    """
+    if machine.topology.kind == "fattree":
+        return ("shortest" if regular_shape(machine) is None else "d-mod-k", "single")
+    parent, _ = _find_parents(machine)
+    return ("single",) if len(links(machine)) == (parent >= 0).sum() else ("shortest", "single")
+
+
+def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
+    """Return the bytes on every channel, float64 (c,).
+
+    Raises
+    ------
+    NidmapError
+        Where nothing joins two switches that exchange bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("tree:2x2,bw=5")
+    >>> loads(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))).tolist()
+    [4.0, 4.0, 4.0, 4.0]
+    >>> m = parse_spec("fattree:leaf=2,leaves=2,spines=2")
+    >>> one = Demand.of(m, Traffic.of(np.array([0, 1]), np.array([3, 3]), 5.0))
+    >>> [(n, x) for n, x in zip(channels(m).names().tolist(), loads(m, one).tolist()) if x]
+    [('leaf0->spine1 up1', 10.0), ('spine1->leaf1 down1', 10.0)]
+    """
+    tree = tree_of(machine)
+    if tree is None:
+        return switches.loads(machine, demand, routing)
+    _refuse_apart(machine, tree, demand)
+    out = np.zeros(len(channels(machine)))
+    for layer in tree.layers:
+        climbing, descending = _layer_loads(machine, layer, demand)
+        for amount, cable in ((climbing, layer.up[:-1]), (descending, layer.down[:-1])):
+            there = cable >= 0
+            out[cable[there]] += amount[there]
+    return out
+
+
+def _layer_loads(machine: Machine, layer: Layer, demand: Demand) -> tuple[Floats, Floats]:
+    """Return the bytes that leave and enter the parts below a layer, (parts, ports) each."""
+    parts, count = layer.up.shape[0] - 1, layer.up.shape[1]
+    if count == 1:
+        out, into = demand.leaving(layer.part, parts)
+        return out[:, None], into[:, None]
+    part = layer.part[machine.router[:, 0]]
+    part = np.where(part < 0, parts, part)
+    size = parts + 1, count
+    up, down = _loads_by_port(demand.nodewise, part, layer.port, size, layer.own)
+    return up[:-1], down[:-1]
+
+
+def _loads_by_port(
+    traffic: Traffic, part: Ints, port: Ints, size: tuple[int, int], own: bool = False
+) -> tuple[Floats, Floats]:
+    """Return the bytes that leave and that enter the parts that nodes are in, by cable.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        Between nodes.
+    part, port : int64 (n,)
+        Part and cable of each node.
+    size : tuple of int
+        Parts and cables.
+    own : bool
+        As of a `Layer`.
+    """
+    far = traffic.some(part[traffic.source] != part[traffic.target])
+    taken = port[far.source if own else far.target]
+    ends = part[far.source] * size[1] + taken, part[far.target] * size[1] + port[far.target]
+    up, down = (add_by_key(end, far.bytes, size[0] * size[1]).reshape(size) for end in ends)
+    if len(traffic.all_to_alls):
+        sent, received = _all_to_alls_by_port(traffic.all_to_alls, part, port, size)
+        up, down = up + (received if own else sent), down + received
+    return up, down
+
+
+def _all_to_alls_by_port(
+    lines: AllToAlls, part: Ints, port: Ints, size: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """Return what all-to-alls send out of parts and into them: all, less what stays inside."""
+    line, ranks, part, port = lines.line, lines.weight, part[lines.end], port[lines.end]
+    total, sent = add_by_key(line, ranks), lines.scale[line] * ranks
+    _, place = np.unique(line * size[0] + part, return_inverse=True)
+    inside = add_by_key(place, ranks)[place]
+    spot, count = part * size[1] + port, size[0] * size[1]
+    up = product_over_lines((line, part, ranks), (line, port, ranks), lines.scale, *size)
+    up -= add_by_key(spot, sent * inside, count).reshape(size)
+    down = add_by_key(spot, sent * (total[line] - inside), count).reshape(size)
+    return np.maximum(up, 0.0), down
+
+
+def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
+    """Return the channels that messages between nodes pass, in the order of their ways.
+
+    Parameters
+    ----------
+    machine : Machine
+    a, b : int64 (m,)
+        Rows of the machine.
+
+    Returns
+    -------
+    message, channel : int64 (z,)
+        None where the switches make no tree, or a node hangs on several trees.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("tree:1x2x2")
+    >>> message, channel = passed_channels(m, np.array([0]), np.array([3]))
+    >>> channels(m).names(channel).tolist()[::3]
+    ['level1-0->level2-0 up1', 'level2-1->level1-3 down1']
+    """
+    tree = tree_of(machine)
+    if tree is None or not counts_by_node(machine):
+        return None
+    climbs: list[tuple[Ints, Ints]] = []
+    descents: list[tuple[Ints, Ints]] = []
+    for layer in tree.layers:
+        here, there = (layer.part[machine.router[end, 0]] for end in (a, b))
+        up = layer.up[here, layer.port[a if layer.own else b]]
+        down = layer.down[there, layer.port[b]]
+        for steps, channel in ((climbs, up), (descents, down)):
+            message = np.flatnonzero((here != there) & (channel >= 0))
+            steps.append((message, channel[message]))
+    none = np.zeros(0, dtype=np.int64)
+    columns = zip((none, none), *climbs, *descents[::-1], strict=True)
+    message, channel = (np.concatenate(column) for column in columns)
+    return message, channel
+
+
+def counts_by_node(machine: Machine) -> bool:
+    """Return whether the first switch of a node says which part it is in."""
+    return machine.router.shape[1] == 1 or machine.topology.kind == "fattree"
+
+
+def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") -> Floats:
+    """Return the channels of each class on the way between routers, float64 (m, classes).
+
+    Of a fat tree between leaf switches. Where switches make no tree, all steps count in the
+    first class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> hops(parse_spec("tree:2x2x2,bw=5"), np.array([0, 0]), np.array([1, 3])).tolist()
+    [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
+    >>> m = parse_spec("fattree:down=2x2x2,up=1x2x2")
+    >>> hops(m, np.array([0, 0, 0]), np.array([0, 1, 2])).tolist()
+    [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
+    """
+    source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
+    tree, cables = tree_of(machine), channels(machine)
+    if tree is None:
+        return switches.hops(machine, source, target)
+    _refuse_ends(machine, tree, source, target)
+    out = np.zeros((len(source), max(1, len(cables.kinds))))
+    for layer in tree.layers:
+        here, there = layer.part[source], layer.part[target]
+        for part, channel in ((here, layer.up), (there, layer.down)):
+            rows = np.flatnonzero((here != there) & (part >= 0))
+            out[rows, cables.kind[channel[part[rows], 0]]] += 1
+    return out
+
+
+def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
+    """Return what was assumed where the switches make no tree, or several.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> notes(parse_spec("tree:2x2")), notes(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
+    ((), ())
+    """
+    tree = tree_of(machine)
+    if tree is not None and joined_above(machine):
+        roots = len(np.unique(tree.root))
+        return (f"no listed link joins the {roots} top switches: no bandwidth is known above them",)
+    if tree is not None or routing == "single":
+        return ()
+    what, climb = "the switches do not form a tree", ""
+    if machine.topology.kind == "fattree":
+        what = "the listed cables do not form a regular fat tree, so d-mod-k does not apply"
+        climb = " that climb and then descend" if switches.graph(machine).climbs else ""
+    return (
+        f"{what}: traffic is split equally over all shortest paths{climb}, parallel links each "
+        "on their own",
+    )
+
+
+def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
+    """Return the bytes that count for each node's own links, out and in, float64 (n,) each.
+
+    With one parent a node these are the bytes that it sends and receives.
+    With w1 parents d-mod-k chooses the port by d mod w1 at the sender, and
+    all that a node receives comes by its port of its own number: w1 times
+    the bytes of the busiest port, so that bytes over all ports' bandwidth is
+    the time of that port.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("fattree:down=2x2,up=2x2")
+    >>> [x.tolist() for x in ports(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0)))]
+    [[4.0, 4.0, 4.0, 4.0], [6.0, 6.0, 6.0, 6.0]]
+    """
+    shape = regular_shape(machine)
+    if shape is None or shape.up[0] == 1:
+        return demand.out, demand.into
+    wide, number = shape.up[0], node_numbers(machine)
+    node = np.arange(len(machine))
+    both = _loads_by_port(demand.nodewise, node, number % wide, (len(machine), wide))
+    out, into = (wide * amount.max(axis=1) for amount in both)
+    return out, into
+
+
+@once
+def tree_of(machine: Machine) -> Tree | None:
+    """Return the layers of a tree or a whole fat tree, None where the cables make none.
+
+    None too where several cables join two switches of a tree.
+    """
+    if machine.topology.kind == "fattree":
+        shape = regular_shape(machine)
+        return None if shape is None else _layers_of_shape(machine, shape)
+    return _layers_of_forest(machine)
+
+
+def _layers_of_shape(machine: Machine, shape: TreeShape) -> Tree:
+    """Return the layers of a whole fat tree; its cables stand level by level, by their ends."""
+    number, half, first, layers = node_numbers(machine), len(channels(machine)) // 2, 0, []
+    part = np.full(shape.total, -1)
+    leaves = shape.switches(1)
+    part[:leaves] = np.arange(leaves) // shape.twins(1)
+    for level in range(1, shape.height):
+        sizes = shape.twins(level), shape.up[level], shape.parallel[level]
+        ways, trees = int(np.prod(sizes)), shape.trees(level)
+        rows = first + np.arange(trees * ways).reshape(trees, *sizes)
+        cable = np.swapaxes(rows, 1, 3).reshape(trees, ways)
+        none, first = np.full((1, ways), -1), first + cable.size
+        up, down = (np.concatenate([table, none]) for table in (cable, half + cable))
+        layers.append(Layer(part, number % ways, up, down))
+        part = np.where(part >= 0, part // shape.down[level], -1)
+    return Tree(tuple(layers), np.zeros(len(part), dtype=np.int64))
+
+
+def _layers_of_forest(machine: Machine) -> Tree | None:
+    """Return the layers of a tree, depth by depth; None where the links make none."""
+    bundles, routers = links(machine), router_count(machine)
+    a, b, cables = (column.astype(np.int64) for column in (bundles.a, bundles.b, bundles.count))
+    parent, depth = _find_parents(machine)
+    own = bool(machine.topology.parameters.get("own_cables"))
+    half = int(cables.sum())
+    if len(a) != (parent >= 0).sum() or (half > len(a) and not own):
+        return None
+    low, climbs = np.where(parent[a] == b, a, b), (parent[a] == b)[:, None]
+    cable = np.arange(int(cables.max(initial=1)))
+    row = np.where(cable < cables[:, None], (np.cumsum(cables) - cables)[:, None] + cable, -1)
+    back = np.where(row >= 0, row + half, -1)
+    up, down = np.full((2, routers + 1, len(cable)), -1)
+    up[low], down[low] = np.where(climbs, row, back), np.where(climbs, back, row)
+    leaf = machine.router[:, 0].astype(np.int64)
+    port = rank_within(leaf) % np.maximum(1, (up[leaf] >= 0).sum(axis=1)) if own else 0 * leaf
+    ancestor, layers = _find_ancestors(parent, depth), []
+    for level in range(len(ancestor) - 1, 0, -1):
+        part, beside = ancestor[level], np.append(depth != level, True)[:, None]
+        ways = [np.where(beside, -1, way) for way in (up, down)]
+        layers.append(Layer(part, np.where(part[leaf] == leaf, port, 0), ways[0], ways[1], own))
+    return Tree(tuple(layers), ancestor[0])
+
+
+def _find_parents(machine: Machine) -> tuple[Ints, Ints]:
+    """Return each router's parent (-1 at roots) and depth, each part rooted at its last router."""
+    cables, count = links(machine), router_count(machine)
+    a, b = cables.a.astype(np.int64), cables.b.astype(np.int64)
+    parent = np.full(count, -1, dtype=np.int64)
+    depth = np.full(count, -1, dtype=np.int64)
+    ends, far = np.concatenate([a, b]), np.concatenate([b, a])
+    while (depth < 0).any():
+        frontier = np.flatnonzero(depth < 0)[-1:]
+        depth[frontier] = 0
+        while len(frontier):
+            here = np.zeros(count, dtype=np.bool_)
+            here[frontier] = True
+            rows = np.flatnonzero(here[ends] & (depth[far] < 0))
+            parent[far[rows]] = ends[rows]
+            frontier = np.unique(far[rows])
+            depth[frontier] = depth[parent[frontier]] + 1
+    return parent, depth
+
+
+def _find_ancestors(parent: Ints, depth: Ints) -> Ints:
+    """Return the router above each at every depth, -1 below its own."""
+    most = int(depth.max(initial=0))
+    out = np.full((most + 1, len(parent)), -1, dtype=np.int64)
+    at = np.arange(len(parent))
+    for level in range(most, -1, -1):
+        here = depth[at] == level
+        out[level, here] = at[here]
+        at = np.where(here & (parent[at] >= 0), parent[at], at)
+    return out
+
+
+def joined_above(machine: Machine) -> bool:
+    """Return whether several trees are taken as joined: Slurm's files may leave the top out."""
+    tree = tree_of(machine)
+    apart = tree is not None and bool((tree.root != tree.root[:1]).any())
+    return apart and not machine.topology.fabric  # a fabric's own list has every cable
+
+
+def _refuse_apart(machine: Machine, tree: Tree, demand: Demand) -> None:
+    """Raise where bytes go between trees that nothing joins."""
+    if not (tree.root != tree.root[:1]).any():
+        return
+    lines = demand.within
+    first = lines.end[np.searchsorted(lines.line, lines.line)]
+    for source, target in ((demand.source, demand.target), (first, lines.end)):
+        _refuse_ends(machine, tree, source, target)
+
+
+def _refuse_ends(machine: Machine, tree: Tree, source: Ints, target: Ints) -> None:
+    """Raise where nothing joins two routers, element by element."""
+    apart = np.flatnonzero(tree.root[source] != tree.root[target])
+    if len(apart) and not joined_above(machine):
+        raise no_path(machine, int(source[apart[0]]), int(target[apart[0]]))
