@@ -115,17 +115,24 @@ def locate_ex(
     """
     chosen = groups or GroupRule()
     parts = _split_xnames(table)
-    floor = _chassis_table(parts, _count_switches(dumps), chosen)
-    chassis = floor.of_node
+    # the chassis that there are, by cabinet, and what each has
+    number = parts[:, 0] * 8 + parts[:, 1]
+    listed = _count_switches(dumps)
+    places = np.unique(np.concatenate([number, np.array([*listed], dtype=np.int64)]))
+    group_of = np.unique(_group_keys(places, chosen), return_inverse=True)[1].astype(np.int64)
+    chassis = np.searchsorted(places, number)
+    nodes = np.bincount(chassis, minlength=len(places))
+    known = np.array([listed.get(place, 0) for place in places.tolist()])
+    switches = np.where(known > 0, known, -(-nodes * chosen.nics // ENDPOINTS))
+    before = np.cumsum(switches) - switches
+    first = before - before[np.searchsorted(group_of, group_of)]
     # the nodes of a chassis divide evenly over its switches, in the order of their xnames
-    switch = (
-        floor.first[chassis]
-        + rank_within(chassis, *parts.T) * floor.switches[chassis] // floor.nodes[chassis]
-    )
-    group = floor.group[chassis]
+    inside = rank_within(chassis, *parts.T)
+    switch = first[chassis] + inside * switches[chassis] // nodes[chassis]
+    group = group_of[chassis]
     node = rank_within(group * 2**16 + switch, *parts.T)
     coords = np.column_stack([group, switch, node]).astype(np.int32)
-    sizes = np.bincount(floor.group, weights=floor.switches).astype(np.int64)
+    sizes = np.bincount(group_of, weights=switches).astype(np.int64)
     parameters: dict[str, Any] = {"nics": chosen.nics}
     if len(set(sizes.tolist())) > 1:
         parameters["switches"] = tuple(sizes.tolist())
@@ -138,42 +145,18 @@ def locate_ex(
         bandwidth=dict(bandwidth or FABRICS["slingshot"].bandwidth),
         parameters=parameters,
     )
-    return replace(attach_switches(topology, coords), notes=_what_is_assumed(groups, floor))
+    notes = _what_is_assumed(groups, bool((known == 0).any()))
+    return replace(attach_switches(topology, coords), notes=notes)
 
 
-def _what_is_assumed(groups: GroupRule | None, floor: _ChassisTable) -> tuple[str, ...]:
+def _what_is_assumed(groups: GroupRule | None, switches: bool) -> tuple[str, ...]:
+    """Say what no dump states: which cabinets make a group, switches, and global links."""
     chosen = f"groups: {groups or GroupRule()}"
     notes = [chosen if groups else f"{chosen} (assumed: no site says)"]
-    if floor.assumed:
+    if switches:
         notes.append(f"switches assumed: one for every {ENDPOINTS} NICs of a chassis")
     notes.append("global links assumed: wiring consecutive, as many as the switches' ports allow")
     return tuple(notes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ChassisTable:
-    """The chassis of a machine, sorted by group, cabinet and chassis.
-
-    Attributes
-    ----------
-    group : int64 (c,)
-    switches : int64 (c,)
-    nodes : int64 (c,)
-        How many of each there are.
-    first : int64 (c,)
-        First switch of the chassis in its group.
-    of_node : int64 (n,)
-        Chassis of each node.
-    assumed : bool
-        True where the switches of some chassis are not listed.
-    """
-
-    group: Ints
-    switches: Ints
-    nodes: Ints
-    first: Ints
-    of_node: Ints
-    assumed: bool
 
 
 def _split_xnames(table: Table) -> Ints:
@@ -190,35 +173,18 @@ def _split_xnames(table: Table) -> Ints:
     return out
 
 
-def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
-    """Return how many switches are listed in each (cabinet, chassis)."""
+def _count_switches(dumps: Sequence[Dump]) -> Counter[int]:
+    """Return how many switches are listed in each chassis, by 8 times its cabinet plus itself."""
     lists = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
     parts = (parse_xname(text).parts for routers in lists for text in routers.tolist())
-    return Counter((cabinet, chassis) for cabinet, chassis, *_ in parts if chassis >= 0)
+    return Counter(cabinet * 8 + chassis for cabinet, chassis, *_ in parts if chassis >= 0)
 
 
-def _chassis_table(
-    parts: Ints, listed: dict[tuple[int, int], int], groups: GroupRule
-) -> _ChassisTable:
-    chassis = parts[:, 0] * 8 + parts[:, 1]
-    extra = np.array([c * 8 + h for c, h in listed], dtype=np.int64)
-    places = np.unique(np.concatenate([chassis, extra]))
-    keys = _group_keys(places // 8, places % 8, groups)
-    group = np.unique(keys, return_inverse=True)[1].astype(np.int64)
-    of_node = np.searchsorted(places, chassis)
-    nodes = np.bincount(of_node, minlength=len(places))
-    known = np.array([listed.get((int(p) // 8, int(p) % 8), 0) for p in places])
-    switches = np.where(known > 0, known, -(-nodes * groups.nics // ENDPOINTS))
-    before = np.cumsum(switches) - switches
-    first = before - before[np.searchsorted(group, group)]
-    return _ChassisTable(group, switches, nodes, first, of_node, bool((known == 0).any()))
-
-
-def _group_keys(cabinet: Ints, chassis: Ints, groups: GroupRule) -> Ints:
+def _group_keys(places: Ints, groups: GroupRule) -> Ints:
     """Return a number for the group of each chassis, ascending in the order of the groups."""
     if groups.rule == "half-cabinet":
-        return cabinet * 2 + chassis // HALF
-    rank = np.unique(cabinet, return_inverse=True)[1]
+        return places // HALF
+    rank = np.unique(places // 8, return_inverse=True)[1]
     return (rank // groups.racks).astype(np.int64)
 
 

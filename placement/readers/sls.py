@@ -23,8 +23,8 @@ from msgspec import Meta, Struct, field
 from placement.errors import ParseError, schema_sentence
 from placement.names import plain_xname
 from placement.names.hostlist import NAME, with_lines
-from placement.readers import dump_format
-from placement.readers.trees import count_json_lines, load_json
+from placement.readers import count_lines, dump_format, split_lines
+from placement.readers.trees import load_json
 from placement.records import Dump, Finding, NodeRecords
 
 Kind = TypeVar("Kind", bound=Struct)
@@ -151,7 +151,7 @@ def read(text: str, source: str) -> Dump:
         findings.append(Finding(0, "no-nodes", "lists no nodes: SLS describes networks only", hint))
     slingshot = any(word.startswith(("slingshot", *_SLINGSHOT_CLASSES)) for word in classes)
     return Dump(
-        count_json_lines(text),
+        count_lines(split_lines(text, source)),
         nodes=_node_columns(nodes) if nodes else None,
         routers=np.array(list(switches)) if switches else None,
         fabric="slingshot" if slingshot else "",

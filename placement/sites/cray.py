@@ -98,23 +98,19 @@ def _partition_numbers(config: Config, places: NDArray[np.int8]) -> Ints:
     """Return the number of the partition that each place belongs to, -1 where none is known."""
     of = np.full(places.shape, -1, np.int64)
     compute = places == COMPUTE
-    rest = [number for number, part in enumerate(config.partition) if part.where is None]
-    for number, part in enumerate(config.partition):
+    left_over = [part for part in config.partition if part.where is None]
+    for number, part in sorted(enumerate(config.partition), key=lambda item: item[1].where is None):
         if part.where is not None:
-            key = f"partition.{part.name}.where"
+            key, what = f"partition.{part.name}.where", "what it selects"
             mask = select(key, part.where.value, places.shape) & compute
             if (of[mask] >= 0).any():
                 raise WrongFigure(key, "some of these places belong to another partition already")
-            of[mask] = number
-            refuse_different(
-                f"partition.{part.name}.count", part.count, int(mask.sum()), "what it selects"
-            )
-    if len(rest) == 1:
-        part, left = config.partition[rest[0]], (of < 0) & compute
-        of[left] = rest[0]
-        refuse_different(
-            f"partition.{part.name}.count", part.count, int(left.sum()), "what is left for it"
-        )
+        elif len(left_over) == 1:
+            mask, what = (of < 0) & compute, "what is left for it"
+        else:
+            continue
+        of[mask] = number
+        refuse_different(f"partition.{part.name}.count", part.count, int(mask.sum()), what)
     return of
 
 

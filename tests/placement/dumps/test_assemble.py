@@ -245,7 +245,7 @@ def test_gemini_links_are_unequal():
 
 def test_an_absurd_coordinate_does_not_fill_the_memory():
     with pytest.raises(ParseError, match="mistyped"):
-        built("0 c0-0c0s0n0 compute 60000 60000 60000\n")
+        built("0 c0-0c0s0n0 compute 6000 6000 6000\n")
 
 
 def test_two_nodes_in_one_place():
