@@ -13,7 +13,7 @@ from typing import Protocol
 from placement.errors import UsageError
 from placement.support.reading import decode, format_of_name, read_bytes, suffix_of
 from placement.support.registry import Registry
-from rankmap.emit import document, hosts, numbers, openmpi
+from rankmap.emit import document, hosts, openmpi, text
 from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
@@ -76,10 +76,10 @@ class OrderFormat:
 #: Every format of ours by its name, the default one first.
 FORMATS = {
     "slots": OrderFormat(
-        numbers.SlotOfRank(), ".slots", "line r is the slot of rank r (the default)"
+        text.SlotOfRank(), ".slots", "line r is the slot of rank r (the default)"
     ),
     "mpich": OrderFormat(
-        numbers.RankAtSlot(), "MPICH_RANK_ORDER .mpich",
+        text.RankAtSlot(), "MPICH_RANK_ORDER .mpich",
         "the rank at every slot, in the launcher's order of the nodes",
         by_launcher=True, limit=CRAY_MPICH,
     ),

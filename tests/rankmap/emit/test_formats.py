@@ -12,8 +12,7 @@ from placement.errors import NidmapError, ParseError, UsageError
 from placement.nodelist import NodeList
 from rankmap import emit as formats
 from rankmap.emit import emit, format_of, names, read_order
-from rankmap.emit.numbers import line_of_number, parse_numbers
-from rankmap.emit.text import BrokenOrderError
+from rankmap.emit.text import BrokenOrderError, line_of_number, parse_numbers
 from rankmap.orders import arrange
 from rankmap.placement import Origin
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
