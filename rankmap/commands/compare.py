@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.candidates import candidates
-from placement.commands.common import (
-    AdvancedCommand,
-    kind_option,
-    say,
-    to_json,
-    write_output,
-)
+from placement.commands.common import AdvancedCommand, kind_option, say, to_json, write_output
 from placement.commands.plan import bar
 from placement.errors import UsageError
 from placement.scheduler.baseline import baseline_of, live_baseline

@@ -9,13 +9,7 @@ import click
 import numpy as np
 
 from placement.accounting import accounted_jobs, read_jobs
-from placement.commands.common import (
-    machine_from,
-    machine_option,
-    say,
-    to_json,
-    write_output,
-)
+from placement.commands.common import machine_from, machine_option, say, to_json, write_output
 from placement.commands.plan import bar
 from placement.errors import ParseError, UsageError, printable
 from placement.scheduler.availability import is_down, read_availability
@@ -47,11 +41,7 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
 @click.option("--applications", metavar="TOML", help="Patterns by job name or user.")
 @click.option("--user", metavar="NAME", help="Only this user's jobs, or 'all'; from Slurm: yours.")
 @click.option(
-    "--last",
-    type=click.IntRange(0),
-    default=100,
-    show_default=True,
-    help="Jobs to judge; 0: all.",
+    "--last", type=click.IntRange(0), default=100, show_default=True, help="Jobs to judge; 0: all."
 )
 @click.option(
     "--since", default="now-7days", show_default=True, help="From Slurm: sacct's --starttime."

@@ -61,9 +61,7 @@ class _Record(click.Group):
 @click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
 @click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
 @click.option(
-    "--check-reorder",
-    is_flag=True,
-    help="Check that no ranks of two communicators get mixed.",
+    "--check-reorder", is_flag=True, help="Check that no ranks of two communicators get mixed."
 )
 @click.option("--merge", metavar="COUNTS", help="Only merge the counts that an earlier run left.")
 @click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")

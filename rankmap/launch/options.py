@@ -71,8 +71,7 @@ class Parsed:
                 kept.append(place)
             elif roles.difference(gone):
                 raise LaunchError(
-                    f"{self.argv[place]} combines several options",
-                    "write them apart",
+                    f"{self.argv[place]} combines several options", "write them apart"
                 )
         return Parsed(
             tuple(self.argv[place] for place in kept),
