@@ -160,12 +160,10 @@ def run(
     """
     values = {"json": as_json, "dry-run": request.dry_run, "verify": verify, "inside": inside}
     values |= {"world": world, "mpicc": bool(mpicc), "bind": request.bind}
-    for option, needed in _NEEDS:
-        if values[option] and not values[needed]:
-            raise UsageError(f"--{option} goes with --{needed}")
-    for option, other in _APART:
-        if values[option] and values[other]:
-            raise UsageError(f"--{option} does not go with --{other}")
+    for option, other in (*_NEEDS, *_APART):
+        needed = (option, other) in _NEEDS
+        if values[option] and values[other] != needed:
+            raise UsageError(f"--{option} {'goes' if needed else 'does not go'} with --{other}")
     if inside:
         return reordering.start_inside(request, world, strict, mpicc)
     if request.dry_run:
