@@ -207,9 +207,6 @@ def _start(request: RunRequest, strict: bool, verify: bool) -> int:
     result = plan_aside(lambda: _make_plans(request), request.patience)
     plan, unclear = result.plan, "" if result.plan else result.failure
     path = plan.path if plan else ""
-    if result.interrupted:
-        discard_launch(path)
-        raise KeyboardInterrupt
     env = job_environment(os.environ)
     if plan and verify:
         seconds = request.patience

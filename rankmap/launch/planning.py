@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 
 from placement.errors import error_text
 from rankmap.launch import Launch
+from rankmap.launch.process import discard_launch
 from rankmap.progress import listen
 
 #: Signals that end the planning and not the job; a bare launcher would get them.
@@ -85,13 +86,10 @@ class PlanningResult:
         The last one that the child has made; None where there is none.
     failure : str
         Why there is none, or none better; '' where the child came to its end.
-    interrupted : bool
-        Whether it was Ctrl-C.
     """
 
     plan: PlannedLaunch | None = None
     failure: str = ""
-    interrupted: bool = False
 
 
 def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> PlanningResult:
@@ -105,9 +103,13 @@ def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> P
     seconds : float
         The patience, of which `_WORK` and its like are multiples; 0: no limit.
         What the child has yielded until then counts.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C: nothing is left behind.
     """
-    heard = bytearray()
-    failure, interrupted = "planning failed", False
+    heard, failure = bytearray(), "planning failed"
     try:
         with _signals_end_planning():
             child, answer = _start_child(work, seconds)
@@ -121,22 +123,24 @@ def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> P
     except _GivenUpError as error:
         failure = str(error)
     except KeyboardInterrupt:
-        failure, interrupted = "interrupted", True
-    return _read_answer(bytes(heard), failure, interrupted)
+        plan = _read_answer(bytes(heard), failure).plan
+        discard_launch(plan.path if plan else "")
+        raise
+    return _read_answer(bytes(heard), failure)
 
 
-def _read_answer(heard: bytes, failure: str, interrupted: bool) -> PlanningResult:
+def _read_answer(heard: bytes, failure: str) -> PlanningResult:
     """Return what the whole lines say that a child has written, which may have died half-way."""
     messages = [json.loads(line) for line in heard.split(b"\n")[:-1] if line]
     if messages and _END in messages[-1]:
         failure = messages.pop()[_END]
     if not messages:
-        return PlanningResult(None, failure, interrupted)
+        return PlanningResult(None, failure)
     fields = messages[-1]
     for name in ("launch", "probe"):
         argv, env = fields[name]
         fields[name] = Launch(tuple(argv), env)
-    return PlanningResult(PlannedLaunch(**fields), failure, interrupted)
+    return PlanningResult(PlannedLaunch(**fields), failure)
 
 
 def _start_child(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple[int, int]:
