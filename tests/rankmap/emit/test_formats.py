@@ -245,13 +245,9 @@ def test_what_a_file_is_called_may_say_its_format():
     assert format_of("-") == "slots"
 
 
-def test_an_unknown_format_or_launcher_order_names_those_there_are():
+def test_an_unknown_format_names_those_there_are():
     with pytest.raises(UsageError, match="no format 'scotch'; there are deepspeed, hydra, intel"):
         emit(MADE, "scotch")
-    with pytest.raises(UsageError, match="no launcher order 'random'; there are sorted and given"):
-        emit(MADE, "mpich", "random")
-    with pytest.raises(UsageError, match="no launcher order"):
-        read_order("", "mpich", ON, "-", "")
 
 
 def test_a_format_of_another_distribution_is_found(monkeypatch):
