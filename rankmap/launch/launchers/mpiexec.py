@@ -16,7 +16,8 @@ keeps the order, except when it is bootstrapped by Slurm.
 *Open MPI*: ``--map-by seq:OVERSUBSCRIBE:file=F`` (5) and ``--hostfile F --mca rmaps seq`` (4)
 keep the order of the lines and leave binding to mpirun; a plain host file does not
 keep it: the node of mpirun comes first. (Without OVERSUBSCRIBE, 5 starts nothing
-and exits with 0 where a node has fewer cores than ranks.) A rankfile says the core
+and exits with 0 where a node has fewer cores than ranks; with it ranks are bound to no
+core, so it is left out where the cores are known to suffice.) A rankfile says the core
 too: ranks are bound by it. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
 
 *PALS* of HPE (PBS on Aurora, Polaris and their like) takes the nodes as the job lists
@@ -217,12 +218,19 @@ class OpenMpi(Launcher):
             words = ["--hostfile", path, "--mca", "rmaps", "seq"]
         else:
             cores = f":PE={self.cores()}" if self.cores() > 1 else ""
-            words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
+            crowded = "" if self._fits_cores(order) else ":OVERSUBSCRIBE"
+            words = ["--map-by", f"seq{cores}{crowded}:file={path}"]
         if job is None and "--hostfile" not in words:
             # mpirun wants all of them allocated
             pairs = zip(order.names.tolist(), order.counts.tolist(), strict=True)
             words += ["--host", ",".join(f"{name}:{count}" for name, count in pairs)]
         return self.command(words, path, **dict.fromkeys(gone), ranks=order.ranks)
+
+    def _fits_cores(self, order: Placement) -> bool:
+        """Tell whether the nodes are known to have enough cores for their ranks."""
+        if order.machine is None or order.rows is None:
+            return False
+        return bool((order.machine.cores[order.rows] >= order.counts * self.cores()).all())
 
 
 class Pals(CrayOrder):

@@ -409,6 +409,16 @@ def test_a_rankfile_binds_for_open_mpi(here):
     }
 
 
+@pytest.mark.parametrize(("ranks", "form"), [(8, "seq:file="), (128, "seq:OVERSUBSCRIBE:file=")])
+def test_open_mpi_binds_ranks_that_fit_on_the_cores(here, ranks, form):
+    machine, env = on_polaris()
+    mpirun = says(here, "mpirun", "mpirun (Open MPI) 5.0.11")
+    env |= {"SLURM_NTASKS": str(ranks), "SLURM_TASKS_PER_NODE": f"{ranks // 2}(x2)"}
+    pattern = f"stencil:{ranks // 4}x4"
+    result = prepared(f"{mpirun} -n {ranks} ./app", env, machine, pattern=pattern, mpi=OPENMPI)
+    assert f"{form}{result.path}" in result.launch.argv
+
+
 @pytest.mark.parametrize(("knows", "count"), [("--gpu-bind LIST", 2), ("nothing of GPUs", 1)])
 def test_pals_is_told_of_gpus_where_it_takes_that(here, monkeypatch, knows, count):
     mpiexec = says(here, "mpiexec", knows)
