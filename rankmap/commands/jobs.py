@@ -16,8 +16,7 @@ from placement.scheduler.availability import is_down, read_availability
 from placement.seats import seat_jobs
 from placement.support.quantities import counted
 from placement.support.reading import decode, format_of_name, load, read_bytes
-from rankmap.past_jobs import report
-from rankmap.past_jobs.judging import ASSUMED_SHARE, judge_jobs, read_applications
+from rankmap.past_jobs import ASSUMED_SHARE, judge_jobs, read_applications, report
 from rankmap.past_jobs.report import Summary
 from rankmap.place_ranks import place_ranks
 from rankmap.search.cost import without_time
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from placement.records import JobRecord
     from placement.seats import Seats
     from placement.support.array_types import Mask
-    from rankmap.past_jobs.judging import Verdict
+    from rankmap.past_jobs import Verdict
 
 #: What the name of -o asks for.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
