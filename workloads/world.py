@@ -41,7 +41,6 @@ __all__ = [
     "RankDefectError",
     "RankPlace",
     "decide_on_root",
-    "doubling_counts",
     "forget_segments",
     "interruption_error",
     "oversubscription",
@@ -474,14 +473,3 @@ def places_of(names: Sequence[str]) -> list[RankPlace]:
         found.append(RankPlace(node[name], seen[name], counts[name], len(counts), most))
         seen[name] += 1
     return found
-
-
-def doubling_counts(most: int) -> list[int]:
-    """Return 1, 2, 4 … and the most.
-
-    Examples
-    --------
-    >>> doubling_counts(6), doubling_counts(8)
-    ([1, 2, 4, 6], [1, 2, 4, 8])
-    """
-    return [1 << k for k in range((most - 1).bit_length())] + [most]
