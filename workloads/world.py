@@ -31,27 +31,9 @@ from placement.support.lazy import lazy
 from workloads.launched import STARTED, current_launch, parse_count
 
 if TYPE_CHECKING:
-    from mpi4py import MPI
+    from mpi4py import MPI as MPI  # handed on
 else:
     MPI = lazy("mpi4py.MPI")  # for those who have a communicator: `world` has initialised it
-
-__all__ = [
-    "MPI",
-    "Comm",
-    "RankDefectError",
-    "RankPlace",
-    "decide_on_root",
-    "forget_segments",
-    "interruption_error",
-    "oversubscription",
-    "places_of",
-    "processor",
-    "raise_together",
-    "rank_place",
-    "require_same",
-    "run_guarded",
-    "world",
-]
 
 
 mpi4py, runtime, traceback = lazy("mpi4py"), lazy("rankmap.runtime"), lazy("traceback")

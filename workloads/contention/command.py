@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from placement.commands.common import machine_option, say
+from placement.commands.common import ByteCount, machine_option, say
 from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text, time_text
@@ -30,7 +30,6 @@ from workloads.contention.trial import (
     parse_length,
 )
 from workloads.options import (
-    ByteCount,
     Common,
     Number,
     Words,
