@@ -91,7 +91,10 @@ def jobs(
     known = read_applications(applications) if applications else ()
     machine = machine_from(specs)
     user = getpass.getuser() if user is None and source is None else user
-    seats = _seat_jobs(machine, _read_records(source, since), source or "sacct")
+    records = accounted_jobs(since) if source is None else read_jobs(
+        decode(read_bytes(source, "nidmap jobs -"), source), source
+    )  # fmt: skip
+    seats = _seat_jobs(machine, records, source or "sacct")
     wanted = _pick_jobs(seats, None if user == "all" else user, last)
     usable, notes = _usable_nodes(machine, state)
     if seats.strangers:
@@ -105,13 +108,6 @@ def jobs(
     write_output(_render_summary(summary, form), output)
     if form not in ("text", "json"):
         say(f"nidmap: {summary.sentence}")
-
-
-def _read_records(source: str | None, since: str) -> Iterable[JobRecord]:
-    """Return the jobs of a file, or of Slurm's accounting."""
-    if source is None:
-        return accounted_jobs(since)
-    return read_jobs(decode(read_bytes(source, "nidmap jobs -"), source), source)
 
 
 def _seat_jobs(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:

@@ -36,8 +36,7 @@ import numpy as np
 from placement.errors import NidmapError, ParseError, UsageError, schema_sentence
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
-from placement.plan import spans
-from placement.planners import Request, find
+from placement.planners import Request, find, spans
 from placement.records import JobRecord
 from placement.scheduler.kinds import kinds_of, offered
 from placement.seats import Seats, free_at_starts
