@@ -206,14 +206,14 @@ def test_the_best_division_of_an_exchange_is_no_worse_than_the_likely_one(name, 
 
 @pytest.mark.parametrize("bias", [1.0, 2.0])
 def test_where_many_groups_are_touched_the_mean_of_what_they_pass_on_will_do(bias, monkeypatch):
-    from placement.network import adaptive
+    from placement.network import touched
 
     words = "groups=90,switches=16,nodes=8,global=2,injection=25"
     rows = np.random.default_rng(3).permutation(90 * 128)[:150]
     sent = [Traffic.everyone(rows, 1, 1e6), Traffic.of(rows, np.roll(rows, 7), 1e6)]
     largest_loads = []
-    for many in (adaptive.MANY, 10**9):
-        monkeypatch.setattr(adaptive, "MANY", many)
+    for many in (touched.MANY, 10**9):
+        monkeypatch.setattr(touched, "MANY", many)
         machine = parse_spec(f"slingshot:{words}")
         demands = [Demand.of(machine, traffic) for traffic in sent]
         divisions = divide_each(machine, demands, bias)
