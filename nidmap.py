@@ -78,8 +78,8 @@ _COMMANDS = {
     "nodes": ("placement.commands.nodes:nodes", "Fold, expand, sort and look up node lists."),
     "plan": ("placement.commands.plan:plan", "Choose the nodes that a job should sit on."),
     "order": ("rankmap.commands.order:order", "Order a job's ranks on its nodes."),
-    "score": ("rankmap.commands.score:score", "Score an order of ranks, anyone's."),
-    "predict": ("rankmap.commands.predict:predict", "Predict link loads and time."),
+    "score": ("rankmap.commands.worth:score", "Score an order of ranks, anyone's."),
+    "predict": ("rankmap.commands.worth:predict", "Predict link loads and time."),
     "compare": ("rankmap.commands.compare:compare", "Compare strategies in one table."),
     "run": ("rankmap.commands.run:run", "Run a launcher with reordered ranks."),
     "jobs": (

@@ -22,7 +22,8 @@ from placement.nodelist import NodeList
 from placement.readers import split_lines
 from placement.readers.job_list import BUSY
 from placement.records import JobRecord
-from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
+from placement.slurm.command import ask_slurm, slurm_deadline
+from placement.support.child import Deadline
 from placement.support.reading import LIMIT
 
 #: What a job's column may be called, the surest name first; case, blanks and _ do not count.

@@ -242,6 +242,17 @@ FORMATS: dict[str, Callable[[Emission], str]] = {
 }
 
 
+def formats_for(batch: str) -> list[str]:
+    """Return the formats that fit what takes a site's job scripts, all where that is not known.
+
+    Examples
+    --------
+    >>> formats_for("pbs")
+    ['nodelist', 'lines', 'nids', 'cnames', 'hostfile', 'aprun', 'pbs', 'json']
+    """
+    return [name for name in FORMATS if not batch or batch in _TAKERS.get(name, (batch,))]
+
+
 def emit(plan: Emission, name: str) -> str:
     """Return the plan as text in the format `name`.
 
@@ -252,7 +263,7 @@ def emit(plan: Emission, name: str) -> str:
     """
     if name not in FORMATS:
         raise UsageError(f"no format {name!r}", f"there are {', '.join(sorted(FORMATS))}")
-    if plan.batch and plan.batch not in _TAKERS.get(name, (plan.batch,)):
+    if name not in formats_for(plan.batch):
         runs, other = _BATCH.get(plan.batch, (plan.batch, "nodelist"))
         text = f"--format {name} does not fit: this site runs {runs}"
         raise UsageError(text, f"use --format {other}")

@@ -13,11 +13,10 @@ from placement.errors import PlanError, UsageError
 from placement.lookup import nodes_of
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
-from placement.planners import Baseline, Choice, Plan, Request
+from placement.planners import Baseline, Choice, Plan, Request, spans
 from placement.planners.segments import in_segments
-from placement.scheduler.baseline import baseline_of, block_waits, scheduler_choice
-from placement.scheduler.kinds import of_one_kind, of_same_kinds
-from placement.scheduler.switches import forest_roots
+from placement.scheduler.baseline import baseline_of, block_waits, describe_default, inside_one_tree
+from placement.scheduler.kinds import of_one_kind
 from placement.support.array_types import Ints, Mask, Strs
 from placement.support.quantities import counted
 
@@ -157,18 +156,17 @@ def request_for(
         machine = replace(machine, state=states)
     free, must = _free_rows(machine, count, candidates, include, exclude)
     pool = free if promised is None else free & ~promised
-    kept, note = of_one_kind(machine, pool, count, must, kind)
-    if kept is not pool:
-        free &= of_same_kinds(machine, np.flatnonzero(kept))
-        _refuse_short(machine, free, count, 0)
+    alike, note = of_one_kind(machine, pool, count, must, kind)
+    free &= alike
+    _refuse_short(machine, free, count)
     rule = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
     request = Request(
         count, free, must, per_blade, weights, seed, baseline=rule, segment=segment,
         notes=(note,) if note else (),
     )  # fmt: skip
     if promised is not None:
-        request = replace(request, free=_without_promised(machine, request, promised), idle=free)
-    return request if any_tree else _inside_one_tree(machine, request)
+        request = replace(request, free=_without_promised(request, promised), idle=free)
+    return request if any_tree else inside_one_tree(machine, request)
 
 
 def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:
@@ -181,7 +179,7 @@ def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:
     if machine.links is not None and not name.startswith("slurm-"):
         free, note = connected_nodes(machine, request.free, request.include)
         if note:
-            _refuse_short(machine, free, request.count, 0)
+            _refuse_short(machine, free, request.count)
             request, warnings = replace(request, free=free), (note,)
     if request.segment is None or name in _KNOW_SEGMENTS:
         return Choice(choose(machine, request), warnings=warnings)
@@ -231,7 +229,7 @@ def _free_rows(
     return free, must
 
 
-def _without_promised(machine: Machine, request: Request, promised: Mask) -> Mask:
+def _without_promised(request: Request, promised: Mask) -> Mask:
     """Return which rows are free and not waited for by others, or are to be included."""
     free = request.free & ~promised
     free[request.include] = True
@@ -244,7 +242,7 @@ def _without_promised(machine: Machine, request: Request, promised: Mask) -> Mas
     return free
 
 
-def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int) -> None:
+def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int = 0) -> None:
     have = int(free.sum())
     if have < count:
         excluded = f", {dropped} excluded" if dropped else ""
@@ -254,33 +252,6 @@ def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int) -> Non
             f"{count} nodes wanted, {have} free: {count - have} missing",
             f"{machine.name} has {int(machine.compute.sum())} compute nodes{excluded}",
         )
-
-
-def _inside_one_tree(machine: Machine, request: Request) -> Request:
-    """Leave free only nodes of the tree that Slurm would take: it runs no job across several."""
-    switches = machine.switches
-    if switches is None or switches.kind != "tree":
-        return request
-    tree = np.where(switches.leaf_of >= 0, forest_roots(switches)[switches.leaf_of], -1)
-    roots, free = np.unique(tree[request.free], return_counts=True)
-    if len(roots) == 1 and roots[0] >= 0:
-        return request
-    names = [switches.names[k] for k in roots if k >= 0]
-    parted = f"Slurm runs no job across {', '.join(names[:4])}, which no switch joins"
-    needed = np.unique(tree[request.include])
-    if len(needed) > 1 or -1 in needed:
-        raise PlanError("the included nodes are not below one top switch", parted)
-    free[roots < 0] = 0
-    if free.max() < request.count:
-        raise PlanError(
-            f"{request.count} nodes wanted, at most {free.max()} are free below one top switch",
-            parted if names else "no free node is on a switch of topology.conf",
-        )
-    ours = needed if len(needed) else tree[planners.find("slurm-tree")(machine, request)[:1]]
-    inside = request.free & (tree == ours[0])
-    _refuse_short(machine, inside, request.count, 0)
-    idle = None if request.idle is None else request.idle & (tree == ours[0])
-    return replace(request, free=inside, idle=idle)
 
 
 def _verify_choice(machine: Machine, request: Request, rows: Ints, strategy: str) -> None:
@@ -306,15 +277,15 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
     segment = choice.facts.get("segment") or request.segment  # 0: what the strategy makes of it
     waits = block_waits(machine, replace(request, segment=segment), rows)
     facts = {
+        "touches": spans(machine, rows),
         "waits": waits,
         "free": int(request.free.sum()),
-        "touches": spans(machine, rows),
-        "default": _default_touches(machine, request),
+        "default": describe_default(machine, request),
         "predicted": dict(choice.facts),
     }
-    where = _describe_touched(facts, len(rows))
+    nodes, where = nodes_of(machine, rows), _describe_touched(facts, len(rows))
     return Plan(
-        nodes=nodes_of(machine, rows),
+        nodes=nodes,
         rows=rows,
         strategy=strategy,
         why=f"{choice.why}; {where}" if choice.why else where,
@@ -325,48 +296,6 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
         judged=choice.judged,
         request=request,
     )
-
-
-def _default_touches(machine: Machine, request: Request) -> dict[str, Any]:
-    """Return what the scheduler's own choice would touch, for the same request."""
-    rule = request.baseline
-    default: dict[str, Any] = {
-        "strategy": rule.strategy,
-        "words": rule.words,
-        "baseline": planners.BASELINE if rule.strategy.startswith("slurm-") else "",
-        "touches": None,
-    }
-    try:
-        rows = scheduler_choice(machine, request)
-        default["touches"] = spans(machine, rows)
-        default["nodelist"] = nodes_of(machine, rows).fold()
-    except PlanError as error:
-        default["why"] = error.message
-    return default
-
-
-def spans(machine: Machine, rows: Ints) -> dict[str, int]:
-    """Return how many groups, chassis, blades … the nodes touch, by level name.
-
-    Examples
-    --------
-    >>> import nidmap, numpy as np
-    >>> m = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=4")
-    >>> spans(m, np.array([0, 1, 4, 40]))
-    {'group': 2, 'chassis': 2, 'blade': 3}
-    """
-    levels = machine.topology.levels[:-1]
-    if machine.topology.kind == "torus":
-        return {"router": _count_distinct(machine, rows, len(levels))}
-    return {level: _count_distinct(machine, rows, k + 1) for k, level in enumerate(levels)}
-
-
-def _count_distinct(machine: Machine, rows: Ints, depth: int) -> int:
-    """Count the distinct prefixes of `depth` coordinates."""
-    shape = machine.topology.extents[:depth]
-    flat = np.ravel_multi_index(tuple(machine.coords[rows, :depth].T), shape)
-    ordered = np.sort(flat)  # a bare np.unique would import numpy.ma, 6 ms of a cold start
-    return int((ordered[1:] != ordered[:-1]).sum()) + (len(ordered) > 0)
 
 
 def overfull(machine: Machine, rows: Ints, counts: Ints) -> str:

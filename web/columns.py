@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from placement import planners
+from placement.emit import formats_for
 from placement.errors import NidmapError
 from placement.machine import Machine
 from placement.network import routings
@@ -131,9 +132,8 @@ def _link_columns(machine: Machine) -> dict[str, Any]:
 
 def _offered_choices(machine: Machine) -> dict[str, Any]:
     """Return what a plan and an order can be asked for on this machine."""
-    headers = {"slurm": ["sbatch"], "pbs": ["pbs"], "torque": ["aprun", "pbs"], "cobalt": ["aprun"]}
     kinds = kinds_of(machine)
-    cnames = ["cnames"] if (machine.cname != "").any() else []
+    left_out = {"exclude", *([] if (machine.cname != "").any() else ["cnames"])}
     try:
         known = list(routings(machine))
     except NidmapError:
@@ -146,8 +146,7 @@ def _offered_choices(machine: Machine) -> dict[str, Any]:
         ],
         "orders": orders.names(),
         "routings": known,
-        "formats": ["nodelist", "lines", "nids", *cnames, "hostfile", "json",
-                    *headers.get(machine.batch, ["sbatch", "aprun", "pbs"])],
+        "formats": [name for name in formats_for(machine.batch) if name not in left_out],
         "order_formats": emit.names(),
         "patterns": [{"example": example, "help": text} for example, text in _PATTERNS],
         "default_strategy": baseline_of(machine).strategy,

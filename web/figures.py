@@ -20,10 +20,10 @@ from placement.network import channels, routings
 from placement.network import hops as count
 from placement.network.rails import rails_of
 from placement.plan import plan as choose
-from placement.plan import spans, usual_strategy
-from placement.planners import PREDICTING
-from placement.scheduler.baseline import baseline_of
-from placement.scheduler.kinds import ANY, offered
+from placement.plan import usual_strategy
+from placement.planners import PREDICTING, Request, spans
+from placement.scheduler.baseline import baseline_of, scheduler_choice
+from placement.scheduler.kinds import offered
 from placement.support.quantities import counted, time_text
 from rankmap import orders
 from rankmap.compare import compare_strategies
@@ -86,7 +86,7 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
     }
     answer["sentence"] = _count_sentence(machine, answer)
     try:
-        model = _make_predictor(machine, wanted, len(rows))
+        model = Predictor(machine, _wanted_job(wanted, len(rows)))
         order = _wanted_order(model, model.place(rows), wanted)
         placement = model.place(rows, None if order is None else order.slot_of_rank)
         prediction = model.ranged(placement, "" if order is None else order.origin.strategy)
@@ -107,27 +107,20 @@ def _wanted_order(
         return placement.with_order(np.array(wanted.slots), Origin(wanted.order, wanted.pattern))
     if wanted.order in _AS_IS:
         return None
-    return _new_order(placement, model.job, wanted.order)
-
-
-def _new_order(placement: Placement, job: Job, strategy: str) -> Placement:
-    """Return a new order, as ``nidmap order`` makes it."""
-    return order_by_strategy(placement, job, _order_name(strategy))
+    return order_by_strategy(placement, model.job, _order_name(wanted.order))
 
 
 def _default_choice(
     model: Predictor, free: Mask, placement: Placement, time: float
 ) -> dict[str, Any] | None:
     """Return what the scheduler would choose of the free nodes and these, and how long it takes."""
-    rows, baseline = placement.rows, baseline_of(model.machine)
-    usable = offered(model.machine, free, rows)
+    machine, baseline = model.machine, baseline_of(model.machine)
+    usable = offered(machine, free, placement.rows)
     try:
-        chosen = choose(
-            model.machine, len(rows), strategy=baseline.strategy, candidates=usable, kind=ANY
-        )
+        rows = scheduler_choice(machine, Request(len(placement.rows), usable, baseline=baseline))
     except PlanError:
         return None
-    usual = model.place(chosen.rows)
+    usual = model.place(rows)
     other = model.time(usual)
     return {
         "strategy": baseline.strategy,
@@ -135,9 +128,9 @@ def _default_choice(
         "gain": Gains(model, usual).of(placement).document(),
         "time_s": other,
         "ratio": other / time if time else 1.0,
-        "touches": spans(model.machine, chosen.rows),
-        "nodelist": chosen.nodes.fold(),
-        "rows": chosen.rows.tolist(),
+        "touches": spans(machine, rows),
+        "nodelist": nodes_of(machine, rows).fold(),
+        "rows": rows.tolist(),
     }
 
 
@@ -190,7 +183,7 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
     the time without it.
     """
     comparison = compare_strategies(
-        _make_predictor(machine, wanted, wanted.count),
+        Predictor(machine, _wanted_job(wanted, wanted.count)),
         wanted.count,
         wanted.strategies,
         [_order_name(order) for order in wanted.orders],
@@ -270,7 +263,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
             np.array(wanted.slots), Origin(wanted.strategy, wanted.pattern)
         )
     else:
-        chosen = _new_order(placement, Job(wanted.pattern), wanted.strategy)
+        chosen = order_by_strategy(placement, Job(wanted.pattern), _order_name(wanted.strategy))
     return {
         "schema": "nidmap.page-order/1",
         "order": document(chosen),
@@ -324,12 +317,6 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
 
 
 # --- what is asked, held to what a page may ask ---------------------------------------
-
-
-def _make_predictor(
-    machine: Machine, wanted: requests.Describe | requests.Compare, nodes: int
-) -> Predictor:
-    return Predictor(machine, _wanted_job(wanted, nodes))
 
 
 def _wanted_job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:

@@ -1,7 +1,7 @@
 """``nidmap bench isx``: a bucket sort, its five stages, and ways to exchange.
 
-Generator: numpy's PCG64DXSM seeded by (seed, rank), so that a seed and a
-number of ranks give the same keys on any machine.
+Generator: numpy's PCG64DXSM seeded by (seed, rank), so that a number of ranks
+has the same keys on any machine.
 
 The order in which a rank turns to the others decides whether the network
 sees an in-cast: in `naive` all turn to rank 0 first, then to 1, and so on.
@@ -27,8 +27,8 @@ from workloads.options import Common, Number, Words, bench_callback, option_with
 from workloads.session import Case, Repetitions, Session, phase_table
 from workloads.sort.data import hash_sums, refuse_faults, sort_faults
 from workloads.sort.ranks import Ranks
-from workloads.trials import Phases, require_fit
-from workloads.world import MPI, Comm, raise_together, rank_place, require_same
+from workloads.trials import SEED, Phases, require_fit
+from workloads.world import MPI, Comm, raise_together, rank_place
 
 jit = lazy("rankmap.refine.jit")
 
@@ -76,7 +76,7 @@ def isx(common: Common, schemes: tuple[str, ...], **options: Any) -> int:
     srun -n 12288 nidmap bench isx --keys 2^27 --exchange round-robin,random -o isx.csv
     """
     with Session(common, "isx", {**options, "exchange": list(schemes)}) as session:
-        made = Isx(session.comm, seed=common.seed, **options)
+        made = Isx(session.comm, **options)
         cases = [
             Case(Variant(made, scheme), {**options, "exchange": scheme}, session.comm)
             for scheme in schemes
@@ -162,16 +162,16 @@ class Problem:
         """Return the keys that a rank generates; they add up to `keys` exactly."""
         return self.keys * (rank + 1) // self.ranks - self.keys * rank // self.ranks
 
-    def generate(self, rank: int, seed: int) -> Array:
+    def generate(self, rank: int) -> Array:
         """Return a rank's keys, uniform in [0, max_key).
 
         Examples
         --------
         >>> one = problem("weak", 4, 1000)
-        >>> bool((one.generate(2, 7) == one.generate(2, 7)).all())
+        >>> bool((one.generate(2) == one.generate(2)).all())
         True
         """
-        rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((seed, rank))))
+        rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((SEED, rank))))
         kind: Any = np.dtype(self.dtype).type
         return rng.integers(0, self.max_key - 1, self.count(rank), kind, endpoint=True)
 
@@ -276,7 +276,6 @@ class Isx:
         See `problem`.
     exchange : str
         One of `SCHEMES`.
-    seed : int
 
     Raises
     ------
@@ -301,19 +300,15 @@ class Isx:
         keys: int = 1 << 20,
         dtype: str = "i4",
         exchange: str = "alltoallv",
-        seed: int = 0,
     ) -> None:
-        require_same(comm, mode=mode, keys=keys, dtype=dtype, exchange=exchange, seed=seed)
-        self.comm, self.exchange = comm, exchange
-        self.ranks, self.seed = Ranks(comm), seed
-        with raise_together(comm):
-            self.problem = problem(mode, self.ranks.size, keys, dtype=dtype)
+        self.comm, self.exchange, self.ranks = comm, exchange, Ranks(comm)
+        self.problem = problem(mode, self.ranks.size, keys, dtype=dtype)
         size = self.problem.itemsize * self.problem.count(self.ranks.rank)
         require_fit(comm, int(3.2 * size), f"a bucket sort of {self.problem.keys} keys")
         self._window: KeyWindow | None = None
         self._result: Array | None = None
         with raise_together(comm):
-            mine = self.problem.generate(self.ranks.rank, seed)
+            mine = self.problem.generate(self.ranks.rank)
             self._bucketed = np.empty_like(mine)
             self.send = fill_buckets(self.problem, mine, self._bucketed)  # compiles its loops, too
             self._before = hash_sums(mine)
@@ -328,10 +323,10 @@ class Isx:
             if self._window is None:
                 self._window = KeyWindow(self.comm, len(self._room), self._room.dtype)
             self.comm.Barrier()  # nobody puts keys into a window that is still read
-        turns = order(self.exchange, self.ranks.rank, self.ranks.size, self.seed)
+        turns = order(self.exchange, self.ranks.rank, self.ranks.size)
         watch = Phases(STAGES)
         with watch("KeyGeneration"):
-            keys = self.problem.generate(self.ranks.rank, self.seed)
+            keys = self.problem.generate(self.ranks.rank)
         began = time.perf_counter()
         with watch("LocalBucketing"):
             self.send = fill_buckets(self.problem, keys, self._bucketed)
@@ -435,18 +430,18 @@ class Variant:
         self.sort.verify()
 
 
-def order(scheme: str, rank: int, size: int, seed: int) -> list[int]:
+def order(scheme: str, rank: int, size: int) -> list[int]:
     """Return the ranks in the order in which this rank turns to them, itself left out.
 
     Examples
     --------
-    >>> order("naive", 2, 4, 0), order("round-robin", 2, 4, 0)
+    >>> order("naive", 2, 4), order("round-robin", 2, 4)
     ([0, 1, 3], [3, 0, 1])
-    >>> sorted(order("random", 2, 4, 0))
+    >>> sorted(order("random", 2, 4))
     [0, 1, 3]
     """
     if scheme == "random":
-        rng = np.random.default_rng((seed, rank, size))
+        rng = np.random.default_rng((SEED, rank, size))
         turns = rng.permutation(size).tolist()
     elif scheme == "naive":
         turns = list(range(size))

@@ -182,9 +182,8 @@ class Common:
     ----------
     ranks : int or None
         ``-n``; None where it was not given.
-    repeat, warmup : int
-        Timed repetitions, and those before them that do not count.
-    seed : int
+    repeat : int
+        Timed repetitions.
     time_limit : float or None
         Seconds; None for none.
     as_json : bool
@@ -194,8 +193,6 @@ class Common:
 
     ranks: int | None = None
     repeat: int = 10
-    warmup: int = 1
-    seed: int = 0
     time_limit: float | None = None
     as_json: bool = False
     output: str | None = None

@@ -17,7 +17,7 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from types import FrameType
 from typing import Any, cast
@@ -31,7 +31,7 @@ from workloads.launched import ENDING, handle_signals
 from workloads.options import Common
 from workloads.progress import Progress
 from workloads.results import Journal
-from workloads.trials import Trial, reduce_over_ranks
+from workloads.trials import SEED, Trial, reduce_over_ranks
 from workloads.world import (
     MPI,
     Comm,
@@ -44,6 +44,9 @@ from workloads.world import (
 
 mpi4py = lazy("mpi4py")
 statistics = lazy("statistics")  # takes milliseconds
+
+#: Repetitions of a case that do not count, before those that do.
+WARMUP = 1
 
 #: Why a run ended before its time, by the number that the ranks agree on.
 _ENDED = ("complete", "time limit", "interrupted")
@@ -135,7 +138,7 @@ class Session:
         The shared options.
     workload : str
         The program's name.
-    options : mapping
+    options : dict
         Its own options; the same on all ranks, or a UsageError on all.
 
     Attributes
@@ -147,7 +150,7 @@ class Session:
     results : list of Repetitions
     """
 
-    def __init__(self, common: Common, workload: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, common: Common, workload: str, options: dict[str, Any]) -> None:
         self.began = time.monotonic()
         self.common = common
         self.workload = workload
@@ -156,10 +159,9 @@ class Session:
         self.results: list[Repetitions] = []
         self._signal = 0
         self._handlers = ExitStack()
-        shared = ("repeat", "warmup", "seed", "time_limit", "as_json", "output")
-        require_same(self.comm, **{**options, **{name: getattr(common, name) for name in shared}})
+        require_same(self.comm, **{**options, **asdict(common)})
         forget_segments()
-        header = header_of(self.comm, workload, {**options}, common)
+        header = header_of(self.comm, workload, options, common)
         self.root = self.comm.Get_rank() == 0
         with raise_together(self.comm):
             self.journal = Journal(common.output if self.root else None, header)
@@ -264,7 +266,7 @@ class Session:
         self._say_remark()
         labels = cases[0].labels.items() if len(cases) == 1 else ()
         title = " ".join([self.workload, *(f"{name}={value}" for name, value in labels)])
-        warmup, rounds = self.common.warmup, self.common.warmup + self.common.repeat
+        rounds = WARMUP + self.common.repeat
         last = [0.0] * len(cases)
         unverified: Case | None = None
         with Progress(title, rounds * len(cases), shown=self.root) as progress:
@@ -277,9 +279,9 @@ class Session:
                 seconds = self._repetition(cases[k])
                 if seconds:
                     self.sample(
-                        seconds, warmup=int(done < warmup), repetition=done, **cases[k].labels
+                        seconds, warmup=int(done < WARMUP), repetition=done, **cases[k].labels
                     )
-                    if done >= warmup:
+                    if done >= WARMUP:
                         results[k].add(seconds)
                 unverified = cases[k]
                 if done == rounds - 1:  # at once: the next case may take its memory
@@ -358,7 +360,10 @@ def header_of(
     return {
         "workload": workload,
         "options": dict(options),
-        **{name: getattr(common, name) for name in ("repeat", "warmup", "seed", "time_limit")},
+        "repeat": common.repeat,
+        "warmup": WARMUP,
+        "seed": SEED,
+        "time_limit": common.time_limit,
         "ranks": comm.Get_size(),
         "nodes": len(counts),
         "ppn": max(counts.values()),

@@ -29,8 +29,8 @@ from placement.support.quantities import exact_size, time_text
 from placement.support.tables import align_columns
 from workloads.options import Common, Sizes, Words, bench_callback, option_with_default
 from workloads.session import Session
-from workloads.trials import read_extents, require_fit, seconds_of
-from workloads.world import MPI, Comm, raise_together, require_same
+from workloads.trials import SEED, read_extents, require_fit, seconds_of
+from workloads.world import MPI, Comm, raise_together
 
 if TYPE_CHECKING:
     from rankmap.grid import dims as dims_of
@@ -98,9 +98,7 @@ def stencil(
             if session.over():
                 break
             how["iterations"] = per_repetition(iterations, 6 * size, common.repeat)
-            made = make_halo(
-                session.comm, bytes=size, dims=dims, method=method, seed=common.seed, **how
-            )
+            made = make_halo(session.comm, bytes=size, dims=dims, method=method, **how)
             grid = "x".join(map(str, made.grid))
             session.measure(made, bytes=size, method=method, dims=grid, **how)
             made.close()
@@ -206,7 +204,6 @@ def make_halo(
     method: str = "put",
     iterations: int = 100,
     shm: bool = True,
-    seed: int = 0,
 ) -> Halo:
     """Return a halo exchange, its blocks filled. Collective.
 
@@ -228,24 +225,18 @@ def make_halo(
         Whether puts to units on the same node write into their memory. The
         paper has this off, to see the network alone; what an MPI does by
         itself inside a node is its own affair (MPICH: MPIR_CVAR_NOLOCAL=1).
-    seed : int
 
     Raises
     ------
     UsageError, NidmapError
-        On all ranks alike: a grid that does not fit the ranks, sizes that
-        make no sense or do not fit the memory, arguments that differ.
+        A grid that does not fit the ranks; on all ranks alike blocks that do
+        not fit the memory.
     """
-    with raise_together(comm):
-        if bytes < 0 or iterations < 1:
-            raise UsageError("bytes must be at least 0, iterations at least 1")
-        grid = grid_of(dims, comm.Get_size())
-    given = {"bytes": bytes, "dims": grid, "periodic": periodic, "method": method}
-    require_same(comm, **given, iterations=iterations, shm=shm, seed=seed)
+    grid = grid_of(dims, comm.Get_size())
     require_fit(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
-    made = METHODS[method](comm, bytes, grid, periodic, iterations, seed)
-    made.prepare(shm)
-    return made
+    halo = METHODS[method](comm, bytes, grid, periodic, iterations)
+    halo.prepare(shm)
+    return halo
 
 
 class Halo(ABC):
@@ -264,8 +255,6 @@ class Halo(ABC):
         Whether it wraps around.
     iterations : int
         Exchanges of one repetition.
-    seed : int
-        Of the blocks' bytes.
 
     Attributes
     ----------
@@ -280,14 +269,13 @@ class Halo(ABC):
     loose = False
 
     def __init__(
-        self, comm: Comm, size: int, grid: tuple[int, int, int], periodic: bool,
-        iterations: int, seed: int,
-    ) -> None:  # fmt: skip
+        self, comm: Comm, size: int, grid: tuple[int, int, int], periodic: bool, iterations: int
+    ) -> None:
         self.comm, self.size, self.grid, self.periodic = comm, size, grid, periodic
-        self.iterations, self._seed = iterations, seed
+        self.iterations = iterations
         rank = comm.Get_rank()
         self.neighbours = rank_neighbours(rank, grid, periodic)
-        self.out: Bytes = np.stack([_sent_block(seed, rank, way, size) for way in range(6)])
+        self.out: Bytes = np.stack([_sent_block(rank, way, size) for way in range(6)])
         self.into: Bytes = np.zeros((6, size), np.uint8)
 
     @abstractmethod
@@ -326,7 +314,7 @@ class Halo(ABC):
         ways = [OPPOSITE[way]]
         if self.loose:
             ways = [OPPOSITE[other] for other in range(6) if self.neighbours[other] == rank]
-        blocks = (_sent_block(self._seed, rank, w, self.size) for w in ways)
+        blocks = (_sent_block(rank, w, self.size) for w in ways)
         return any(np.array_equal(self.into[way], block) for block in blocks)
 
     def settle(self) -> None:
@@ -421,9 +409,9 @@ class Neighbor(Halo):
 METHODS: dict[str, type[Halo]] = {"put": Put, "neighbor": Neighbor}
 
 
-def _sent_block(seed: int, rank: int, way: int, size: int) -> Bytes:
+def _sent_block(rank: int, way: int, size: int) -> Bytes:
     """Return the bytes that a rank sends in a direction."""
-    return np.random.default_rng([seed, rank, way]).integers(0, 256, size, np.uint8)
+    return np.random.default_rng([SEED, rank, way]).integers(0, 256, size, np.uint8)
 
 
 class NodeMemory:

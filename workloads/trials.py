@@ -17,6 +17,9 @@ from placement.errors import NidmapError, UsageError, printable
 from placement.support.quantities import size_text
 from workloads.world import MPI, Comm, raise_together
 
+#: Seed of all data: the same for the same number of ranks, on any machine.
+SEED = 0
+
 
 def read_extents(text: str, what: str, example: str) -> tuple[int, ...]:
     """Return the numbers in ``128x128x64``.

@@ -228,18 +228,24 @@ def _core_quota() -> float:
 
 
 @contextmanager
-def raise_together(comm: Comm) -> Iterator[None]:
+def raise_together(comm: Comm, named: bool = True) -> Iterator[None]:
     """Raise on all ranks what one of them raises inside. Collective at its end.
 
     What stands inside must not communicate: a rank that fails would leave the
     others waiting.
 
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    named : bool
+        Whether the rank is named where not all have an error.
+
     Raises
     ------
     NidmapError
-        On every rank the error of the lowest rank that has one, which is named
-        where not all have one. ValueError and TypeError become a UsageError,
-        MemoryError and OSError a NidmapError, anything else a `RankDefectError`.
+        On every rank the error of the lowest rank that has one. ValueError and TypeError
+        become a UsageError, MemoryError and OSError a NidmapError, anything else a
+        `RankDefectError`.
     """
     error: NidmapError | None = None
     try:
@@ -252,7 +258,8 @@ def raise_together(comm: Comm) -> Iterator[None]:
     lowest, without = agreed
     if lowest < comm.Get_size():
         parts = _error_parts(error) if error is not None and comm.Get_rank() == lowest else None
-        raise _rebuild_error(comm.bcast(parts, root=lowest), f"rank {lowest}: " if without else "")
+        where = f"rank {lowest}: " if named and without else ""
+        raise _rebuild_error(comm.bcast(parts, root=lowest), where)
 
 
 def decide_on_root(comm: Comm, decide: Callable[[], T]) -> T:
@@ -263,16 +270,9 @@ def decide_on_root(comm: Comm, decide: Callable[[], T]) -> T:
     NidmapError
         On every rank alike: rank 0's error, as `raise_together` has it.
     """
-    found, parts = None, None
-    if comm.Get_rank() == 0:
-        try:
-            found = decide()
-        except Exception as raised:
-            parts = _error_parts(_as_own_error(raised))
-    found, parts = comm.bcast((found, parts), root=0)
-    if parts is not None:
-        raise _rebuild_error(parts, "")
-    return cast("T", found)
+    with raise_together(comm, named=False):
+        decision = decide() if comm.Get_rank() == 0 else None
+    return cast("T", comm.bcast(decision, root=0))
 
 
 def _as_own_error(error: Exception) -> NidmapError:

@@ -73,13 +73,11 @@ def measure(
     then : callable
         Called on all ranks when the blocks are done.
     """
-    with Session(common, "experiment", job) as session:
+    with Session(common, "experiment", dict(job)) as session:
         comm = session.comm
         with raise_together(comm):
             make = maker(job["workload"])
             options = arguments(make, job["options"])
-        drawn = "seed" in inspect.signature(make).parameters
-        seed = {"seed": common.seed} if drawn else {}
         hosts = comm.gather(processor(comm), root=0) or []
         arms = decide_on_root(comm, lambda: choose_arms(hosts))
         sides = [_join(comm, arm) for arm in arms]
@@ -89,14 +87,13 @@ def measure(
             "machine": job["machine"],
             "blocks": job["blocks"],
             "arms": [arm.document() for arm in arms],
-            "rule": f"dropped as warm-up: the first block, and the first {common.warmup} "
-                    "repetitions after each change of communicator",
+            "rule": "dropped as warm-up: the first block",
             "pattern": job["pattern"],
             "bytes": message_of(make, job["pattern"], options),
         })  # fmt: skip
         for side in sides:
             if side.comm is not None:
-                side.trial = make(side.comm, **seed, **options)
+                side.trial = make(side.comm, **options)
         _run_blocks(session, sides, job)
         then(session, sides)
         for side in sides:
@@ -136,16 +133,16 @@ def _run_blocks(session: Session, sides: Sequence[Side], job: Mapping[str, Any])
 
 def _visit(session: Session, side: Side, labels: Mapping[str, Any]) -> None:
     """Run the repetitions of one turn of one arm."""
-    common, found = session.common, []
+    found = []
     if side.comm is not None and side.trial is not None:
-        for _ in range(common.warmup + common.repeat):
+        for _ in range(session.common.repeat):
             side.comm.Barrier()
             found.append(reduce_over_ranks(side.comm, side.trial.run()))
     if len(side.arm.members) < session.comm.Get_size():
         quiet_barrier(session.comm, asleep=side.comm is None)
     for k, seconds in enumerate(_send_to_root(session.comm, side, found)):
-        cold = k < common.warmup or labels["block"] == 0
-        session.sample(seconds, **labels, arm=side.arm.name, repetition=k, warmup=int(cold))
+        cold = int(labels["block"] == 0)
+        session.sample(seconds, **labels, arm=side.arm.name, repetition=k, warmup=cold)
 
 
 def _send_to_root(comm: MPI.Intracomm, side: Side, found: list[Any]) -> list[Any]:
@@ -197,7 +194,7 @@ def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any
     known = {
         name: parameter
         for name, parameter in inspect.signature(make).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "seed"
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
     found = {}
     for text in texts:

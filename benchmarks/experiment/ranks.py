@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def _measure(job: dict[str, Any]) -> int:
-    common = Common(repeat=job["repeat"], warmup=0, seed=job["seed"], output=job["output"])
+    common = Common(repeat=job["repeat"], output=job["output"])
 
     def count(session: Session, sides: Sequence[Side]) -> None:
         carried = {side.arm.name: _count_links(session, side, job) for side in sides}

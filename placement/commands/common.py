@@ -152,16 +152,14 @@ class AdvancedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options: the advanced ones behind the others, for ``--help-all`` alone."""
-        rare: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                rare[isinstance(param, AdvancedOption)].append(record)
-        with formatter.section("Options"):
-            formatter.write_dl(rare[False])
-        if ctx.meta.get("help-all") and rare[True]:
-            with formatter.section("Advanced"):
-                formatter.write_dl(rare[True])
+        rows = [
+            (isinstance(p, AdvancedOption), p.get_help_record(ctx)) for p in self.get_params(ctx)
+        ]
+        for title, rare in (("Options", False), ("Advanced", True)):
+            records = [record for is_rare, record in rows if record and is_rare == rare]
+            if records and (not rare or ctx.meta.get("help-all")):
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 #: What several commands say of a job that gets nodes which are alike.
@@ -283,21 +281,20 @@ def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
         Where one of them cannot be written; nothing is left behind.
     """
     raws = [(data.encode() if isinstance(data, str) else data, path) for data, path in outputs]
-    files = [(raw, path) for raw, path in raws if path not in (None, "-") and _is_replaced(path)]
+    ready: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
-        ready = [_write_beside(raw, path, stack) for raw, path in files]
+        for raw, path in raws:
+            if path not in (None, "-") and (os.path.isfile(path) or not os.path.exists(path)):
+                ready[path] = _write_beside(raw, path, stack)
         for raw, path in raws:
             if path is None or path == "-":
                 _to_stdout(raw)
-            elif (raw, path) not in files:
-                _write_in_place(raw, path)
-        for temporary, path in ready:
+            elif path not in ready:
+                with _refuse_output(path), open(path, "wb") as stream:
+                    stream.write(raw)
+        for path, temporary in ready.items():
             with _refuse_output(path):
-                os.replace(temporary, path)
-
-
-def _is_replaced(path: str) -> bool:
-    return os.path.isfile(path) or not os.path.exists(path)
+                os.replace(temporary, os.path.realpath(path))
 
 
 @contextlib.contextmanager
@@ -307,11 +304,6 @@ def _refuse_output(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
-
-
-def _write_in_place(raw: bytes, path: str) -> None:
-    with _refuse_output(path), open(path, "wb") as stream:
-        stream.write(raw)
 
 
 def _to_stdout(raw: bytes) -> None:
@@ -338,14 +330,8 @@ def silence_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> tuple[str, str]:
-    """Write a temporary file beside `path`, with its mode, that goes where it is not renamed.
-
-    Returns
-    -------
-    str, str
-        Its path, and the one that it is for, without symbolic links.
-    """
+def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> str:
+    """Write a temporary file beside `path`, with its mode, that goes where it is not renamed."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
@@ -357,7 +343,7 @@ def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> tuple[s
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(temporary, _file_mode(real))
-    return temporary, real
+    return temporary
 
 
 def _remove_quietly(path: str) -> None:

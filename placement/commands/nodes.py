@@ -43,11 +43,10 @@ from placement.support.tables import align_columns
 if TYPE_CHECKING:
     import numpy as np
 
-    from placement import lookup
-    from placement import plan as planning
+    from placement import lookup, planners
     from placement.scheduler import availability
 else:
-    planning = lazy("placement.plan")
+    planners = lazy("placement.planners")
     availability = lazy("placement.scheduler.availability")
     lookup = lazy("placement.lookup")
 
@@ -297,7 +296,7 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
         "sources": list(machine.sources),
         "count": len(rows),
         "nodelist": lookup.nodes_of(machine, rows).fold(),
-        "touches": planning.spans(machine, rows),
+        "touches": planners.spans(machine, rows),
         "nodes": [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ],
@@ -311,7 +310,7 @@ def _format_table(machine: Machine, rows: Ints) -> str:
     columns["state"] = [f"{state} (planned)" if planned else state for state, planned in states]
     shown = {k: v for k, v in columns.items() if k not in _OPTIONAL or any(v)}
     touched = ", ".join(
-        counted(count, level) for level, count in planning.spans(machine, rows).items()
+        counted(count, level) for level, count in planners.spans(machine, rows).items()
     )
     nodes = counted(len(rows), "node")
     summary = f"{nodes} of {machine.name or 'the machine'}; they touch {touched}"

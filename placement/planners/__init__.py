@@ -361,3 +361,19 @@ def nested_units(machine: Machine, rows: Ints) -> list[Ints]:
         unit = np.unique(place, return_inverse=True)[1].astype(np.int64)
         levels.append(unit)
     return levels
+
+
+def spans(machine: Machine, rows: Ints) -> dict[str, int]:
+    """Return how many groups, chassis, blades … the nodes touch, by level name.
+
+    Examples
+    --------
+    >>> import nidmap, numpy as np
+    >>> m = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=4")
+    >>> spans(m, np.array([0, 1, 4, 40]))
+    {'group': 2, 'chassis': 2, 'blade': 3}
+    """
+    counts = [int(unit.max(initial=-1)) + 1 for unit in nested_units(machine, rows)]
+    if machine.topology.kind == "torus":
+        return {"router": counts[-1]}
+    return dict(zip(machine.topology.levels, counts, strict=False))

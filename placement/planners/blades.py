@@ -20,8 +20,6 @@ from placement.topologies import links, router_coords
 
 #: Blades put down in all trials together: small jobs are tried from many starts, large from few.
 TRIALS = 6_000
-#: Exchanges of one blade for another after a trial, at most.
-EXCHANGES = 400
 
 
 @planner("blades", kinds=("dragonfly",))
@@ -267,8 +265,8 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
     of blades with most pairs joined directly between groups. That is the
     densest subgraph of given size, for which no fast exact way is known: sets
     are grown blade by blade from several starts, always by the blade joined
-    to most of those there, and then improved by exchanges. On small machines
-    the set found has been held against the best of all.
+    to most of those there. On small machines the set found has been held
+    against the best of all.
 
     Parameters
     ----------
@@ -331,13 +329,11 @@ class _BladeSearch:
         #: Routers joined to router i: near[start[i]:start[i + 1]].
         self.start = np.concatenate([[0], np.cumsum(degree)])
         self.near = head[np.argsort(tail, kind="stable")]
-        self.turn = np.zeros(len(group), dtype=np.int64)
-        self.turn[router[free.usable]] = free.turn[free.usable]
+        turn = np.zeros(len(group), dtype=np.int64)
+        turn[router[free.usable]] = free.turn[free.usable]
         #: Which router goes first where links do not tell: most nodes, most links, first turn.
-        self.rank = np.argsort(np.lexsort((self.turn, -degree, -self.room)))
+        self.rank = np.argsort(np.lexsort((turn, -degree, -self.room)))
         self.forced, self.count = np.unique(router[free.must]), count
-        self.held = np.zeros(len(group), dtype=bool)
-        self.held[self.forced] = True
 
     def best(self) -> Ints:
         """Return, for each router, its place in the best set found; far behind where not in it.
@@ -345,9 +341,9 @@ class _BladeSearch:
         The routers with most links inside come first, so that a surplus of
         nodes is left on those with fewest.
         """
-        trials = [self._columns(), *(self._trial(first) for first in self._firsts())]
-        routers = max(trials, key=lambda chosen: int(self._inside(chosen)[chosen].sum()))
-        return np.argsort(np.lexsort((self.rank, -self._inside(routers), ~routers)))
+        sets = map(self._grow, self._firsts().tolist())
+        chosen = max(sets, key=lambda chosen: int(self._inside(chosen)[chosen].sum()))
+        return np.argsort(np.lexsort((self.rank, -self._inside(chosen), ~chosen)))
 
     def _firsts(self) -> Ints:
         """Return the routers to start trials from: evenly out of the ranking."""
@@ -356,67 +352,21 @@ class _BladeSearch:
         trials = max(1, min(len(order), TRIALS // needed))
         return order[np.arange(trials) * len(order) // trials]
 
-    def _columns(self) -> Mask:
-        """Return the blades that `blades` would take, improved by exchanges."""
-        chosen = self.held.copy()
-        rest = np.flatnonzero(~chosen & (self.room > 0))
-        rest = rest[np.argsort(self.turn[rest], kind="stable")]
-        more = self.count - int(self.room[chosen].sum())
-        if more > 0:
-            chosen[rest[: int(np.searchsorted(np.cumsum(self.room[rest]), more)) + 1]] = True
-        self._exchange(chosen, int(self.room[chosen].sum()) - self.count)
-        return chosen
-
-    def _trial(self, first: int) -> Mask:
-        """Grow a set from `first` (and what must be in), then improve it by exchanges."""
+    def _grow(self, first: int) -> Mask:
+        """Grow a set from `first` and what must be in, by the router joined to most of it."""
         chosen = np.zeros(len(self.room), dtype=bool)
         score = -self.rank - np.where(self.room > 0, 0, 1 << 40)
-        have = 0
-        for router in [*self.forced.tolist(), first]:
-            have += self._add(chosen, score, router)
-        while have < self.count:
-            have += self._add(chosen, score, int(np.argmax(score)))
-        self._exchange(chosen, have - self.count)
+        waiting, have = [first, *self.forced.tolist()], 0
+        while waiting or have < self.count:
+            router = waiting.pop() if waiting else int(np.argmax(score))
+            if not chosen[router]:
+                chosen[router] = True
+                score[router] -= 1 << 50
+                score[self.near[self.start[router] : self.start[router + 1]]] += len(score)
+                have += int(self.room[router])
         return chosen
-
-    def _add(self, chosen: Mask, score: Ints, router: int) -> int:
-        """Put a router into the set and return the nodes it brings."""
-        if chosen[router]:
-            return 0
-        chosen[router] = True
-        score[router] -= 1 << 50
-        score[self._near(router)] += len(score)
-        return int(self.room[router])
-
-    def _near(self, router: int) -> Ints:
-        return self.near[self.start[router] : self.start[router + 1]]
 
     def _inside(self, chosen: Mask) -> Ints:
         """Return how many of the set each router is joined to."""
         total = np.concatenate([[0], np.cumsum(chosen[self.near])])
         return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
-
-    def _exchange(self, chosen: Mask, surplus: int) -> None:
-        """Exchange the loosest router of the set for a better one while that adds pairs."""
-        inside = self._inside(chosen)
-        for _ in range(EXCHANGES):
-            swap = self._swap(chosen, inside, surplus)
-            if swap is None:
-                return
-            out, into = swap
-            chosen[out], chosen[into] = False, True
-            inside[self._near(out)] -= 1
-            inside[self._near(into)] += 1
-            surplus += int(self.room[into] - self.room[out])
-
-    def _swap(self, chosen: Mask, inside: Ints, surplus: int) -> tuple[int, int] | None:
-        """Return the router to leave the set and the one to enter it; None where none helps."""
-        leaving = chosen & ~self.held
-        far = np.iinfo(np.int64).max
-        gain = inside * len(chosen) - self.rank
-        out = int(np.argmin(np.where(leaving, gain, far)))
-        gain[self._near(out)] -= len(chosen)
-        fits = ~chosen & (self.room >= max(1, int(self.room[out]) - surplus))
-        into = int(np.argmax(np.where(fits, gain, -far)))
-        more = int(inside[into]) - int((self._near(out) == into).any())
-        return (out, into) if leaving[out] and fits[into] and more > inside[out] else None

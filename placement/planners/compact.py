@@ -295,8 +295,6 @@ def _mix_weights(number: int) -> Iterator[Ints]:
 ALL = 512
 #: Centres tried on larger tori for each of the two sizes of neighbourhood.
 CENTRES = 32
-#: Times a centre is moved to the middle of what it gathered.
-MOVES = 4
 
 
 def _nearest_together(machine: Machine, rows: Ints, must: Mask, count: int) -> Ints:
@@ -318,12 +316,8 @@ def _nearest_together(machine: Machine, rows: Ints, must: Mask, count: int) -> I
         In the order of `rows`.
     """
     ball = _Ball(machine, rows, must, count)
-    best, least = ball.around(ball.centres[0])
-    for centre in ball.centres[1:]:
-        members, hops = ball.around(centre)
-        if hops < least:
-            best, least = members, hops
-    return rows[np.sort(ball.settled(best, least))]
+    nearest, _ = min(map(ball.around, ball.centres), key=lambda gathered: gathered[1])
+    return rows[np.sort(nearest)]
 
 
 def _ring_hops(extent: int) -> Ints:
@@ -379,22 +373,8 @@ class _Ball:
         edge = np.flatnonzero(hops == limit)
         edge = edge[np.argsort(self.tie[edge], kind="stable")][: self.count - len(inside)]
         members = np.concatenate([inside, edge])
-        pairs = zip(self._counts(members), self.rings, strict=True)
-        return members, sum(int(count @ ring @ count) for count, ring in pairs)
-
-    def _counts(self, members: Ints) -> list[Ints]:
-        return [
-            np.bincount(self.places[members, axis], minlength=extent)
-            for axis, extent in enumerate(self.extents)
-        ]
-
-    def settled(self, best: Ints, least: int) -> Ints:
-        """Move the centre to the middle of what it gathered while that brings nodes nearer."""
-        for _ in range(MOVES):
-            counts = self._counts(best)
-            middle = [int(np.argmin(r @ c)) for r, c in zip(self.rings, counts, strict=True)]
-            members, hops = self.around(np.array(middle))
-            if hops >= least:
-                break
-            best, least = members, hops
-        return best
+        between = 0
+        for axis, ring in enumerate(self.rings):
+            places = np.bincount(self.places[members, axis], minlength=len(ring))
+            between += int(places @ ring @ places)
+        return members, between

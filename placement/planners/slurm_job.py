@@ -213,12 +213,11 @@ class _Runs:
 
 def pick_nodes(job: SlurmJob) -> Ints | None:
     """Return the nodes that Slurm takes, None where the job would wait."""
-    must = job.must
-    chosen = [np.flatnonzero(must)]
+    chosen = [np.flatnonzero(job.must)]
     left = job.count - len(chosen[0])
     if left <= 0:
         return chosen[0]
-    runs = _cut_runs(job, must)
+    runs = _cut_runs(job)
     stretches = _required_stretches(runs)
     while left > 0:
         if not stretches:
@@ -237,37 +236,17 @@ def pick_nodes(job: SlurmJob) -> Ints | None:
     return np.concatenate(chosen)
 
 
-def _cut_runs(job: SlurmJob, must: Mask) -> _Runs:
-    """Cut the node table into runs."""
-    nodes = np.flatnonzero(job.free & ~must)
-    weight = job.weight[nodes]
-    if must.any():
-        first, last, required = _cut_at_required(job, must, nodes).T
-    else:
-        cut = (np.diff(nodes, prepend=-2) != 1) | (np.diff(weight, prepend=0) != 0)
-        first = np.flatnonzero(cut)
-        last = np.append(first[1:], len(nodes))[: len(first)]
-        required = np.full(len(first), -1, dtype=np.int64)
-    cpus = np.add.reduceat(job.cpus[nodes], first) if len(first) else first
-    return _Runs(nodes, first, last, required, weight[last - 1], cpus, last - first)
-
-
-def _cut_at_required(job: SlurmJob, must: Mask, nodes: Ints) -> Ints:
-    """Cut the table into runs where some nodes are required, node by node.
+def _cut_runs(job: SlurmJob) -> _Runs:
+    """Cut the node table into runs, node by node.
 
     A required node has no weight of its own to give to its run, but ends a
     run of another weight; one that comes first in its run after such an end
     is forgotten when the next node has another weight than 0 (Slurm leaves a
     0 there, where it means "none yet" elsewhere).
-
-    Returns
-    -------
-    int64 (k, 3)
-        First and last place in `nodes`, first required node or -1.
     """
-    free = np.flatnonzero(job.free)
-    columns = (free, must[free], job.weight[free], np.searchsorted(nodes, free))
-    runs: list[list[int]] = []
+    free, nodes = np.flatnonzero(job.free), np.flatnonzero(job.free & ~job.must)
+    columns = (free, job.must[free], job.weight[free], np.searchsorted(nodes, free))
+    runs: list[list[int]] = []  # first and last place in `nodes`, first required node or -1
     before, weight, required, size = -2, -1, -1, 0  # weight -1: none yet
     for node, is_must, its_weight, place in zip(*(c.tolist() for c in columns), strict=True):
         if node != before + 1:
@@ -285,7 +264,9 @@ def _cut_at_required(job: SlurmJob, must: Mask, nodes: Ints) -> Ints:
             runs.append([place, place, required])
         runs[-1][1] = place + 1
         size, weight = size + 1, its_weight
-    return np.array(runs, dtype=np.int64).reshape(-1, 3)
+    first, last, required_node = np.array(runs, dtype=np.int64).reshape(-1, 3).T
+    cpus = np.add.reduceat(job.cpus[nodes], first) if runs else first
+    return _Runs(nodes, first, last, required_node, job.weight[nodes[last - 1]], cpus, last - first)
 
 
 def _required_stretches(runs: _Runs) -> list[list[Ints]]:

@@ -296,12 +296,9 @@ def _dump_of(text: str, source: str) -> Dump | None:
 
 def _of_jobs(machine: Machine, jobs: Dump) -> Availability:
     """Return a machine whose free nodes are taken by jobs."""
-    names: Strs | list[str] = []
-    if jobs.nodes is not None and jobs.nodes.name is not None:
-        names = jobs.nodes.name
-    taken = machine.free & np.isin(machine.names, names)
-    state = np.where(taken, "allocated", machine.state)
-    machine = replace(machine, state=state)
+    names = None if jobs.nodes is None else jobs.nodes.name
+    taken = machine.free & np.isin(machine.names, [] if names is None else names)
+    machine = replace(machine, state=np.where(taken, "allocated", machine.state))
     return Availability(machine, np.arange(len(machine)), jobs.source)
 
 
@@ -315,23 +312,19 @@ def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availa
     listed = np.zeros(len(machine), dtype=bool)
     listed[rows] = True
     machine = replace(machine, state=np.where(listed, state, UNLISTED), planned=planned)
-    answer = Availability(machine, rows, source, named=True)
     busy = rows[~machine.free[rows]]
-    if not len(busy):
-        return answer
-    nodes = counted(len(busy), "node")
-    note = f"{nodes} of --from not free and left out, the first is {machine.names[busy.min()]}"
-    return replace(answer, notes=(note,))
+    notes: tuple[str, ...] = ()
+    if len(busy):
+        nodes, first = counted(len(busy), "node"), machine.names[busy.min()]
+        notes = (f"{nodes} of --from not free and left out, the first is {first}",)
+    return Availability(machine, rows, source, named=True, notes=notes)
 
 
 def _free_in_both(machine: Machine, other: Machine) -> Machine:
     """Return the second machine, in which what is not free in the first is in the first's state."""
     withheld = other.free & ~machine.free
-    return replace(
-        other,
-        state=np.where(withheld, machine.state, other.state),
-        planned=np.where(withheld, machine.planned, other.planned),
-    )
+    state = np.where(withheld, machine.state, other.state)
+    return replace(other, state=state, planned=other.planned | (withheld & machine.planned))
 
 
 # --- by any source ----------------------------------------------------------------------
@@ -348,12 +341,11 @@ def _in_states(
     states[rows], waits[rows] = state[at >= 0], planned[at >= 0]
     unknown = names[at < 0]
     current = replace(machine, state=states, planned=waits)
-    answer = Availability(current, np.sort(rows), source, unknown=len(unknown))
-    if not len(unknown):
-        return answer
-    nodes = counted(len(unknown), "node")
-    note = f"{nodes} of {source} not in {machine.name}, the first is {unknown[0]}"
-    return replace(answer, notes=(note,))
+    notes: tuple[str, ...] = ()
+    if len(unknown):
+        nodes = counted(len(unknown), "node")
+        notes = (f"{nodes} of {source} not in {machine.name}, the first is {unknown[0]}",)
+    return Availability(current, np.sort(rows), source, notes=notes, unknown=len(unknown))
 
 
 def _with_partitions(

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement import planners
 from placement.errors import LaunchError, PlanError
+from placement.lookup import nodes_of
 from placement.machine import Machine
-from placement.planners import Baseline, Plan, Request
+from placement.planners import Baseline, Plan, Request, nested_units, spans
 from placement.scheduler.kinds import of_same_kinds
+from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Ints32, Mask
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
@@ -27,7 +29,7 @@ else:
     slurm_command = lazy("placement.slurm.command")
 
 #: The planner that simulates each of Slurm's topology plugins.
-_PLUGINS = {"none": "slurm-none", "default": "slurm-none", "tree": "slurm-tree"}
+_PLUGINS = {**dict.fromkeys(("", "none", "default"), "slurm-none"), "tree": "slurm-tree"}
 
 #: What the schedulers are called whose own choice nobody has described.
 _UNKNOWN = {
@@ -86,15 +88,15 @@ def baseline_of(
 
 def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
     """Return the choice of the Slurm that says this of itself."""
-    plugin = config.get("TopologyPlugin", "").removeprefix("topology/") or "none"
-    if machine.switches is not None and "scontrol show topology" in machine.sources:
-        plugin = machine.switches.kind  # a partition's own, which the setting does not know of
-    dragonfly = "dragonfly" in config.get("TopologyParam", "").lower().split(",")
+    switches, plugin = machine.switches, config.get("TopologyPlugin", "").removeprefix("topology/")
+    if switches is not None and "scontrol show topology" in machine.sources:
+        plugin = switches.kind  # a partition's own, which the setting does not know of
     known = dict(_PLUGINS)
-    if machine.switches is not None and machine.switches.kind == "block":
+    if switches is not None and switches.kind == "block":
         known["block"] = "slurm-block"  # it is simulated on the blocks that were read
-    strategy = "slurm-dragonfly" if dragonfly else known.get(plugin, "slurm-none")
-    shape = f"topology/{plugin}{', Dragonfly' if dragonfly else ''}"
+    strategy, shape = known.get(plugin, "slurm-none"), f"topology/{plugin or 'none'}"
+    if "dragonfly" in config.get("TopologyParam", "").lower().split(","):
+        strategy, shape = "slurm-dragonfly", f"{shape}, Dragonfly"
     if plugin not in known:
         shape += ", simulated as topology/none"
     version = config.get("SLURM_VERSION", "")
@@ -133,6 +135,53 @@ def scheduler_choice(machine: Machine, request: Request) -> Ints:
     """
     free = request.free if request.idle is None else request.idle
     return planners.find(request.baseline.strategy)(machine, replace(request, free=free))
+
+
+def inside_one_tree(machine: Machine, request: Request) -> Request:
+    """Leave free only nodes of the tree that Slurm would take: it runs no job across several.
+
+    Raises
+    ------
+    PlanError
+        No tree has enough free nodes, or the included nodes are not in one.
+    """
+    switches = machine.switches
+    if switches is None or switches.kind != "tree":
+        return request
+    tree = np.where(switches.leaf_of >= 0, forest_roots(switches)[switches.leaf_of], -1)
+    roots, free = np.unique(tree[request.free], return_counts=True)
+    if len(roots) == 1 and roots[0] >= 0:
+        return request
+    names = [switches.names[k] for k in roots if k >= 0]
+    parted = f"Slurm runs no job across {', '.join(names[:4])}, which no switch joins"
+    needed = np.unique(tree[request.include])
+    if len(needed) > 1 or -1 in needed:
+        raise PlanError("the included nodes are not below one top switch", parted)
+    most = free[(roots >= 0) & np.isin(roots, needed if len(needed) else roots)].max(initial=0)
+    if most < request.count:
+        raise PlanError(
+            f"{request.count} nodes wanted, at most {most} are free below one top switch",
+            parted if names else "no free node is on a switch of topology.conf",
+        )
+    root = needed[0] if len(needed) else tree[planners.find("slurm-tree")(machine, request)[0]]
+    idle = None if request.idle is None else request.idle & (tree == root)
+    return replace(request, free=request.free & (tree == root), idle=idle)
+
+
+def describe_default(machine: Machine, request: Request) -> dict[str, Any]:
+    """Return what the scheduler's own choice would touch, for the same request."""
+    rule = request.baseline
+    default: dict[str, Any] = {
+        "strategy": rule.strategy,
+        "words": rule.words,
+        "baseline": planners.BASELINE if rule.strategy.startswith("slurm-") else "",
+        "touches": None,
+    }
+    try:
+        rows = scheduler_choice(machine, request)
+    except PlanError as error:
+        return default | {"why": error.message}
+    return default | {"touches": spans(machine, rows), "nodelist": nodes_of(machine, rows).fold()}
 
 
 #: Slurm's own choices under other plugins than topology/block.
@@ -197,13 +246,10 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
     try:
         scheduler_choice(machine, pinned)
     except PlanError:
+        rule = f"its {len(rows)} nodes need one block with room for all, or --segment"
         if request.segment:
             rule = f"segments of {request.segment} lie in one block each"
-            return f"Slurm leaves this job pending: under topology/block {rule}"
-        return (
-            f"Slurm leaves this job pending: under topology/block its {len(rows)} nodes need "
-            "one block with room for all, or --segment"
-        )
+        return f"Slurm leaves this job pending: under topology/block {rule}"
     return ""
 
 
@@ -242,7 +288,7 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
     free_choice = led_to(machine, plan, baseline, machine.compute)
     exclusions: list[Exclusion] = []
     same = of_same_kinds(machine, plan.rows)
-    for unit, part in _touched_parts(machine, plan.rows):
+    for unit, part in touched_parts(machine, plan.rows):
         inside = unit & same
         rows = led_to(machine, plan, baseline, inside)
         pays, words = False, ""
@@ -256,47 +302,28 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
     return next((exclusion for exclusion in exclusions if exclusion.pays), exclusions[0])
 
 
-def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:
-    """Return the nodes of the part of the machine that some nodes lie in.
+def touched_parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
+    """Yield the parts of the machine that some nodes lie in, the largest first, and their names.
 
-    Their groups, outermost switches or leaf modules; on a torus, which has
-    none, the smallest box around them, which may go around the ends.
-
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (k,)
-        At least one.
-
-    Returns
-    -------
-    inside : bool (n,)
-    words : str
-        What part that is.
+    The units of each level: groups, outermost switches, leaf modules and so on; of a torus,
+    which has none, the smallest box around them, which may go around the ends.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> inside, words = around(parse_spec("torus:8x4"), np.array([7, 8, 9]))
+    >>> [(inside, words)] = touched_parts(parse_spec("torus:8x4"), np.array([7, 8, 9]))
     >>> np.flatnonzero(inside).tolist(), words
     ([0, 1, 7, 8, 9, 15], 'the box x 7-1, y 0-1')
     """
-    return next(_touched_parts(machine, rows))
-
-
-def _touched_parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
-    """Yield the parts that some nodes lie in, the largest first: the units of each level."""
-    levels = machine.topology.levels
     if machine.topology.kind == "torus":
         yield _box_touched(machine, rows)
         return
-    if len(levels) == 1:
+    units = nested_units(machine, np.arange(len(machine)))
+    if not units:
         yield machine.compute, "the machine"
-    for depth in range(1, len(levels)):
-        shape = machine.topology.extents[:depth]
-        unit = np.ravel_multi_index(tuple(machine.coords[:, :depth].T), shape)
+    for unit, level in zip(units, machine.topology.levels, strict=False):
         used = np.unique(unit[rows])
-        yield np.isin(unit, used), f"the {counted(len(used), levels[depth - 1])} that the plan uses"
+        yield np.isin(unit, used), f"the {counted(len(used), level)} that the plan uses"
 
 
 def _box_touched(machine: Machine, rows: Ints) -> tuple[Mask, str]:

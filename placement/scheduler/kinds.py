@@ -120,7 +120,7 @@ def offered(machine: Machine, free: Mask, rows: Ints) -> Mask:
 def of_one_kind(
     machine: Machine, free: Mask, count: int, include: Ints, kind: str = ""
 ) -> tuple[Mask, str]:
-    """Return which of the free nodes a request may take, and what is to be said of that.
+    """Return the nodes of the kinds that a request may take, and what is to be said of that.
 
     Parameters
     ----------
@@ -145,35 +145,27 @@ def of_one_kind(
     >>> import nidmap
     >>> lumi = nidmap.load_machine("lumi")
     >>> mask, note = of_one_kind(lumi, lumi.free, 64, np.empty(0, dtype=np.int64))
-    >>> int(mask.sum()), note
+    >>> int((mask & lumi.free).sum()), note
     (2978, 'nodes of one kind, gpus=8, are taken; --kind has gpus=8, gpus=0, any')
     """
     known = kinds_of(machine)
+    if kind not in ("", ANY, *known.names):
+        there = f"there are {', '.join(known.names)}, and any for nodes of all kinds"
+        raise UsageError(f"no nodes of kind {kind!r}", there)
     if len(known.names) < 2 or kind == ANY:
-        if kind not in ("", ANY, *known.names):
-            raise _no_such_kind(known, kind)
-        return free, ""
+        return np.ones(len(machine), dtype=bool), ""
     if kind:
-        if kind not in known.names:
-            raise _no_such_kind(known, kind)
-        return np.asarray(free & (known.of == known.names.index(kind))), ""
+        return np.asarray(known.of == known.names.index(kind)), ""
     if len(include):
-        return np.asarray(free & of_same_kinds(machine, include)), ""
+        return of_same_kinds(machine, include), ""
     have = np.bincount(known.of[free & (known.of >= 0)], minlength=len(known.names))
     enough = np.flatnonzero(have >= count)
     if not len(enough):
-        text = ", ".join(
-            f"{n} of {name}" for n, name in zip(have.tolist(), known.names, strict=True)
-        )
+        counts = zip(have.tolist(), known.names, strict=True)
+        text = ", ".join(f"{number} of {name}" for number, name in counts)
         raise PlanError(
             f"{count} nodes of one kind wanted, there are {text} free", "--kind any mixes them"
         )
     first = known.names[enough[0]]
-    others = int((have > 0).sum()) > 1
     remark = f"nodes of one kind, {first}, are taken; --kind has {', '.join(known.names)}, any"
-    return np.asarray(free & (known.of == enough[0])), remark if others else ""
-
-
-def _no_such_kind(known: Kinds, kind: str) -> UsageError:
-    there = f"there are {', '.join(known.names)}, and any for nodes of all kinds"
-    return UsageError(f"no nodes of kind {kind!r}", there)
+    return np.asarray(known.of == enough[0]), remark if int((have > 0).sum()) > 1 else ""

@@ -15,18 +15,6 @@ from collections.abc import Sequence
 from placement.errors import LaunchError
 from placement.support.child import ChildAnswer, Deadline, run_child
 
-__all__ = [
-    "TIMEOUT",
-    "ChildAnswer",
-    "Deadline",
-    "NoSlurm",
-    "ask_slurm",
-    "clean_environment",
-    "slurm_deadline",
-    "slurm_settings",
-    "version_numbers",
-]
-
 #: Seconds that Slurm has to answer a question, however many commands it takes.
 TIMEOUT = 4.5
 

@@ -15,8 +15,9 @@ from placement.nodelist import NodeList
 from placement.readers import sinfo
 from placement.records import Dump
 from placement.scheduler.switches import slurm_order
-from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
+from placement.slurm.command import ask_slurm, slurm_deadline
 from placement.support.array_types import Ints, Mask, Strs
+from placement.support.child import Deadline
 
 #: States in which a node of our own reservation can be used.
 _OURS = ("idle", "reserved", "maint")
@@ -184,16 +185,16 @@ def unknown_partition(name: str, known: Iterable[str]) -> tuple[str, str]:
 def _make_table(dump: Dump, partition: str | None) -> SlurmNodes:
     table = Table.of(dump)
     order = slurm_order(table["name"])
-    partitions = dump.parameters.get("partitions")
+    partitions = dump.parameters.get("partitions", [""] * len(order))
     default = dump.parameters.get("default_partition", "")
-    kept = ("state", "planned", "features")
-    columns: dict[str, Any] = {key: table[key][order] for key in kept}
     return SlurmNodes(
         names=table["name"][order],
+        state=table["state"][order],
+        planned=table["planned"][order],
         weight=table["weight"][order] if "weight" in table.columns else None,
-        partitions=np.asarray([""] * len(order) if partitions is None else partitions)[order],
+        features=table["features"][order],
+        partitions=np.asarray(partitions)[order],
         default_partition=str(default) if partition is None else "",
-        **columns,
     )
 
 
@@ -304,12 +305,10 @@ def _reserve_nodes(
     inside = np.isin(nodes.names, list(ours.nodes))
     usable = _OURS if ours.maintenance else _OURS[:2]
     state[inside & ~taken & np.isin(state, usable)] = "idle"
-    notes, partition = nodes.notes, nodes.default_partition
+    notes = nodes.notes
     if not ours.active:
-        waits = f"reservation {wanted} is not active: it starts {ours.start}Z"
-        notes = (*notes, waits)
-    if partition and ours.partition:
-        partition = ours.partition
+        notes = (*notes, f"reservation {wanted} is not active: it starts {ours.start}Z")
+    partition = nodes.default_partition and (ours.partition or nodes.default_partition)
     nodes = replace(nodes, state=state, notes=notes, default_partition=partition)
     return nodes.where(inside)
 

@@ -17,16 +17,11 @@ import numpy as np
 from placement.errors import UsageError
 from placement.hwloc import hardware_of
 from placement.nodelist import nid_ranges
-from rankmap.binding.arrange import Place, arrange_inside, places_on
+from rankmap.binding.arrange import Place, arrange_inside
+from rankmap.emit import document, emit, openmpi
 from rankmap.emit import find as find_format
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
-
-
-def _rests_on(bandwidth: tuple[float, float, float, float], mark: str) -> str:
-    """Say with which bandwidths copies were counted, and how these are known."""
-    gbs = ", ".join(f"{figure:g}" for figure in bandwidth)
-    return f"at {gbs} GB/s within an L3, a NUMA domain, a socket, a node ({mark})"
 
 
 class BoundOrder(NamedTuple):
@@ -51,14 +46,19 @@ class BoundOrder(NamedTuple):
     variables: dict[str, str]
     remark: str
 
+    def text(self, form: str, launcher_order: str = "sorted") -> str:
+        """Return the order in a format, with the places where that says them; see `emit`."""
+        if form == "json":
+            return document.write(self.order, binding=self.document())
+        if form == "openmpi":
+            cores = {n: [place.cores for place in places] for n, places in self.places.items()}
+            return openmpi.write(self.order, cores)
+        return emit(self.order, form, launcher_order)
+
     def lines(self) -> str:
         """Return what binds as a shell takes it: variables first, then the options."""
         sets = [f"export {name}={shlex.quote(text)}\n" for name, text in self.variables.items()]
         return "".join(sets) + shlex.join(self.options) + "\n"
-
-    def cores(self) -> dict[int, list[tuple[int, ...]]]:
-        """Return the cores of each place of a node, by its count of ranks."""
-        return {n: [place.cores for place in places] for n, places in self.places.items()}
 
     def document(self) -> dict[str, Any]:
         """Return the binding of nodes with as many ranks each as JSON takes it."""
@@ -115,24 +115,20 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
     hardware = hardware_of(order.machine, order.rows)
     by_rank = find_format(form).nodes_alone  # processes of a node are counted by rank
     arranged = arrange_inside(order, pattern, hardware, alike=by_rank)
-    of_count = {ranks: places_on(hardware, ranks) for ranks in np.unique(order.counts).tolist()}
     options: tuple[str, ...] = ()
     variables: dict[str, str] = {}
-    if order.ppn is not None and binder != "openmpi":
-        places = of_count[order.ppn]
+    if binder != "openmpi":
+        (places,) = arranged.places.values()
         if by_rank:
             places = [places[k] for k in np.argsort(arranged.order.rank_at_slot[: len(places)])]
         options = BINDERS[binder](places)
         variables = _nic_variables(places, by_rank) if binder != "hydra" else {}
-    where = f"inside the nodes ({hardware.sentence()}; {hardware.source})"
-    rests_on = _rests_on(hardware.bandwidth, hardware.mark)
-    if arranged.cost < 0.995 * arranged.before:
-        what = (
-            f"copies cost {arranged.cost / arranged.before:.2f} of what they do with ranks in turn"
-        )
-    else:
-        what = "ranks sit in turn: no other way was found to cost less"
-    return BoundOrder(arranged.order, of_count, options, variables, f"{where} {what}, {rests_on}")
+    remark = (
+        f"inside the nodes ({hardware.sentence()}; {hardware.source}) {arranged.words()}, at "
+        f"{', '.join(f'{gbs:g}' for gbs in hardware.bandwidth)} GB/s within an L3, a NUMA domain,"
+        f" a socket, a node ({hardware.mark})"
+    )
+    return BoundOrder(arranged.order, arranged.places, options, variables, remark)
 
 
 def _srun_options(places: Sequence[Place]) -> tuple[str, ...]:

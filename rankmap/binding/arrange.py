@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, permutations
+from itertools import accumulate, chain, pairwise, permutations, product
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from placement.errors import UsageError
-from placement.machine import CORE_LEVELS, Device, NodeHardware
-from placement.support.array_types import Array, Floats, Ints
+from placement.machine import CORE_LEVELS, NodeHardware
+from placement.support.array_types import Floats, Ints
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
 from rankmap.placement import Placement
@@ -97,38 +97,38 @@ def costs_between(places: Sequence[Place], hardware: NodeHardware) -> Floats:
     The reciprocal of the bandwidth of the level at which their cores meet, or
     of the link between their GPUs where there is one.
     """
-    nested = np.array([hardware.cores[place.cores[0]].nested for place in places])
-    meet = (nested[:, None, :] != nested[None, :, :]).sum(axis=2)
-    costs = 1 / np.array(hardware.bandwidth)[np.minimum(meet, len(CORE_LEVELS) - 1)]
-    links = {(a, b): gbs for a, b, gbs in hardware.gpu_links}
-    for a, place in enumerate(places):
-        for b, partner in enumerate(places):
-            pairs = [(min(g, h), max(g, h)) for g in place.gpus for h in partner.gpus]
-            best = max((links.get(pair, 0.0) for pair in pairs), default=0.0)
-            if best:
-                costs[a, b] = 1 / best
+    levels = _meeting_levels(places, hardware)[:, [place.cores[0] for place in places]]
+    costs = 1 / np.array(hardware.bandwidth)[levels]
+    links = {frozenset(ends): gbs for *ends, gbs in hardware.gpu_links}
+    for (a, place), (b, partner) in product(enumerate(places), repeat=2):
+        pairs = map(frozenset, product(place.gpus, partner.gpus))
+        fastest = max((links.get(pair, 0.0) for pair in pairs), default=0.0)
+        if fastest:
+            costs[a, b] = 1 / fastest
     np.fill_diagonal(costs, 0)
     return np.asarray(costs)
 
 
 def costs_to_nics(places: Sequence[Place], hardware: NodeHardware) -> Floats:
     """Return what a GB from each place to its NIC costs, seconds, float64 (k,); 0 without NICs."""
-    costs = np.zeros(len(places))
-    for k, place in enumerate(places):
-        if place.nic >= 0:
-            costs[k] = (
-                1 / hardware.bandwidth[_meeting_level(hardware, place, hardware.nics[place.nic])]
-            )
-    return costs
-
-
-def _meeting_level(hardware: NodeHardware, place: Place, device: Device) -> int:
-    """Return the level of `CORE_LEVELS` at which a place and a device meet."""
-    place_nested = hardware.cores[place.cores[0]].nested
-    near = [hardware.cores[core].nested for core in device.near]
-    return next(
-        k for k in range(len(CORE_LEVELS)) if any(nested[k] == place_nested[k] for nested in near)
+    costs = 1 / np.array(hardware.bandwidth)[_nic_levels(places, hardware)]
+    return np.array(
+        [costs[place.nic, k] if place.nic >= 0 else 0.0 for k, place in enumerate(places)]
     )
+
+
+def _meeting_levels(places: Sequence[Place], hardware: NodeHardware) -> Ints:
+    """Return the level of `CORE_LEVELS` at which each place meets each core, int64 (k, cores)."""
+    nested = np.array([core.nested for core in hardware.cores])
+    alike = nested[[place.cores[0] for place in places], None] == nested
+    return np.asarray(alike.argmax(axis=2))
+
+
+def _nic_levels(places: Sequence[Place], hardware: NodeHardware) -> Ints:
+    """Return the level of `CORE_LEVELS` at which each NIC meets each place, int64 (nics, k)."""
+    levels = _meeting_levels(places, hardware)
+    beside = [levels[:, [*nic.near]].min(axis=1) for nic in hardware.nics]
+    return np.array(beside, np.int64).reshape(len(beside), len(places))
 
 
 def _deal_cores(
@@ -138,29 +138,26 @@ def _deal_cores(
 
     There are at least as many cores as ranks.
     """
-    if ranks == 1 or level == 0:
-        return _equal_slices([*cores], ranks)
+    if ranks <= 1 or level == 0:
+        return _equal_slices(cores, ranks)
     groups: dict[int, list[int]] = {}
     for core in cores:
         groups.setdefault(hardware.cores[core].nested[level - 1], []).append(core)
     parts = [*groups.values()]
     if ranks < len(parts):
-        dealt_parts = [
-            tuple(sorted(chain.from_iterable(run))) for run in _equal_slices(parts, ranks)
+        dealt = [tuple(sorted(chain(*run))) for run in _equal_slices(parts, ranks)]
+    else:  # to each part as many ranks as its share of the cores, to the nearest
+        before = accumulate(map(len, parts), initial=0)
+        ends = [(2 * count * ranks + len(cores)) // (2 * len(cores)) for count in before]
+        shares = zip(parts, pairwise(ends), strict=True)
+        dealt = [
+            cores_of_rank
+            for part, (begin, end) in shares
+            for cores_of_rank in _deal_cores(hardware, part, end - begin, level - 1)
         ]
-        sizes = [len(cores_of_rank) for cores_of_rank in dealt_parts]
-        return dealt_parts if max(sizes) - min(sizes) <= 1 else _equal_slices([*cores], ranks)
-    shares: list[int] = []
-    before = 0
-    for part in parts:  # as many ranks as its share of the cores, to the nearest
-        before += len(part)
-        shares.append((2 * before * ranks + len(cores)) // (2 * len(cores)) - sum(shares))
-    least, most = len(cores) // ranks, -(-len(cores) // ranks)
-    even = (least * n <= len(part) <= most * n for part, n in zip(parts, shares, strict=True))
-    if not all(even):
-        return _equal_slices([*cores], ranks)
-    dealt = (_deal_cores(hardware, *pair, level - 1) for pair in zip(parts, shares, strict=True))
-    return [*chain.from_iterable(dealt)]
+    sizes = [*map(len, dealt)]
+    even = sum(sizes) == len(cores) and max(sizes) - min(sizes) <= 1
+    return dealt if even else _equal_slices(cores, ranks)
 
 
 def _equal_slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
@@ -196,7 +193,7 @@ def _beside_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> l
     count = len(hardware.gpus)
     if not count or (ranks % count and count % ranks):
         return []
-    beside = [tuple(k for k in gpu.near if k in set(usable)) for gpu in hardware.gpus]
+    beside = [tuple(k for k in gpu.near if k in usable) for gpu in hardware.gpus]
     ranks_a_gpu = max(1, ranks // count)
     for near in (beside, [tuple(usable)] * count):
         by_core = sorted(range(count), key=lambda gpu: (near[gpu], gpu))
@@ -204,10 +201,9 @@ def _beside_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> l
         for bundle in _equal_slices(by_core, min(ranks, count)):
             cores = tuple(sorted({core for gpu in bundle for core in near[gpu]}))
             sharing.setdefault(cores, []).append(bundle)
-        apart = len(set(chain(*sharing))) == len([*chain(*sharing)])
-        if apart and all(
-            _thread_count(hardware, c) >= len(b) * ranks_a_gpu for c, b in sharing.items()
-        ):
+        apart = max(Counter(chain(*sharing)).values(), default=1) == 1
+        room = [_thread_count(hardware, c) >= len(b) * ranks_a_gpu for c, b in sharing.items()]
+        if apart and all(room):
             break
     return [
         place._replace(gpus=bundles[k // ranks_a_gpu])
@@ -224,20 +220,14 @@ def _thread_count(hardware: NodeHardware, cores: Sequence[int]) -> int:
 def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
     """Return the places with the nearest NICs, each NIC for as many of them as the others."""
     everywhere = all(len(nic.near) == len(hardware.cores) for nic in hardware.nics)
-    if everywhere and len(hardware.nics) > 1:
+    if not hardware.nics or (everywhere and len(hardware.nics) > 1):
         return [*places]  # which one is near what is not known
     used = [0] * len(hardware.nics)
-    with_nics = []
-    for place in places:
-        ways = [
-            (_meeting_level(hardware, place, nic), used[k], k)
-            for k, nic in enumerate(hardware.nics)
-        ]
-        best = min(ways, default=(0, 0, -1))[2]
-        if best >= 0:
-            used[best] += 1
-        with_nics.append(place._replace(nic=best))
-    return with_nics
+    nics = []
+    for levels in _nic_levels(places, hardware).T.tolist():
+        nics.append(min(range(len(used)), key=lambda nic: (levels[nic], used[nic])))
+        used[nics[-1]] += 1
+    return [place._replace(nic=nic) for place, nic in zip(places, nics, strict=True)]
 
 
 #: Ranks of which all ways are tried: 720 of six.
@@ -250,13 +240,22 @@ class Arranged(NamedTuple):
     Attributes
     ----------
     order : Placement
+    places : dict of int to list of Place
+        Those of a node, by its count of ranks.
     cost, before : float
         The sum that was made small, weight times seconds a GB: now, and in the order given.
     """
 
     order: Placement
+    places: dict[int, list[Place]]
     cost: float
     before: float
+
+    def words(self) -> str:
+        """Return what the arrangement is worth, for a person."""
+        if self.cost < 0.995 * self.before:
+            return f"copies cost {self.cost / self.before:.2f} of what they do with ranks in turn"
+        return "ranks sit in turn: no other way was found to cost less"
 
 
 def arrange_inside(
@@ -282,30 +281,28 @@ def arrange_inside(
     UsageError
         More ranks on a node than it has hardware threads.
     """
-    costs = {}
-    for ranks in np.unique(order.counts).tolist():
-        places = places_on(hardware, ranks)
-        costs[ranks] = costs_between(places, hardware), costs_to_nics(places, hardware)
-    nodes = [
-        *_traffic_of_nodes(order.with_ranks_on(order.node_of_rank) if alike else order, pattern)
-    ]
+    places_of = {ranks: places_on(hardware, ranks) for ranks in np.unique(order.counts).tolist()}
+    costs = {
+        ranks: (costs_between(places, hardware), costs_to_nics(places, hardware))
+        for ranks, places in places_of.items()
+    }
+    by_rank = order.with_ranks_on(order.node_of_rank) if alike else order
+    nodes = [*_traffic_of_nodes(by_rank, pattern)]
     if alike:
-        inside = np.sum([weights[1] for weights in nodes], axis=0)
-        outside = np.sum([weights[2] for weights in nodes], axis=0)
+        _, inside, outside = (sum(column) for column in zip(*nodes, strict=True))
         common = best_seats(inside, outside, *costs[len(outside)])
     slots = order.slot_of_rank.copy()
-    seen: dict[bytes, Ints] = {}
-    total = before = 0.0
+    known: dict[bytes, Ints] = {}
+    cost = before = 0.0
     for low, (members, inside, outside) in zip(order.first_slot.tolist(), nodes, strict=True):
-        between, to_nic = costs[len(members)]
+        terms = inside, outside, *costs[len(members)]
         key = inside.tobytes() + outside.tobytes()
-        if key not in seen:
-            seen[key] = common if alike else best_seats(inside, outside, between, to_nic)
-        turn = np.arange(len(members))
-        total += seating_cost(seen[key], inside, outside, between, to_nic)
-        before += seating_cost(turn, inside, outside, between, to_nic)
-        slots[members] = low + seen[key]
-    return Arranged(order.with_order(slots, order.origin), total, before)
+        if key not in known:
+            known[key] = common if alike else best_seats(*terms)
+        cost += seating_cost(known[key], *terms)
+        before += seating_cost(np.arange(len(members)), *terms)
+        slots[members] = low + known[key]
+    return Arranged(order.with_order(slots, order.origin), places_of, cost, before)
 
 
 def seating_cost(
@@ -398,38 +395,25 @@ def _traffic_of_nodes(order: Placement, pattern: Pattern) -> Iterator[tuple[Ints
     first, counts, ranks = order.first_slot, order.counts, order.rank_at_slot
     if isinstance(pattern, Lines):  # too many edges to go through, and no need to
         degree_of_all = pattern.weight * sum(extent - 1 for extent in pattern.dims or ())
-        for low, count in zip(first.tolist(), counts.tolist(), strict=True):
-            members = ranks[low : low + count]
+        for members in np.split(ranks, first[1:]):
             coords = np.stack(np.unravel_index(members, pattern.dims or ()))
             lines_apart = (coords[:, :, None] != coords[:, None, :]).sum(axis=0)
             inside = np.where(lines_apart == 1, pattern.weight, 0.0)
             yield members, inside, degree_of_all - inside.sum(axis=1)
         return
-    (node, a, b, weight), degree = _edges_inside(pattern, order)
-    ends = np.searchsorted(node, np.arange(len(counts) + 1))
-    for at, (low, count) in enumerate(zip(first.tolist(), counts.tolist(), strict=True)):
-        members = ranks[low : low + count]
-        inside = np.zeros((count, count))
-        node_edges = slice(ends[at], ends[at + 1])
-        places = order.slot_of_rank[a[node_edges]] - low, order.slot_of_rank[b[node_edges]] - low
-        np.add.at(inside, places, weight[node_edges])
-        inside += inside.T
-        yield members, inside, degree[members] - inside.sum(axis=1)
-
-
-def _edges_inside(pattern: Pattern, order: Placement) -> tuple[list[Array], Floats]:
-    """Return the edges within nodes, and the weight of all edges of each rank.
-
-    The edges are node, both ranks and weight, (m,) each, node by node.
-    """
-    node, degree = order.node_of_rank, np.zeros(order.ranks)
-    kept = []
+    node = order.node_of_rank
+    place = order.slot_of_rank - first[node]
+    begin = np.cumsum(counts**2) - counts**2  # of each node's square of weights
+    weights, degree = np.zeros(int((counts**2).sum())), np.zeros(order.ranks)
     for block in pattern.edges():
         for ends in (block.source, block.target):
             degree += np.bincount(ends, block.bytes, len(degree))
-        inside = block.some(node[block.source] == node[block.target])
-        kept.append((node[inside.source], inside.source, inside.target, inside.bytes))
-    none = np.zeros(0, np.int64)
-    columns = [np.concatenate([none, *column]) for column in zip(*kept, strict=True)] or [none] * 4
-    by_node = np.argsort(columns[0], kind="stable")
-    return [column[by_node] for column in columns], degree
+        within = block.some(node[block.source] == node[block.target])
+        a, b, at = within.source, within.target, node[within.source]
+        np.add.at(weights, begin[at] + counts[at] * place[a] + place[b], within.bytes)
+    for members, square in zip(
+        np.split(ranks, first[1:]), np.split(weights, begin[1:]), strict=True
+    ):
+        one_way = square.reshape(len(members), -1)
+        inside = one_way + one_way.T
+        yield members, inside, degree[members] - inside.sum(axis=1)

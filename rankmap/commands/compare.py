@@ -112,65 +112,51 @@ def _split_names(text: str) -> list[str]:
 
 def _comparison_text(comparison: Comparison, form: str) -> str | bytes:
     """Return a comparison in a format."""
-    if form == "json":
-        return to_json(comparison.document())
     if form in ("svg", "png"):
         return draw_comparison(comparison, form)
+    if form == "json":
+        return to_json(comparison.document())
     return as_csv(comparison) if form == "csv" else as_text(comparison)
 
 
-def _counted_levels(comparison: Comparison) -> list[str]:
-    """Return the levels that nodes are counted by, outermost first."""
-    return list(comparison.entries[0].plan.facts["touches"])
-
-
-def _row_cells(comparison: Comparison, entry: Entry) -> list[str]:
-    """Return one entry as the cells of a row."""
-    worst, binds, link = entry.found.bottleneck, entry.found.binds, "-"
-    if binds == "link":
-        binds, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
-    touches = [str(entry.plan.facts["touches"][level]) for level in _counted_levels(comparison)]
-    return [
-        entry.strategy,
-        entry.order,
-        time_text(entry.found.time_s),
-        f"{entry.ratio:.3f}",
-        "-" if entry.default else entry.gain.range_text,
-        f"{100 * entry.found.share:.3g} %" if entry.found.bound_s else "-",
-        binds or "-",
-        link,
-        size_text(entry.found.hop_bytes),
-        *touches,
-    ]
-
-
-def _column_heads(comparison: Comparison) -> list[str]:
-    """Return what stands above the columns."""
-    return [
-        "strategy", "order", "time", "to default", "as fast", "of the limit", "binds", "link",
-        "hop-bytes",
-        *_counted_levels(comparison),
-    ]  # fmt: skip
-
-
-def as_text(found: Comparison) -> str:
+def as_text(comparison: Comparison) -> str:
     """Return a comparison for a person: a sentence, the table, what was assumed."""
-    table = [_column_heads(found), *(_row_cells(found, entry) for entry in found.entries)]
-    loads = found.best.found.loads
-    lines = [found.sentence, "", align_columns(table, left=_WORDS)]
+    loads = comparison.best.found.loads
+    rows = [_row_cells(entry) for entry in comparison.entries]
+    table = [[*rows[0]], *([*row.values()] for row in rows)]
+    lines = [comparison.sentence, "", align_columns(table, left=_WORDS)]
     lines.append(f"wiring: {loads.wiring}; routing: {loads.routing}")
-    lines += [f"note: {note}" for note in found.notes]
+    lines += [f"note: {note}" for note in comparison.notes]
     return "\n".join(lines) + "\n"
 
 
-def as_csv(found: Comparison) -> str:
+def _row_cells(entry: Entry) -> dict[str, str]:
+    """Return one entry as the cells of a row, by what stands above them."""
+    prediction = entry.found
+    worst, binds, link = prediction.bottleneck, prediction.binds, "-"
+    if binds == "link":
+        binds, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
+    return {
+        "strategy": entry.strategy,
+        "order": entry.order,
+        "time": time_text(prediction.time_s),
+        "to default": f"{entry.ratio:.3f}",
+        "as fast": "-" if entry.default else entry.gain.range_text,
+        "of the limit": f"{100 * prediction.share:.3g} %" if prediction.bound_s else "-",
+        "binds": binds or "-",
+        "link": link,
+        "hop-bytes": size_text(prediction.hop_bytes),
+        **{level: str(count) for level, count in entry.plan.facts["touches"].items()},
+    }
+
+
+def as_csv(comparison: Comparison) -> str:
     """Return a comparison as CSV, figures in full: seconds, bytes, GB/s.
 
     A cell that a spreadsheet would take for a formula is led by an apostrophe.
     """
-    rows = [_figure_cells(entry.document()) for entry in found.entries]
-    heads = list(rows[0])
-    return csv_table([heads, *([row[head] for head in heads] for row in rows)])
+    rows = [_figure_cells(entry.document()) for entry in comparison.entries]
+    return csv_table([rows[0], *([row[head] for head in rows[0]] for row in rows)])
 
 
 def _figure_cells(entry: dict[str, Any]) -> dict[str, Any]:

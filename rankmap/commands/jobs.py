@@ -22,8 +22,7 @@ from placement.scheduler.availability import is_down, read_availability
 from placement.seats import seat_jobs
 from placement.support.quantities import counted
 from placement.support.reading import decode, format_of_name, load, read_bytes
-from rankmap.past_jobs import report
-from rankmap.past_jobs.judging import ASSUMED_SHARE, judge_jobs, read_applications
+from rankmap.past_jobs import ASSUMED_SHARE, judge_jobs, read_applications, report
 from rankmap.past_jobs.report import Summary
 from rankmap.place_ranks import place_ranks
 from rankmap.search.cost import without_time
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from placement.records import JobRecord
     from placement.seats import Seats
     from placement.support.array_types import Mask
-    from rankmap.past_jobs.judging import Application, Verdict
+    from rankmap.past_jobs import Application, Verdict
 
 #: What the name of -o asks for.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
@@ -91,7 +90,10 @@ def jobs(
     known = read_applications(applications) if applications else ()
     machine = machine_from(specs)
     user = getpass.getuser() if user is None and source is None else user
-    seats = _seat_jobs(machine, _read_records(source, since), source or "sacct")
+    records = accounted_jobs(since) if source is None else read_jobs(
+        decode(read_bytes(source, "nidmap jobs -"), source), source
+    )  # fmt: skip
+    seats = _seat_jobs(machine, records, source or "sacct")
     wanted = _pick_jobs(seats, None if user == "all" else user, last)
     usable, notes = _usable_nodes(machine, state)
     if seats.strangers:
@@ -105,13 +107,6 @@ def jobs(
     write_output(_render_summary(summary, form), output)
     if form not in ("text", "json"):
         say(f"nidmap: {summary.sentence}")
-
-
-def _read_records(source: str | None, since: str) -> Iterable[JobRecord]:
-    """Return the jobs of a file, or of Slurm's accounting."""
-    if source is None:
-        return accounted_jobs(since)
-    return read_jobs(decode(read_bytes(source, "nidmap jobs -"), source), source)
 
 
 def _seat_jobs(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:

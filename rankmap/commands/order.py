@@ -28,7 +28,7 @@ from rankmap.commands.model import (
     launcher_order_option,
     mapping_limit_option,
 )
-from rankmap.emit import FORMATS, document, emit, find, format_of, openmpi
+from rankmap.emit import FORMATS, emit, find, format_of
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import Graph
 from rankmap.progress import listen
@@ -39,7 +39,6 @@ from rankmap.short_orders import fit_format
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.pattern import Pattern
     from rankmap.placement import Placement
 
 #: Seconds of a search that are said before it begins.
@@ -118,30 +117,33 @@ def order(
         raise UsageError("no format json", "--json, or -o FILE.json, writes it")
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
-    placement = job.placement(job.machine())
-    wanted_strategy = strategy
-    sent = job.job()
-    seconds = _seconds_left(deadline, wanted_strategy, placement.ranks)
-    if wanted_strategy == "graph" and deadline is not None:
-        wanted_strategy = f"graph:seconds={seconds:g}"
-    with _show_progress(placement.ranks, wanted_strategy, pattern, seconds):
-        ordered = order_by_strategy(placement, sent, wanted_strategy, seconds)
+    placement, sent = job.placement(job.machine()), job.job()
+    seconds = _seconds_left(deadline, strategy, placement.ranks)
+    if strategy == "graph" and deadline is not None:
+        strategy = f"graph:seconds={seconds:g}"
+    with _show_progress(placement.ranks, strategy, pattern, seconds):
+        ordered = order_by_strategy(placement, sent, strategy, seconds)
     ordered, limit_words = fit_format(ordered, chosen, numbering, mapping_limit, sent)
     if binder:
-        _write_bound(ordered, parse_pattern(pattern).on(ordered), binder, chosen, numbering, output)
+        if chosen not in ("json", "openmpi") and output in (None, "-"):
+            raise UsageError(
+                "--bind prints the launcher's options, so the order needs a file", "-o FILE"
+            )
+        bound = bind(ordered, parse_pattern(pattern).on(ordered), binder, chosen)
+        write_output(bound.text(chosen, numbering), output)
+        if chosen not in ("json", "openmpi"):
+            write_output(bound.lines())
+        say(f"nidmap: {bound.remark}")
     else:
         write_output(emit(ordered, chosen, numbering), output)
     _report_order(ordered, chosen, launcher_order)
-    if (
-        math.isfinite(seconds)
-        and ordered.origin.optimised
-        and not ordered.origin.optimised["finished"]
-    ):
+    optimised = ordered.origin.optimised
+    if math.isfinite(seconds) and optimised and not optimised["finished"]:
         say("nidmap: --deadline ended the search: more seconds may find a better order")
     if limit_words:
         say(f"nidmap: {limit_words}")
     sending = job.sending()
-    if sending and wanted_strategy != "auto":
+    if sending and strategy != "auto":
         say(f"nidmap: --{next(iter(sending))} matters with --strategy auto only")
 
 
@@ -185,30 +187,6 @@ def _show_progress(ranks: int, strategy: str, pattern: str, seconds: float) -> I
             yield
         finally:
             listen(None)
-
-
-def _write_bound(
-    order: Placement,
-    pattern: Pattern,
-    binder: str,
-    form: str,
-    launcher_order: str,
-    output: str | None,
-) -> None:
-    """Write an order arranged inside its nodes, and print what binds its ranks."""
-    if form not in ("json", "openmpi") and (output is None or output == "-"):
-        raise UsageError(
-            "--bind prints the launcher's options, so the order needs a file", "-o FILE"
-        )
-    bound = bind(order, pattern, binder, form)
-    if form == "json":
-        write_output(document.write(bound.order, binding=bound.document()), output)
-    elif form == "openmpi":
-        write_output(openmpi.write(bound.order, places=bound.cores()), output)
-    else:
-        write_output(emit(bound.order, form, launcher_order), output)
-        write_output(bound.lines(), None)
-    say(f"nidmap: {bound.remark}")
 
 
 def _report_order(order: Placement, form: str, launcher_order: str | None) -> None:

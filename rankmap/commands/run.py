@@ -1,14 +1,27 @@
-"""``nidmap run``, and what other commands that launch take of it."""
+"""``nidmap run``: plan aside, check where asked, become the launcher.
+
+What other commands that launch take of it stands here, too.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import AdvancedCommand, ByteCount, advanced, among, quiet_option
-from placement.errors import LaunchError, UsageError
+from placement.commands.common import (
+    AdvancedCommand,
+    ByteCount,
+    advanced,
+    among,
+    quiet_option,
+    say,
+    to_json,
+    write_output,
+)
+from placement.errors import LaunchError, NidmapError, UsageError, error_text
 from placement.support.lazy import lazy
 from rankmap.commands.model import (
     JobArguments,
@@ -18,16 +31,34 @@ from rankmap.commands.model import (
     launcher_order_option,
     mapping_limit_option,
 )
-from rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER
-from rankmap.launch.process import remove_at_end
-from rankmap.launch.run import show, start, start_inside
+from rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER, Launch
+from rankmap.launch.planning import PlannedLaunch, plan_aside
+from rankmap.launch.process import (
+    REFUSED,
+    become,
+    discard_launch,
+    is_refused,
+    job_environment,
+    remove_at_end,
+    report,
+)
+from rankmap.launch.queries import plain_host, query_rank_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rankmap.launch import expectation as expectations
     from rankmap.launch import job as launch_job
-else:  # a launch has to be quick
-    launch_job = lazy("rankmap.launch.job")
+    from rankmap.runtime import inside as reordering
+else:  # a launch has to be quick: numpy is loaded by the child that plans
+    expectations, launch_job = lazy("rankmap.launch.expectation"), lazy("rankmap.launch.job")
+    reordering = lazy("rankmap.runtime.inside")
+
+SCHEMA = "nidmap.run/1"
+
+#: Seconds that a step which only says where its ranks are may take where patience has no limit,
+#: or where the job does not run without its answer.
+_VERIFYING = 60.0
 
 #: Seconds that choosing an order may take while a launch of Slurm's filter waits.
 _PATIENCE = 1.0
@@ -136,10 +167,110 @@ def run(
         if values[option] and values[other]:
             raise UsageError(f"--{option} does not go with --{other}")
     if inside:
-        return start_inside(request, world, strict, mpicc)
+        return reordering.start_inside(request, world, strict, mpicc)
     if request.dry_run:
-        return show(request, as_json, strict)
-    return start(request, strict, verify)
+        return _show_launch(request, as_json, strict)
+    return _start(request, strict, verify)
+
+
+def _show_launch(request: RunRequest, as_json: bool, strict: bool) -> int:
+    """Print the command that a run would start; ``--order-dir`` alone leaves its order file."""
+    launch, unclear, lines = Launch(request.command), "", []
+    known: dict[str, Any] = dict.fromkeys(("order_file", "strategy", "optimised", "gain"))
+    try:
+        job = launch_job.read_job(request, os.environ)
+        prepared = job.prepared()
+        expected, origin = job.expected(prepared.order), prepared.order.origin
+        kept = prepared.path if request.order_dir is not None else None
+        if kept is None:
+            discard_launch(prepared.path)
+        where = f"the order file is {kept}" if kept else (
+            "a dry run leaves no order file: --order-dir DIR keeps one"
+        )  # fmt: skip
+        words = job.words(prepared.order, expected.words)
+        lines = [words, *prepared.remarks, *job.asked_remarks(), where]
+        known = {"order_file": kept, "strategy": origin.strategy}
+        known |= {"optimised": origin.optimised, "gain": expected.gain}
+        launch = prepared.launch
+    except (Exception, SystemExit) as error:
+        unclear = error_text(error)
+        if is_refused(unclear, strict):
+            return REFUSED
+    shown = {"argv": list(launch.argv), "env": launch.env, "command": launch.line()}
+    document = {"schema": SCHEMA, **shown, **known, "unclear": unclear}
+    write_output(to_json(document) if as_json else launch.line() + "\n")
+    for line in lines:
+        say(f"nidmap: {line}")
+    return 0
+
+
+def _start(request: RunRequest, strict: bool, verify: bool) -> int:
+    """Become the launcher; come back only to say that it cannot be started."""
+    result = plan_aside(lambda: _make_plans(request), request.patience)
+    plan, unclear = result.plan, "" if result.plan else result.failure
+    path = plan.path if plan else ""
+    if result.interrupted:
+        discard_launch(path)
+        raise KeyboardInterrupt
+    env = job_environment(os.environ)
+    if plan and verify:
+        seconds = request.patience
+        seconds = max(seconds, _VERIFYING) if strict or not seconds else seconds
+        unclear = _verify_ranks(plan, env, strict, seconds)
+    if plan is None or unclear:
+        discard_launch(path)
+        if is_refused(unclear, strict):
+            return REFUSED
+        become(Launch(request.command), env)
+    for line in (plan.words, *plan.remarks):
+        report(line)
+    if request.order_dir is None:
+        remove_at_end(path)
+    try:
+        become(plan.launch, env)
+    except NidmapError:
+        discard_launch(path)
+        raise
+
+
+def _make_plans(request: RunRequest) -> Iterator[PlannedLaunch]:
+    """Yield what could start, and then the same with what is expected of it; in the child."""
+    job = launch_job.read_job(request, os.environ)
+    prepared = job.prepared()
+    yield prepared
+    try:
+        expected = job.expected(prepared.order).words
+    except Exception as error:  # the order is there, whatever is expected of it
+        expected = f"{expectations.UNKNOWN}: {error_text(error, 80)}"
+    remarks = [*prepared.remarks, *job.asked_remarks()]
+    yield replace(prepared, words=job.words(prepared.order, expected), remarks=remarks)
+
+
+def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, seconds: float) -> str:
+    """Run a step that says where its ranks are and compare; return what is wrong, '' if nothing.
+
+    That it says nothing in so many seconds is no reason to drop the order, unless `strict`.
+    """
+    planned = plan.rank_nodes
+    try:
+        hint = "--patience gives it longer"
+        hosts = query_rank_nodes(plan.probe, env, len(planned), seconds, hint)
+    except LaunchError as error:
+        unclear = f"cannot verify: {error}"
+        if not strict:
+            report(unclear)
+        return unclear if strict else ""
+    pairs = zip(hosts, planned, strict=True)
+    wrong = [r for r, (host, node) in enumerate(pairs) if plain_host(host) != plain_host(node)]
+    if wrong:
+        first = wrong[0]
+        return (
+            f"{len(wrong)} of {len(planned)} ranks are not where the plan says, "
+            f"first rank {first}: on {hosts[first]}, planned {planned[first]}"
+        )
+    nodes = len(set(planned))
+    report(f"verified: all {len(planned)} ranks are where the plan says, on {nodes} nodes")
+    return ""
 
 
 def step_options(

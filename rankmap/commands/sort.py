@@ -89,12 +89,12 @@ def sort(
     tour = shortest_ring(distance) if ring else None
     positions = sort_nodes(distance) if tour is None else tour.order
     ordered = placement.take(positions)
+    document = _sort_document(machine, ordered, distance, positions, tour)
     if as_json:
-        text = to_json(_sort_document(ordered, distance, positions, tour))
+        write_output(to_json(document), output)
     else:
-        text = _write_sorted(ordered, form, "ring" if ring else "sorted")
-    write_output(text, output)
-    say(_describe_order(machine, distance, positions, tour))
+        write_output(_write_sorted(ordered, form, "ring" if ring else "sorted"), output)
+    say(_describe_order(document))
 
 
 def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Placement:
@@ -124,55 +124,52 @@ def _write_sorted(placement: Placement, form: str, strategy: str) -> str:
 
 
 def _sort_document(
-    placement: Placement, distance: Distance, positions: Ints, tour: Tour | None
+    machine: Machine, placement: Placement, distance: Distance, positions: Ints, tour: Tour | None
 ) -> dict[str, Any]:
     """Return the order as the document ``nidmap.sorted/1``."""
-    names, machine = placement.names.tolist(), placement.machine
-    hops = {
-        "listed": ring_length(distance, np.arange(len(positions))),
-        "sorted": ring_length(distance, positions),
-    }
+    names, listed = placement.names.tolist(), np.arange(len(positions))
+    least = {} if tour is None else {"least": tour.least}
+    before, after = (_count_leaving(distance, order) for order in (listed, positions))
     return {
         "schema": "nidmap.sorted/1",
-        "machine": "" if machine is None else machine.name,
+        "machine": machine.name,
         "ring": tour is not None,
         "count": len(names),
         "nodelist": NodeList(names).fold(),
         "nodes": names,
         "ranks": placement.counts.tolist(),
-        "leaving": _count_leaving(distance, positions),
-        "hops": hops if tour is None else {**hops, "least": tour.least},
+        "leaving": {name: {"listed": before[name], "sorted": after[name]} for name in before},
+        "hops": {
+            "listed": ring_length(distance, listed),
+            "sorted": ring_length(distance, positions),
+            **least,
+        },
     }
 
 
-def _count_leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, int]]:
-    """Return how many steps from a node to the next leave each block: as listed, and sorted."""
-
-    def count(order: Ints) -> list[int]:
-        blocks = distance.blocks[order, :-1]
-        return [int(n) for n in (blocks[1:] != blocks[:-1]).sum(axis=0)]
-
-    rows = zip(distance.names, count(np.arange(len(positions))), count(positions), strict=False)
-    return {name: {"listed": before, "sorted": after} for name, before, after in rows}
+def _count_leaving(distance: Distance, order: Ints) -> dict[str, int]:
+    """Return how many steps from a node to the next leave each block of nodes."""
+    blocks = distance.blocks[order, :-1]
+    leaving = (blocks[1:] != blocks[:-1]).sum(axis=0).tolist()
+    return dict(zip(distance.names, leaving, strict=False))
 
 
-def _describe_order(
-    machine: Machine, distance: Distance, positions: Ints, tour: Tour | None
-) -> str:
+def _describe_order(document: dict[str, Any]) -> str:
     """Return what the order is, in one line."""
-    nodes = counted(len(positions), "node")
-    if tour is not None:
-        listed = ring_length(distance, np.arange(len(positions)))
-        best = "there is no shorter ring" if tour.hops == tour.least else (
-            f"no ring has fewer than {tour.least}"
+    nodes, hops = counted(document["count"], "node"), document["hops"]
+    if document["ring"]:
+        least = hops["least"]
+        shortest = "there is no shorter ring" if hops["sorted"] == least else (
+            f"no ring has fewer than {least}"
         )  # fmt: skip
-        return f"ring of {nodes} on {machine.name}: {tour.hops} hops, {listed} as listed; {best}"
+        counts = f"{hops['sorted']} hops, {hops['listed']} as listed"
+        return f"ring of {nodes} on {document['machine']}: {counts}; {shortest}"
     steps = [
         f"{row['sorted']} to another {_block_word(name)} ({row['listed']} as listed)"
-        for name, row in _count_leaving(distance, positions).items()
+        for name, row in document["leaving"].items()
     ]
-    counts = f": of {counted(len(positions) - 1, 'step')} to the next, {', '.join(steps)}"
-    return f"{nodes} in the order of the switches of {machine.name}{counts if steps else ''}"
+    counts = f": of {counted(document['count'] - 1, 'step')} to the next, {', '.join(steps)}"
+    return f"{nodes} in the order of the switches of {document['machine']}{counts if steps else ''}"
 
 
 def _block_word(name: str) -> str:

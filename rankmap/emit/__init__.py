@@ -13,7 +13,7 @@ from typing import Protocol
 from placement.errors import UsageError
 from placement.support.reading import decode, format_of_name, read_bytes, suffix_of
 from placement.support.registry import Registry
-from rankmap.emit import document, hosts, mpich, openmpi, slots, slurm
+from rankmap.emit import document, hosts, numbers, openmpi
 from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
@@ -75,18 +75,21 @@ class OrderFormat:
 
 #: Every format of ours by its name, the default one first.
 FORMATS = {
-    "slots": OrderFormat(slots, ".slots", "line r is the slot of rank r (the default)"),
+    "slots": OrderFormat(
+        numbers.SlotOfRank(), ".slots", "line r is the slot of rank r (the default)"
+    ),
     "mpich": OrderFormat(
-        mpich, "MPICH_RANK_ORDER .mpich",
+        numbers.RankAtSlot(), "MPICH_RANK_ORDER .mpich",
         "the rank at every slot, in the launcher's order of the nodes",
         by_launcher=True, limit=CRAY_MPICH,
     ),
     "slurm": OrderFormat(
-        slurm, ".hosts .hostfile", "host file for SLURM_HOSTFILE", nodes_alone=True, limit=PMI2
+        hosts.HOST_A_RANK, ".hosts .hostfile", "host file for SLURM_HOSTFILE",
+        nodes_alone=True, limit=PMI2,
     ),
     "openmpi": OrderFormat(openmpi, ".rankfile", "rank file of Open MPI"),
     "seq": OrderFormat(
-        slurm, ".seq", "host file for Open MPI's sequential mapper", nodes_alone=True
+        hosts.HOST_A_RANK, ".seq", "host file for Open MPI's sequential mapper", nodes_alone=True
     ),
     "hydra": OrderFormat(
         hosts.HOST_COUNT, ".hydra", "host file for Hydra's mpiexec -f",

@@ -1,7 +1,13 @@
-"""Formats with a line a node: ``deepspeed``, ``hydra``, ``intel``, ``torchrun``.
+"""Formats that name the node of each rank: host files.
 
-They, and all others that name a node for every rank, say nothing of the place inside a node:
-read back, the ranks of a node stand in ascending places.
+They say nothing of the place inside a node: read back, the ranks of a node stand in ascending
+places.
+
+One host a line, in rank order, is for SLURM_HOSTFILE (``slurm``), which srun takes with its
+arbitrary distribution, and for Open MPI (``seq``), which takes it by
+``--map-by seq:OVERSUBSCRIBE:file=F``. Unlike a rankfile it leaves the place inside the node, and
+binding, to mpirun. Without OVERSUBSCRIBE, Open MPI 5.0.11 starts nothing, and exits with 0, on
+nodes with more ranks than cores. It wants the nodes in its allocation or host file besides.
 
 ``host:count`` for each run of consecutive ranks is for Hydra (``hydra``) and Intel MPI
 (``intel``). Hydra gives ranks out in the order of the lines of ``-f FILE``, and a host may
@@ -32,8 +38,15 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, UsageError
+from placement.nodelist import NodeList
 from placement.support.array_types import Ints, Strs
-from rankmap.emit.text import CUT_SHORT, BrokenOrderError, numbered_lines
+from rankmap.emit.text import (
+    CUT_SHORT,
+    BrokenOrderError,
+    line_of_entry,
+    numbered_lines,
+    without_comments,
+)
 from rankmap.placement import Placement
 
 
@@ -87,17 +100,44 @@ def nodes_of(
         raise ParseError(source, line_of(at), f"'{hosts[at]}' is not {known}")
     node = np.array(node_indices, dtype=np.int64)
     have = np.bincount(node, counts, minlength=len(placement.counts)).astype(np.int64)
-    over, short = np.flatnonzero(have > placement.counts), np.flatnonzero(have < placement.counts)
-    for k in [*over.tolist(), *short.tolist()]:
-        fault = f"{placement.names[k]} gets {have[k]} ranks and has {placement.counts[k]} slots"
-        if have[k] > placement.counts[k]:
-            on_node = np.flatnonzero(node == k)
-            held = np.cumsum(np.array(counts)[on_node])
-            at = int(on_node[np.searchsorted(held, placement.counts[k], side="right")])
-            raise BrokenOrderError(source, line_of(at), fault)
+    more = have - placement.counts
+    if not more.any():
+        return np.repeat(node, counts)
+    k = int(np.argmax(more > 0)) if (more > 0).any() else int(np.argmax(more < 0))
+    fault = f"{placement.names[k]} gets {have[k]} ranks and has {placement.counts[k]} slots"
+    if more[k] < 0:
         text = f"{have.sum()} ranks for {placement.ranks} slots: {fault}"
         raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
-    return np.repeat(node, counts)
+    held = np.cumsum(np.where(node == k, counts, 0))
+    at = int(np.searchsorted(held, placement.counts[k], side="right"))
+    raise BrokenOrderError(source, line_of(at), fault)
+
+
+class RankLines:
+    """The format with a line for each rank, in rank order: its host."""
+
+    def write(self, order: Placement) -> str:
+        """Return one host a line: line r is the node of rank r."""
+        return "\n".join(order.host_of_rank.tolist()) + "\n"
+
+    def read(self, text: str, placement: Placement, source: str) -> Placement:
+        """Return the order that a host file holds.
+
+        Entries may be split by newline, comma or space, be folded
+        (``nid[00045,00012]``) and repeat (``nid00045*3``), as srun reads them.
+
+        Raises
+        ------
+        ParseError, BrokenOrderError
+            See `rankmap.emit.read_order`.
+        """
+        hosts = [*NodeList.parse(text, source)] if without_comments(text).strip() else []
+
+        def line_of(at: int) -> int:
+            return line_of_entry(text, at, lambda line: NodeList.length_of(line, source))
+
+        node = nodes_of(hosts, [1] * len(hosts), line_of, placement, source)
+        return placement.with_ranks_on(node)
 
 
 class NodeLines(NamedTuple):
@@ -160,8 +200,9 @@ class NodeLines(NamedTuple):
             if not match:
                 raise ParseError(source, at, f"'{line[:40]}' is not {self.wanted}")
             fields = match.groupdict()
-            if int(fields.get("number") or len(hosts)) != len(hosts):
-                wrong = f"node rank {fields['number']}, {len(hosts)} comes next"
+            number = int(fields.get("number") or len(hosts))
+            if number != len(hosts):
+                wrong = f"node rank {number}, {len(hosts)} comes next"
                 raise BrokenOrderError(source, at, wrong)
             hosts.append(fields["host"])
             counts.append(int(fields["count"] or 1))
@@ -171,6 +212,7 @@ class NodeLines(NamedTuple):
         return placement.with_ranks_on(node)
 
 
+HOST_A_RANK = RankLines()
 HOST_COUNT = NodeLines(
     "{host}:{count}",
     re.compile(r"(?P<host>[^\s:#]+)(?::(?P<count>[0-9]{1,9}))?(?:\s.*)?", re.ASCII),

@@ -1,9 +1,9 @@
 """Rankfile for Open MPI's ``--map-by rankfile:file=F``: ``rank 0=nid00100 slot=0``.
 
-A slot is a core of the node (its logical number), to which the rank is bound;
-rank r at place p of its node gets core p, with several cores a rank the cores
-p·c to p·c+c-1. Checked on Open MPI 5.0.11, which refuses a core that the node
-does not have and wants the nodes in its allocation or host file besides.
+A slot is a core of the node (its logical number), to which the rank is bound; rank r at place p
+of its node gets core p, or those that its place has (`rankmap.binding`). Checked on Open MPI
+5.0.11, which refuses a core that the node does not have and wants the nodes in its allocation or
+host file besides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import ParseError
-from placement.support.array_types import Ints
 from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, numbered_lines, refuse_broken
 from rankmap.permutation import inverse
@@ -36,28 +35,21 @@ class _RankfileLine(NamedTuple):
     line: int
 
 
-def write(
-    order: Placement, cores: int = 1, places: Mapping[int, Sequence[Sequence[int]]] | None = None
-) -> str:
+def write(order: Placement, places: Mapping[int, Sequence[Sequence[int]]] | None = None) -> str:
     """Return one line a rank, in rank order.
 
     Parameters
     ----------
     order : Placement
-    cores : int
-        Cores of each rank.
     places : mapping of int to sequence of sequence of int, or None
         The cores of each place of a node by their logical numbers, by the node's count of
-        ranks, where they are not runs of `cores`.
+        ranks; None: one each.
     """
     at = (order.slot_of_rank - order.first_slot[order.node_of_rank]).tolist()
-    if places is not None:
+    slots = at
+    if places:
         counts = order.counts[order.node_of_rank].tolist()
         slots = [",".join(map(str, places[n][p])) for n, p in zip(counts, at, strict=True)]
-    elif cores == 1:
-        slots = [str(p) for p in at]
-    else:
-        slots = [f"{p * cores}-{(p + 1) * cores - 1}" for p in at]
     rows = enumerate(zip(order.host_of_rank.tolist(), slots, strict=True))
     return "".join(f"rank {r}={host} slot={slot}\n" for r, (host, slot) in rows)
 
@@ -75,17 +67,26 @@ def read(text: str, placement: Placement, source: str) -> Placement:
         See `rankmap.emit.read_order`.
     """
     rows = [_parse_row(line, number, placement, source) for number, line in numbered_lines(text)]
-    lines = [row.line for row in rows]
     ranks = np.array([row.rank for row in rows], dtype=np.int64)
-    refuse_broken(ranks, placement.ranks, lambda at: [*lines, *lines[-1:], 1][at], source)
+    lines = [*(row.line for row in rows), *(row.line for row in rows[-1:]), 1]
+    refuse_broken(ranks, placement.ranks, lines.__getitem__, source)
+    rows.sort()
     hosts = [row.host for row in rows]
-    by_line = nodes_of(hosts, [1] * len(rows), lines.__getitem__, placement, source)
+    node = nodes_of(hosts, [1] * len(rows), lambda at: rows[at].line, placement, source)
     without = [row for row in rows if row.core < 0]
-    if without and len(without) < len(rows):
+    if len(without) == len(rows):
+        return placement.with_ranks_on(node)
+    if without:
         fault = f"rank {without[0].rank} has no slot, others have"
         raise ParseError(source, without[0].line, fault)
-    node, by_rank = by_line[inverse(ranks)], sorted(rows)
-    return placement.with_ranks_on(node) if without else _by_core(by_rank, node, placement, source)
+    where = np.array([(row.core, row.socket, at) for row, at in zip(rows, node, strict=True)]).T
+    by_core = np.lexsort(where)
+    same = (np.diff(where[:, by_core]) == 0).all(axis=0)
+    if same.any():
+        first, second = sorted(by_core[int(np.argmax(same)) :][:2].tolist())
+        fault = f"ranks {first} and {second} both begin on one core"
+        raise BrokenOrderError(source, rows[second].line, fault)
+    return placement.with_order(inverse(by_core))
 
 
 def _parse_row(line: str, number: int, placement: Placement, source: str) -> _RankfileLine:
@@ -100,17 +101,3 @@ def _parse_row(line: str, number: int, placement: Placement, source: str) -> _Ra
         host = str(placement.names[int(relative[1])])
     socket, core = (int(slot[1] or 0), int(slot[2])) if slot else (-1, -1)
     return _RankfileLine(int(match[1]), host, socket, core, number)
-
-
-def _by_core(
-    by_rank: list[_RankfileLine], node: Ints, placement: Placement, source: str
-) -> Placement:
-    """Return the order in which a node's ranks stand as their cores do."""
-    where = np.array([(row.core, row.socket) for row in by_rank]).T
-    ranks = np.lexsort((*where, node))
-    same = (np.diff(np.stack([*where, node])[:, ranks]) == 0).all(axis=0)
-    if same.any():
-        first, second = sorted(ranks[int(np.argmax(same)) :][:2].tolist())
-        fault = f"ranks {first} and {second} both begin on one core"
-        raise BrokenOrderError(source, by_rank[second].line, fault)
-    return placement.with_order(inverse(ranks))

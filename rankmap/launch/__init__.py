@@ -25,6 +25,8 @@ from placement.support.registry import Registry, modules_in
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+
     from placement.support import reading
     from placement.support.array_types import Ints
     from rankmap import binding, emit
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from rankmap.pattern import Pattern
     from rankmap.placement import Placement
 else:
+    np = lazy("numpy")
     binding, emit = lazy("rankmap.binding"), lazy("rankmap.emit")
     allocations, reading = lazy("rankmap.launch.allocation"), lazy("placement.support.reading")
 
@@ -45,6 +48,9 @@ MPICH, INTEL, OPENMPI = "mpich", "intel", "openmpi"
 
 #: Variable in which ranks find the order file that they were launched with; nobody else reads it.
 LAUNCH = "NIDMAP_LAUNCH"
+
+#: One argument of a command may not be longer (Linux: 128 KiB).
+_LONGEST = 120_000
 
 #: What the starters of MPI libraries are called; a distribution may add whose they are
 #: (``mpiexec.mpich``). The library is asked from the executable, not read from its name.
@@ -144,9 +150,6 @@ class Launcher(ABC):
         Variables that name a file of the job's hosts.
     placing_variables : tuple of str
         How the names of variables begin by which the user places ranks.
-    bind_variables, loose, binds_by : tuple of str, tuple of str, str
-        Variables by which ranks are bound; what leaves them unbound; the option that binds
-        where nothing else does, '' where ranks are bound by default.
     binder : str
         What binds its ranks to cores (`rankmap.binding.bind`), '' for nothing that is known.
     step : Parsed
@@ -173,9 +176,6 @@ class Launcher(ABC):
     variables: ClassVar[dict[str, str]] = {}
     host_variables: ClassVar[tuple[str, ...]] = ()
     placing_variables: ClassVar[tuple[str, ...]] = ()
-    bind_variables: ClassVar[tuple[str, ...]] = ()
-    loose: ClassVar[tuple[str, ...]] = ("none",)
-    binds_by: ClassVar[str] = ""
     binder: ClassVar[str] = ""
     allocation: Allocation | None = None
     bound: BoundOrder | None = None
@@ -223,16 +223,6 @@ class Launcher(ABC):
     def per_node(self) -> int | None:
         """Return how many ranks the command wants on each node, None where it does not say."""
         return self.step.number("per_node")
-
-    def unbound(self) -> str:
-        """Return what leaves the ranks of this command unbound; '' where they are bound."""
-        name, text = self.first_set(self.bind_variables)
-        text = self.step.values.get("bind") or text
-        kinds = set(text.lower().partition(":")[0].split(","))
-        if kinds.intersection(self.loose):
-            return self.step.words("bind") or f"{name}={text}"
-        silent = kinds <= {"", "v", "verbose", "q", "quiet"}
-        return f"no {self.binds_by}" if self.binds_by and silent else ""
 
     def asked_remarks(self, seconds: float) -> list[str]:
         """Return what the user should know of the command that only asking the site tells.
@@ -282,7 +272,12 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
-        return allocations.filled_counts(self.allocation, ranks, nodes, self.per_node())
+        per_node, job = self.per_node(), self.allocation
+        if per_node:
+            return allocations.fill_nodes(ranks, np.full(nodes, per_node))
+        if job is None or job.tasks is None or len(job.tasks) != nodes:
+            raise allocations.unclear_counts(ranks, nodes)
+        return allocations.fill_nodes(ranks, job.tasks)
 
     def bind(self, order: Placement, pattern: Pattern) -> Placement:
         """Return an order arranged inside its nodes, and bind its ranks in the launch.
@@ -302,6 +297,12 @@ class Launcher(ABC):
         if not self.binder:
             who = self.library or self.step.argv[0]
             raise LaunchError(f"how {who} binds ranks is not known", "drop --bind")
+        cpus = None if self.allocation is None else self.allocation.cpus
+        if cpus is not None and order.machine is not None:
+            cores = int(order.machine.cores[order.rows].max())
+            if int(cpus.min()) < cores:
+                few = f"the job has only {cpus.min()} of a node's {cores} cores"
+                raise LaunchError(few, "drop --bind")
         form = "openmpi" if self.binder == "openmpi" else self.format
         self.bound = binding.bind(order, pattern, self.binder, form)
         return self.bound.order
@@ -335,6 +336,10 @@ class Launcher(ABC):
             if value is not None and values.get(name) != str(value):
                 gone.append(name)
                 words += self.options.written(name, value)
+        longest = max(words, key=len, default="")
+        if len(longest) > _LONGEST:
+            what = f"{longest[:20]}… is too long for a command line"
+            raise LaunchError(what, "srun and Open MPI read an order from a file")
         argv, first = self.step.without(*gone).argv, self.first
         env = {name: text.format(path=path) for name, text in self.variables.items()}
         more = self.known_options(self.bound.options) if self.bound else ()

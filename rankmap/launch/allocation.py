@@ -84,9 +84,9 @@ class Allocation:
         room = None if self.cpus is None else self.cpus[:nodes] // cpus_per_task
         if room is None or room.sum() < ranks or room.min() < 1:
             raise unclear_counts(ranks, nodes or len(self.nodes))
-        return np.append(
-            deal_ranks(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64)
-        )
+        counts = np.zeros(len(self.nodes), dtype=np.int64)
+        counts[: len(room)] = deal_ranks(ranks, room)
+        return counts
 
     def refuse_more(self, placement: Placement, room: Ints, what: str) -> None:
         """Refuse more ranks on a node than there is room for, in the order of the job's nodes.
@@ -95,12 +95,11 @@ class Allocation:
         ------
         LaunchError
         """
-        have = dict(zip(self.nodes, room.tolist(), strict=True))
+        room_on = dict(zip(self.nodes, room.tolist(), strict=True))
         for name, count in zip(placement.names.tolist(), placement.counts.tolist(), strict=True):
-            if count > have.get(name, 0):
-                raise LaunchError(
-                    f"{count} {what} on {name}, which has room for {have.get(name, 0)}"
-                )
+            most = room_on.get(name, 0)
+            if count > most:
+                raise LaunchError(f"{count} {what} on {name}, which has room for {most}")
 
     def stated_counts(self) -> Ints | None:
         """Return the ranks of each node that the job was asked for with; None where none were.
@@ -129,10 +128,8 @@ class Allocation:
 
 def unclear_counts(ranks: int, nodes: int) -> LaunchError:
     """Return what is said where it is not clear which node gets how many ranks."""
-    return LaunchError(
-        f"how {ranks} ranks are spread over {nodes} nodes is not known",
-        "give --ppn",
-    )
+    what = f"how {ranks} ranks are spread over {nodes} nodes"
+    return LaunchError(f"{what} is not known", "give --ppn")
 
 
 def job_id(env: Mapping[str, str]) -> str:
@@ -165,20 +162,26 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     >>> list(a.nodes), a.tasks.tolist()
     (['nid1', 'nid2', 'nid3'], [32, 32, 16])
     """
-    text = env.get("SLURM_JOB_NODELIST") or env.get("SLURM_NODELIST") or ""
-    if not text:
-        return _other_allocation(env)
-    if env.get("SLURM_HET_SIZE"):
-        raise LaunchError("heterogeneous jobs, which have several node lists, are not supported")
-    nodes = NodeList.parse(text, "SLURM_JOB_NODELIST")
-    return Allocation(
-        nodes,
-        _per_node(env, "SLURM_TASKS_PER_NODE", len(nodes)),
-        _per_node(env, "SLURM_JOB_CPUS_PER_NODE", len(nodes)),
-        _number_of(env, "SLURM_NTASKS") or _number_of(env, "SLURM_NPROCS"),
-        env.get("SLURM_JOB_ID", ""),
-        _number_of(env, "SLURM_NTASKS_PER_NODE"),
-    )
+    text = env.get("SLURM_JOB_NODELIST") or env.get("SLURM_NODELIST")
+    if text:
+        if env.get("SLURM_HET_SIZE"):
+            several = "heterogeneous jobs, which have several node lists, are not supported"
+            raise LaunchError(several)
+        nodes = NodeList.parse(text, "SLURM_JOB_NODELIST")
+        return Allocation(
+            nodes,
+            _per_node(env, "SLURM_TASKS_PER_NODE", len(nodes)),
+            _per_node(env, "SLURM_JOB_CPUS_PER_NODE", len(nodes)),
+            _number_of(env, "SLURM_NTASKS") or _number_of(env, "SLURM_NPROCS"),
+            env.get("SLURM_JOB_ID", ""),
+            _number_of(env, "SLURM_NTASKS_PER_NODE"),
+        )
+    path = env.get("PBS_NODEFILE") or env.get("COBALT_NODEFILE")
+    if path:
+        job = env.get("PBS_JOBID") or env.get("COBALT_JOBID") or ""
+        return from_hosts(load(path), path, job.partition(".")[0])
+    nids, job = env.get("COBALT_PARTNAME"), env.get("COBALT_JOBID", "")
+    return Allocation(NodeList.parse(f"[{nids}]", "COBALT_PARTNAME"), job=job) if nids else None
 
 
 def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation | None:
@@ -252,44 +255,6 @@ def fill_nodes(ranks: int, room: Ints) -> Ints:
     return counts
 
 
-def filled_counts(
-    job: Allocation | None, ranks: int, nodes: int, per_node: int | None = None
-) -> Ints:
-    """Return the ranks on each of so many nodes of a job where they are filled in order.
-
-    Parameters
-    ----------
-    job : Allocation or None
-    ranks, nodes : int
-    per_node : int or None
-        Room of each node; None: the job's tasks on it.
-
-    Raises
-    ------
-    LaunchError
-        More ranks than there is room for, or no room is known.
-    """
-    if per_node:
-        return fill_nodes(ranks, np.full(nodes, per_node))
-    if job is None or job.tasks is None or len(job.tasks) != nodes:
-        raise unclear_counts(ranks, nodes)
-    return fill_nodes(ranks, job.tasks)
-
-
-def _other_allocation(env: Mapping[str, str]) -> Allocation | None:
-    """Return the allocation of PBS, Torque or Cobalt, as far as variables tell it."""
-    path = env.get("PBS_NODEFILE") or env.get("COBALT_NODEFILE") or ""
-    if path:
-        job = (env.get("PBS_JOBID") or env.get("COBALT_JOBID") or "").partition(".")[0]
-        return from_hosts(load(path), path, job)
-    nids = env.get("COBALT_PARTNAME", "")
-    if not nids:
-        return None
-    return Allocation(
-        NodeList.parse(f"[{nids}]", "COBALT_PARTNAME"), job=env.get("COBALT_JOBID", "")
-    )
-
-
 def deal_ranks(ranks: int, room: Ints) -> Ints:
     """Return ranks a node, dealt out one a node in turn to those that still have room.
 
@@ -322,16 +287,13 @@ def deal_ranks(ranks: int, room: Ints) -> Ints:
 
 def _per_node(env: Mapping[str, str], name: str, nodes: int) -> Ints | None:
     text = env.get(name, "")
-    if not text:
-        return None
-    # One plain number is one node's; only (x3) says how many follow suit.
-    return parse_counts(text if "(" in text or "," in text else f"{text}(x1)", nodes, name)
+    if text and "(" not in text and "," not in text:
+        text = f"{text}(x1)"  # a plain number is one node's; only (x3) says how many follow suit
+    return parse_counts(text, nodes, name) if text else None
 
 
 def _number_of(env: Mapping[str, str], name: str) -> int | None:
     text = env.get(name, "")
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+    if text and not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise LaunchError(f"{name}={text} is not a number of ranks")
-    return int(text)
+    return int(text) if text else None

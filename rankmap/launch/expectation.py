@@ -17,7 +17,6 @@ from rankmap.search.cost import without_time
 
 if TYPE_CHECKING:
     from rankmap.predict import Job
-    from rankmap.predict.gain import Gain
 
 #: What is said before, or instead of, an expectation that nobody has worked out.
 UNKNOWN = "its gain is not known"
@@ -52,24 +51,22 @@ def expectation(order: Placement, job: Job, keeps_list: bool = False) -> Expecta
         Whether the launcher takes the nodes in the order of its list; else it sorts them.
     """
     try:
-        why = without_time(order)
-        if not job.pattern:
-            why = "no --pattern is given"
+        why = without_time(order) if job.pattern else "no --pattern is given"
         if why:
             return Expectation(f"{UNKNOWN}: {why}")
-        gain = _gain_of(order, job, keeps_list)
+        default = default_order(order, keeps_list)
+        predictor = Predictor(order.known_machine, job.on(order.counts.tolist()))
+        fit_pattern(predictor.pattern, order)
+        if np.array_equal(default.node_of_rank, order.node_of_rank):
+            same = {"low": 1.0, "likely": 1.0, "high": 1.0, "unknowns": []}
+            return Expectation("which is the default order", same)
+        gain = Gains(predictor, default).of(order)
     except NidmapError as error:
         return Expectation(f"{UNKNOWN}: {error.message}")
-    if gain is None:
-        same = {"low": 1.0, "likely": 1.0, "high": 1.0, "unknowns": []}
-        return Expectation("which is the default order", same)
-    more = ""
+    words = f"expected {gain.range_text} as fast as the default order"
     if gain.unknowns:
-        more = f" (likely {gain.likely:.2f} x; largest uncertainty: {gain.most_unsure})"
-    if gain.of_run:
-        more += f"; {gain.of_run}"
-    words = f"expected {gain.range_text} as fast as the default order{more}"
-    return Expectation(words, gain.document())
+        words += f" (likely {gain.likely:.2f} x; largest uncertainty: {gain.most_unsure})"
+    return Expectation(words + (f"; {gain.of_run}" if gain.of_run else ""), gain.document())
 
 
 def default_order(order: Placement, keeps_list: bool) -> Placement:
@@ -86,14 +83,3 @@ def default_order(order: Placement, keeps_list: bool) -> Placement:
         return order.with_order(None)
     positions = order.sorting()
     return order.take(positions).renumbered(inverse(positions))
-
-
-def _gain_of(order: Placement, job: Job, keeps_list: bool) -> Gain | None:
-    """Return what an order wins; None where it is the default order."""
-    default = default_order(order, keeps_list)
-    assert order.machine is not None
-    model = Predictor(order.machine, job.on(order.counts.tolist()))
-    fit_pattern(model.pattern, order)
-    if np.array_equal(default.node_of_rank, order.node_of_rank):
-        return None
-    return Gains(model, default).of(order)

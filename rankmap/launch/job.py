@@ -109,12 +109,11 @@ def _find_machine(specs: tuple[str, ...], env: Mapping[str, str]) -> Machine | N
         return machine_from(specs)
     try:
         job = allocation(env)
-        machine = machine_from(()) if job is not None else None
+        machine = machine_from(()) if job else None
     except NidmapError:
         return None  # names alone are enough for an order by J
-    if job is None or machine is None:
-        return None
-    return machine if set(job.nodes) <= set(machine.names.tolist()) else None
+    known = job and machine and set(job.nodes) <= set(machine.names.tolist())
+    return machine if known else None
 
 
 def _read_command(
@@ -145,13 +144,12 @@ def _name_nodes(allocation: Allocation | None, machine: Machine | None) -> Alloc
     """Return an allocation whose nodes go by the machine's names, not NIDs or domain names."""
     if allocation is None or machine is None or not len(allocation.nodes):
         return allocation
-    nodes = allocation.nodes
-    if nodes[0].isdigit():
-        rows = rows_of(machine, ",".join(nodes))
-        return replace(allocation, nodes=NodeList(machine.names[rows].tolist()))
-    if "." in nodes[0] and nodes[0] not in set(machine.names.tolist()):
-        return replace(allocation, nodes=NodeList([plain_host(name) for name in nodes]))
-    return allocation
+    names, first = list(allocation.nodes), allocation.nodes[0]
+    if first.isdigit():
+        names = machine.names[rows_of(machine, ",".join(names))].tolist()
+    elif "." in first and first not in set(machine.names.tolist()):
+        names = [plain_host(name) for name in names]
+    return replace(allocation, nodes=NodeList(names))
 
 
 @dataclass(slots=True)
@@ -187,9 +185,8 @@ class JobLaunch:
             numbering = request.launcher_order or "sorted"
             order = read_order_file(request.order_file, None, self.placement, numbering)
             return order.with_origin(pattern=str(self.sent.pattern or order.origin.pattern))
-        return order_by_strategy(
-            self.placement, self.sent, request.strategy, request.search_seconds
-        )
+        seconds = request.search_seconds
+        return order_by_strategy(self.placement, self.sent, request.strategy, seconds)
 
     def expected(self, order: Placement) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
@@ -229,22 +226,17 @@ class JobLaunch:
         progress.step()
         launcher, request, job = self.launcher, self.request, self.launcher.allocation
         free = self.lay(order)
-        laid, remark = fit_order(
-            free, launcher.mapping(), request.mapping_limit, self._sent_in(order)
-        )
+        sent, limit = self._sent_in(order), request.mapping_limit
+        laid, remark = fit_order(free, launcher.mapping(), limit, sent)
         remarks = self.remarks(order) + ([remark] if laid != free else [])
         if request.bind:
-            laid = self._bound(laid)
+            laid = launcher.bind(laid, parse_pattern(laid.origin.pattern).on(laid))
         if laid != free:  # the same on the nodes as they are listed
             place = {name: k for k, name in enumerate(laid.names.tolist())}
             order = laid.renumbered(np.array([place[name] for name in order.names.tolist()]))
+        file_name = find_format(launcher.format).file_name
         folders = order_folders(launcher.on_nodes, request.order_dir)
-        path = store_order(
-            launcher.text(laid),
-            find_format(launcher.format).file_name,
-            job.job if job else "",
-            folders,
-        )
+        path = store_order(launcher.text(laid), file_name, job.job if job else "", folders)
         try:
             launch = launcher.launch(laid, path)
             return Prepared(
@@ -261,18 +253,6 @@ class JobLaunch:
             discard_launch(path)
             raise
 
-    def _bound(self, laid: Placement) -> Placement:
-        """Return the order arranged inside its nodes, and have the launcher bind its ranks."""
-        job = self.launcher.allocation
-        if job is not None and job.cpus is not None and laid.machine is not None:
-            cores = int(laid.machine.cores[laid.rows].max())
-            if int(job.cpus.min()) < cores:
-                raise LaunchError(
-                    f"the job has only {job.cpus.min()} of a node's {cores} cores",
-                    "drop --bind",
-                )
-        return self.launcher.bind(laid, parse_pattern(laid.origin.pattern).on(laid))
-
     def _step_placement(self) -> Placement:
         """Return the nodes of the step, and how many ranks it has on each."""
         request, launcher, job = self.request, self.launcher, self.launcher.allocation
@@ -281,8 +261,7 @@ class JobLaunch:
         nodes = listed or launcher.step.values.get("list") or (job.nodes if job else "")
         if not nodes:
             raise LaunchError("not inside a job", "--nodes names the nodes")
-        in_file = bool(listed) and source != "--nodes"
-        placement = place_ranks(self.machine, nodes, ppn, repeats=in_file)
+        placement = place_ranks(self.machine, nodes, ppn, repeats=source not in ("", "--nodes"))
         outside = set(placement.names.tolist()).difference(job.nodes) if job else None
         if outside:
             raise LaunchError(f"node {min(outside)} is not in the allocation")
@@ -297,31 +276,22 @@ class JobLaunch:
                 raise LaunchError(
                     f"{ranks} ranks requested, but {placement.ranks} slots ({placement.words()})"
                 )
-        nodes_asked = launcher.step.number("nodes")
-        if nodes_asked not in (None, len(placement.names)):
-            raise LaunchError(f"{nodes_asked} nodes requested, but {placement.words()} given")
-        self._refuse_too_many_cores(placement)
+        wanted = launcher.step.number("nodes")
+        if wanted not in (None, len(placement.names)):
+            raise LaunchError(f"{wanted} nodes requested, but {placement.words()} given")
+        cores, shared = launcher.cores(), "overcommit" in launcher.step.values
+        if job and job.cpus is not None and cores > 1 and not shared:
+            job.refuse_more(placement, job.cpus // cores, f"ranks of {cores} CPUs")
         return placement
 
     def _launcher_counts(self, ranks: int, placement: Placement) -> Ints:
-        """Return the launcher's count_of ranks a node, for the nodes as they are listed."""
+        """Return the launcher's own counts of ranks a node, for the nodes as they are listed."""
         job = self.launcher.allocation
         counts = self.launcher.counts(ranks, len(placement.names))
         if job is not None and set(job.nodes) == set(placement.names.tolist()):
             count_of = dict(zip(job.nodes, counts.tolist(), strict=True))
             return np.array([count_of[name] for name in placement.names.tolist()], dtype=np.int64)
         return counts if self.launcher.keeps_list else counts[inverse(placement.sorting())]
-
-    def _refuse_too_many_cores(self, placement: Placement) -> None:
-        """Refuse ranks of more cores than the job has on a node."""
-        cores, job = self.launcher.cores(), self.launcher.allocation
-        if (
-            job
-            and job.cpus is not None
-            and cores > 1
-            and "overcommit" not in self.launcher.step.values
-        ):
-            job.refuse_more(placement, job.cpus // cores, f"ranks of {cores} CPUs")
 
     def lay(self, order: Placement) -> Placement:
         """Return the order on the nodes as the launcher takes them."""
@@ -355,9 +325,8 @@ class JobLaunch:
         """Return the same launch with a program that prints where each rank is."""
         launcher, step = self.launcher, self.launcher.step
         before = launch.argv[: len(launch.argv) - (len(step.argv) - step.program)]
-        return replace(
-            launch, argv=(*before, *rank_printer(launcher.rank_variables, launcher.host))
-        )
+        printer = rank_printer(launcher.rank_variables, launcher.host)
+        return replace(launch, argv=(*before, *printer))
 
     def remarks(self, order: Placement) -> list[str]:
         """Return what the user should know of the launch."""
@@ -365,11 +334,6 @@ class JobLaunch:
         if self.launcher.asks_order and request.dry_run and not request.launcher_order:
             remarks.append(
                 "this dry run takes the nodes in NID order; a real run asks the launcher"
-            )
-        loose = self.launcher.unbound()
-        if loose and not request.bind:
-            remarks.append(
-                f"ranks are not bound to cores ({loose}) and may move inside their nodes"
             )
         file = request.order_file  # of slots: it has numbers alone, whatever the nodes are
         if file and request.job.nodes is None and format_named(file) == "slots":

@@ -16,12 +16,28 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from placement.errors import LaunchError
+from placement.commands.common import say
+from placement.errors import LaunchError, printable
 from placement.support import child
 from rankmap.launch import Launch
 
+#: Exit code of a wrapper for its own refusal under ``--strict``.
+REFUSED = 125
+
 #: What a command sets for itself: Python in the C locale (PEP 538), the front door for numpy.
 _OWN = ("LC_CTYPE", "OPENBLAS_NUM_THREADS")
+
+
+def report(text: str) -> None:
+    """Write one line on stderr; that it is closed must not cost the user their job."""
+    with contextlib.suppress(OSError, ValueError):
+        say(f"nidmap: {printable(text, 500)}")
+
+
+def is_refused(unclear: str, strict: bool) -> bool:
+    """Say why a command cannot be started in order and what follows; return whether it is not."""
+    report(f"{unclear}: {'not started (--strict)' if strict else 'default order'}")
+    return strict
 
 
 def job_environment(env: Mapping[str, str]) -> dict[str, str]:
@@ -38,10 +54,9 @@ def _was_given(name: str) -> bool:
     """Tell whether this process was started with the variable; True where that cannot be seen."""
     try:
         with open("/proc/self/environ", "rb") as stream:
-            given = stream.read().split(b"\0")
+            return f"\0{name}=".encode() in b"\0" + stream.read()
     except OSError:
         return True
-    return any(entry.startswith(name.encode() + b"=") for entry in given)
 
 
 #: Waits for the end of process $1 and removes the file $2 and its directory: no child of the
@@ -83,27 +98,23 @@ def store_order(text: str, name: str, job: str, parents: Sequence[str]) -> str:
     LaunchError
         Where none of the parent directories can be written; nothing is left behind.
     """
+    mark = f"{job}-" if job.isascii() and job.isalnum() else ""
     why = "no directory to write to"
     for parent in parents:
+        path = ""
         try:
-            return _store_in(parent, text, name, job)
-        except OSError as error:
+            path = os.path.join(tempfile.mkdtemp(prefix=f"nidmap-{mark}", dir=parent), name)
+            with os.fdopen(os.open(path, _NEW, 0o600), "wb") as stream:
+                stream.write(text.encode())
+                stream.flush()
+                os.fsync(stream.fileno())
+            return path
+        except BaseException as error:
+            discard_launch(path)
+            if not isinstance(error, OSError):
+                raise
             why = f"cannot write the order file in {parent}: {error.strerror or error}"
     raise LaunchError(why)
-
-
-def _store_in(parent: str, text: str, name: str, job: str) -> str:
-    mark = f"{job}-" if job.isascii() and job.isalnum() else ""
-    path = os.path.join(tempfile.mkdtemp(prefix=f"nidmap-{mark}", dir=parent), name)
-    try:
-        with os.fdopen(os.open(path, _NEW, 0o600), "wb") as stream:
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-    except BaseException:
-        discard_launch(path)
-        raise
-    return path
 
 
 def discard_launch(path: str) -> None:

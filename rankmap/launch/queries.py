@@ -97,17 +97,14 @@ def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
     if key in _answers:
         return _answers[key]
     text = run_query([path, "--version"], env)
-    for name, pattern in _VERSIONS:
-        match = pattern.search(text)
-        if match:
-            version = next((group for group in match.groups() if group), "")
-            _answers[key] = MpiLibrary(name, version)
-            return _answers[key]
-    first = text.strip().split("\n")[0][:60]
-    raise LaunchError(
-        f"cannot tell which MPI {program} belongs to (it says '{first}')",
-        "give --mpi",
-    )
+    matches = ((name, pattern.search(text)) for name, pattern in _VERSIONS)
+    name, match = next(((name, match) for name, match in matches if match), ("", None))
+    if match is None:
+        first = text.strip().partition("\n")[0][:60]
+        unclear = f"cannot tell which MPI {program} belongs to (it says '{first}')"
+        raise LaunchError(unclear, "give --mpi")
+    _answers[key] = MpiLibrary(name, next(filter(None, match.groups()), ""))
+    return _answers[key]
 
 
 def plain_host(name: str) -> str:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError, error_text
+from placement.errors import NidmapError, error_text
 from placement.load import load_machine
 from placement.machine import Machine
 from placement.support.array_types import Ints
 from rankmap.emit import read_order_file
 from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
 from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.score import cost
 from rankmap.search.by_strategy import order_by_strategy
-
-#: Strategies to take where none is asked for, the first that does.
-BEST = ("auto", "boxes", "hilbert", "row-major")
 
 
 class Reranked(NamedTuple):
@@ -102,13 +97,19 @@ def rerank(
         return Reranked(at_slot[read_order_file(order_file, None, placement).slot_of_rank], talk)
     if strategy:
         return Reranked(at_slot[arrange(placement, job.pattern, strategy).slot_of_rank], talk)
-    best, broke = _best_order(placement, job)
-    before, remark = placement.with_order(inverse(at_slot)), best.origin.remark
-    if not np.array_equal(best.node_of_rank, before.node_of_rank) and not _beats_order(
-        best, before, job
-    ):
+    before = placement.with_order(inverse(at_slot))
+    try:
+        best = order_by_strategy(placement, job, "auto")
+    except NidmapError:
+        raise
+    except Exception as error:  # a program that runs already goes on as it is
+        broke = f"strategy auto broke down ({error_text(error)}): the ranks keep their order"
+        return Reranked(np.arange(len(at_slot)), talk or broke)
+    remark = best.origin.remark
+    moved = not np.array_equal(best.node_of_rank, before.node_of_rank)
+    if moved and not _beats_order(best, before, job):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
-    return Reranked(at_slot[best.slot_of_rank], talk or broke, remark)
+    return Reranked(at_slot[best.slot_of_rank], talk, remark)
 
 
 def _beats_order(best: Placement, before: Placement, job: Job) -> bool:
@@ -139,17 +140,3 @@ def _find_slots(
     except Exception as error:
         why = error_text(error)
     return Placement(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
-
-
-def _best_order(placement: Placement, job: Job) -> tuple[Placement, str]:
-    """Return the best order that there is, and what is to be said of a strategy that broke down."""
-    wanted = parse_pattern(job.pattern) if isinstance(job.pattern, str) else job.pattern
-    wanted, broke = wanted.fit(placement.ranks), ""
-    for name in BEST:
-        try:
-            return order_by_strategy(placement, replace(job, pattern=wanted), name), broke
-        except UsageError:
-            continue  # it does not apply to this pattern
-        except Exception as error:
-            broke = broke or f"strategy {name} broke down ({error_text(error)})"
-    raise UsageError(f"no strategy for {job.pattern}")

@@ -8,10 +8,10 @@ from placement.commands import cli
 from rankmap.commands.compare import compare
 from rankmap.commands.jobs import jobs
 from rankmap.commands.order import order
-from rankmap.commands.predict import predict
 from rankmap.commands.record import record
 from rankmap.commands.run import run
 from rankmap.commands.sort import sort
+from rankmap.commands.worth import predict
 
 SAYS = [
     (run, "If anything is unclear, the command starts unchanged, in its default order"),

@@ -13,7 +13,7 @@ from placement.names import parse_cnames
 from placement.specs import parse_spec
 from tests.web.machines import without
 from web.layout import CELL, layout
-from web.layout.switches import _best_columns
+from web.layout.boxes import best_columns
 
 GOLDEN = Path(__file__).parents[1] / "machines"
 SITES = ("shaheen2", "bluewaters", "tara", "frontier", "hazelhen", "titan", "aurora", "edison")
@@ -139,14 +139,14 @@ def test_a_group_is_two_cabinets(shaheen2):
     (view,) = layout(shaheen2)
     group, cabinet = view.levels[0], view.levels[1]
     assert np.bincount(cabinet.parent[~cabinet.vacant]).tolist() == [2] * len(group)
-    assert cabinet.label[:2] == ("c0-0", "c0-1")
+    assert cabinet.label[:2] == ["c0-0", "c0-1"]
 
 
 def test_a_torus_has_its_slices():
     machine = nidmap.load_machine("bluewaters")
     cabinets, slices, _, _ = layout(machine)
     assert cabinets.id == "cabinets"
-    assert slices.levels[0].label[:3] == ("z0", "z1", "z2")
+    assert slices.levels[0].label[:3] == ["z0", "z1", "z2"]
     x, y = slices.x, slices.y
     same = (machine.coords[:, 1] == 5) & (machine.coords[:, 2] == 7) & (machine.coords[:, 3] == 0)
     assert len(set(y[same].tolist())) == 1
@@ -169,11 +169,11 @@ def test_links_begin_in_the_middle_of_their_nodes(small):
 def test_spines_have_a_place_above():
     machine = parse_spec("fattree:leaf=4,leaves=3,spines=2")
     (view,) = layout(machine)
-    assert view.spines.label == ("spine0", "spine1")
+    assert view.spines.label == ["spine0", "spine1"]
     assert (view.routers >= 0).all()
     assert view.routers[3:, 1].max() < view.y.min()
 
 
 @given(st.integers(1, 5000), st.floats(0.5, 80))
 def test_columns_stay_in_bounds(count, wanted):
-    assert 1 <= _best_columns(count, wanted) <= count
+    assert 1 <= best_columns(count, wanted) <= count

@@ -104,6 +104,25 @@ def test_ranks_that_were_given_different_arguments_all_say_so(launch):
     ]
 
 
+@pytest.mark.usefixtures("once")
+@pytest.mark.parametrize(
+    "words", [("fft", "--shape"), ("sort", "--items"), ("stencil", "--bytes"), ("isx", "--repeat")]
+)
+def test_ranks_of_different_command_lines_all_say_so(launch, words):
+    program = f"""
+        import sys
+        from mpi4py import MPI
+        import nidmap
+        sys.argv = ["nidmap", "bench", *{words}, str(8 + (MPI.COMM_WORLD.Get_rank() == 2))]
+        nidmap.main()
+    """
+    done = launch(program, 3, check=False)
+    assert done.returncode == 2
+    (line,) = said(done)
+    assert line.startswith("nidmap: rank 2: ")
+    assert "all ranks must be given the same" in line
+
+
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_one_rank_that_fails_ends_all_with_one_line(launch, ranks):
     body = """

@@ -1,16 +1,23 @@
-"""What a layout is made of: boxes inside boxes, nodes in the innermost ones."""
+"""What a view is made of: boxes inside boxes, nodes in the innermost ones, and how they are set.
+
+A view says of each of its levels who lies in whom, and in which row and column. Sizes are
+worked out from the nodes outwards, places from the outermost box inwards (`nest`); both for
+all boxes of a level at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from placement.machine import Machine
 from placement.support.array_types import Ints, Mask
+from placement.support.arrays import rank_within
 from placement.topologies import router_count
 
 #: Width and height of a node, in units.
@@ -21,6 +28,14 @@ PITCH = 8
 
 #: How wide over high the page's map is on most screens.
 ASPECT = 1.54
+
+#: Width from which a box has a strip for its label.
+_ROOM = 26
+
+#: Most empty places that are drawn.
+_MOST_HOLES = 200_000
+
+_NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 class AxisText(NamedTuple):
@@ -43,50 +58,65 @@ class Pad(NamedTuple):
 NO_PAD = Pad(0, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Boxes:
-    """The boxes of one level (b of them).
+    """The boxes of one level (b of them), or the nodes.
 
     Attributes
     ----------
     level : str
         ``group``, ``cabinet``, ``chassis``, ``blade``, ``switch``, ``leaf`` …
-    x, y, w, h : int (b,)
-    label : tuple of str (b,)
+    label : list of str (b,)
     parent : int (b,)
-        Index into the level before, -1 where there is none.
+        Index into the level before.
+    row, column : int (b,)
+        Place in the box around it; found by `nest` where there is an `aspect`.
+    grid : (int, int) or None
+        Rows and columns of each box around them, where every place is drawn, also an empty one.
+    aspect : float
+        How wide over high they stand in the box around them; 0: as `row` and `column` say.
+    gap : int
+        Between two of them.
     pad : Pad
+    least, foot : int
+        Least width of each, and height that is kept below what is in it.
     vacant : bool (b,)
         True where nothing stands.
+    x, y, w, h : int (b,)
+        What `nest` finds.
     """
 
     level: str
-    x: Ints
-    y: Ints
-    w: Ints
-    h: Ints
-    label: tuple[str, ...]
+    label: list[str]
     parent: Ints
-    pad: Pad
-    vacant: Mask
+    _: KW_ONLY
+    row: Ints = field(default_factory=lambda: _NONE)
+    column: Ints = field(default_factory=lambda: _NONE)
+    grid: tuple[int, int] | None = None
+    aspect: float = 0.0
+    gap: int = 4
+    pad: Pad = NO_PAD
+    least: int = 0
+    foot: int = 0
+    vacant: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))
+    x: Ints = field(default_factory=lambda: _NONE)
+    y: Ints = field(default_factory=lambda: _NONE)
+    w: Ints = field(default_factory=lambda: _NONE)
+    h: Ints = field(default_factory=lambda: _NONE)
+
+    def __post_init__(self) -> None:
+        if not len(self.vacant):
+            self.vacant = np.zeros(len(self), dtype=bool)
 
     def __len__(self) -> int:
-        return len(self.x)
-
-    def joined(self, more: Boxes) -> Boxes:
-        """Return these boxes and behind them more of the level."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(more, name)])
-            for name in ("x", "y", "w", "h", "parent", "vacant")
-        }
-        return replace(self, label=self.label + more.label, **columns)
+        return len(self.label)
 
     def document(self) -> dict[str, Any]:
         """Return the level as JSON takes it."""
         return {
             "level": self.level,
             **{name: getattr(self, name).tolist() for name in ("x", "y", "w", "h")},
-            "label": list(self.label),
+            "label": self.label,
             "parent": self.parent.tolist(),
             "vacant": self.vacant.astype(np.int8).tolist(),
         }
@@ -148,40 +178,125 @@ class MachineView:
         }  # fmt: skip
 
 
-def columns_of(count: int, w: float, h: float) -> int:
-    """Return in how many columns boxes of one size can be drawn largest.
-
-    Examples
-    --------
-    >>> columns_of(4, 20, 20), columns_of(10, 20, 20), columns_of(32, 10, 10)
-    (2, 4, 7)
-    """
-    return min(range(1, count + 1), key=lambda c: (max(c * w / ASPECT, -(-count // c) * h), c))
-
-
-def place_boxes(
-    level: str, label: Iterable[str], corner: tuple[ArrayLike, ArrayLike],
-    size: tuple[ArrayLike, ArrayLike], parent: ArrayLike = -1, pad: Pad = NO_PAD,
-    vacant: ArrayLike = False,
+def in_line(
+    level: str, label: list[str], parent: Ints, place: Ints, extent: int, *, upwards: bool,
+    **look: Any,
 ) -> Boxes:  # fmt: skip
-    """Return the boxes of one level; one number may stand for all of them."""
-    names = tuple(label)
-    columns = (np.broadcast_to(v, len(names)).astype(int) for v in (*corner, *size, parent))
-    x, y, w, h, parent = columns
-    return Boxes(level, x, y, w, h, names, parent, pad, np.broadcast_to(vacant, len(names)))
+    """Return boxes that stand in one row, or one column from below, each at its own place."""
+    none = np.zeros_like(place)
+    row, column = (extent - 1 - place, none) if upwards else (none, place)
+    grid = (extent, 1) if upwards else (1, extent)
+    return Boxes(level, label, parent, row=row, column=column, grid=grid, **look)
 
 
-def empty_cells(shape: Sequence[int], taken: tuple[Ints, ...]) -> Ints:
-    """Return the cells of a table that are not taken, (n, d), in its order.
+def nest(levels: Sequence[Boxes], pad: Pad, top: int = 0) -> tuple[int, int]:
+    """Give all boxes and the nodes their sizes and places; return the whole's width and height.
+
+    Parameters
+    ----------
+    levels : sequence of Boxes
+        Outermost first, the nodes last.
+    pad : Pad
+        Around the outermost boxes.
+    top : int
+        Height of what stands above.
+    """
+    levels[-1].w = levels[-1].h = np.full(len(levels[-1]), CELL)
+    floor = Boxes("floor", [""], _NONE, pad=pad)
+    for outer, inner in reversed(list(pairwise((floor, *levels)))):
+        _arrange_boxes(inner, outer)
+    floor.x, floor.y = np.array([0]), np.array([top])
+    for outer, inner in pairwise((floor, *levels)):
+        inner.x, inner.y = inner.x + outer.x[inner.parent], inner.y + outer.y[inner.parent]
+    levels[0].parent = np.full(len(levels[0]), -1)
+    return int(floor.w[0]), top + int(floor.h[0])
+
+
+def _arrange_boxes(inner: Boxes, outer: Boxes) -> None:
+    """Give each inner box its place in its outer one, and the outer ones their sizes."""
+    count, parent, gap = len(outer), inner.parent, inner.gap
+    if inner.aspect:
+        columns = _count_columns(inner, np.maximum(1, np.bincount(parent, minlength=count)))
+        inner.row, inner.column = np.divmod(rank_within(parent), columns[parent])
+    rows, columns = np.ones((2, count), dtype=np.int64) * np.array(inner.grid or (1, 1))[:, None]
+    np.maximum.at(rows, parent, inner.row + 1)
+    np.maximum.at(columns, parent, inner.column + 1)
+    least = (
+        (inner.w.max(), inner.h.max()) if inner.grid else (CELL, CELL)
+    )  # in a grid all are alike
+    width = np.full(count, least[0])
+    np.maximum.at(width, parent, inner.w)
+    start = np.r_[0, np.cumsum(rows)]
+    height = np.full(start[-1], least[1])
+    np.maximum.at(height, start[parent] + inner.row, inner.h)
+    edge = np.r_[0, np.cumsum(height + gap)]
+    across = columns * (width + gap) - gap
+    if max(outer.least, across.max(initial=0)) < _ROOM:
+        outer.pad = Pad(0, outer.pad.side)
+    head, side = outer.pad.top + outer.pad.side, outer.pad.side
+    inner.x = side + inner.column * (width[parent] + gap)
+    inner.y = head + edge[start[parent] + inner.row] - edge[start[parent]]
+    outer.w = np.maximum(outer.least, across + 2 * side)
+    outer.h = head + edge[start[1:]] - edge[start[:-1]] - gap + side + outer.foot
+    bare = np.bincount(parent, minlength=count) == 0  # as large as the others
+    outer.w[bare], outer.h[bare] = outer.w.max(), outer.h.max()
+
+
+def _count_columns(inner: Boxes, size: Ints) -> Ints:
+    """Return how many columns each outer box gets, to be about as wide over high as is wanted.
+
+    Of the counts near that the one is taken that leaves the fewest places empty.
+    """
+    sizes, which = np.unique(size, return_inverse=True)
+    shape = inner.aspect * (inner.h.mean() + inner.gap) / (inner.w.max() + inner.gap)
+    return np.array([best_columns(n, (n * shape) ** 0.5) for n in sizes.tolist()])[which]
+
+
+def best_columns(count: int, wanted: float) -> int:
+    """Return columns for `count` things where `wanted` would look best.
 
     Examples
     --------
-    >>> empty_cells((2, 2), (np.array([0, 1]), np.array([0, 1]))).tolist()
-    [[0, 1], [1, 0]]
+    >>> best_columns(32, 9.0), best_columns(5, 3.6), best_columns(1, 0.2), best_columns(5, 2.6)
+    (8, 5, 1, 3)
     """
-    empty = np.ones(shape, dtype=bool)
-    empty[taken] = False
-    return np.argwhere(empty)
+    low, high = max(1, int(wanted * 0.7)), max(1, math.ceil(wanted * 1.6))
+    near = range(min(low, count), max(1, min(high, count)) + 1)
+    return min(near, key=lambda c: (-(-count // c) * c / count + abs(math.log(c / wanted)) / 2, c))
+
+
+def vacant_places(levels: Sequence[Boxes], around: Mask | None = None) -> Ints:
+    """Return the corners of the places of the inner grids where no node stands, (v, 2).
+
+    Parameters
+    ----------
+    levels : sequence of Boxes
+        As they are nested.
+    around : bool or None
+        The boxes around the grids that have such places; None: all.
+    """
+    depth = next((k for k, boxes in enumerate(reversed(levels)) if boxes.grid is None), 0)
+    owner = np.arange(len(levels[-1]))
+    places: list[Ints] = []
+    shape: list[int] = []
+    for boxes in reversed(levels[len(levels) - depth :]):
+        places[:0], shape[:0] = (boxes.row[owner], boxes.column[owner]), boxes.grid or ()
+        owner = boxes.parent[owner]
+    outer = levels[-1 - depth]
+    if not depth or math.prod(shape) * len(outer) - len(levels[-1]) > _MOST_HOLES:
+        return np.empty((0, 2), dtype=np.int64)
+    empty = np.ones((len(outer), *shape), dtype=np.bool_)
+    empty[(owner, *places)] = False
+    if around is not None:
+        empty[~around] = False
+    box, *cells = np.nonzero(empty)
+    x, y = outer.x[box], outer.y[box]
+    for k, boxes in enumerate(levels[len(levels) - depth :]):
+        row, column = cells[2 * k : 2 * k + 2]
+        x = x + outer.pad.side + column * (int(boxes.w[0]) + boxes.gap)
+        y = y + outer.pad.top + outer.pad.side + row * (int(boxes.h[0]) + boxes.gap)
+        outer = boxes
+    return np.column_stack([x, y])
 
 
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
@@ -190,7 +305,26 @@ def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     return table, which.reshape(-1)
 
 
-def router_middles(machine: Machine, x: Ints, y: Ints) -> Ints:
+def make_view(
+    view_id: str,
+    title: str,
+    machine: Machine,
+    levels: Sequence[Boxes],
+    pad: Pad,
+    *,
+    top: int = 0,
+    around: Mask | None = None,
+) -> MachineView:
+    """Return a machine in nested boxes; the arguments are those of `nest` and `vacant_places`."""
+    width, height = nest(levels, pad, top)
+    *outer, nodes = levels
+    return MachineView(
+        view_id, title, width, height, nodes.x, nodes.y, nodes.parent, tuple(outer),
+        vacant_places(levels, around), _router_middles(machine, nodes.x, nodes.y),
+    )  # fmt: skip
+
+
+def _router_middles(machine: Machine, x: Ints, y: Ints) -> Ints:
     """Return the middle of each router's nodes, (r, 2); -1 where it has none."""
     count = router_count(machine)
     first = machine.router[:, 0] if machine.router.shape[1] else np.full(len(machine), -1)

@@ -9,42 +9,27 @@ Columns of cabinets run to the right, rows down; the cabinets of one group
 (two on XC) stand closer together than others.
 
 A place is a row of numbers as a cname has them: column and row of the cabinet,
-chassis, slot, node; the shorter ones are those of blades, chassis and cabinets.
+chassis, slot, node.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.machine import Machine
 from placement.names import parse_cnames
-from placement.support.array_types import Ints
-from web.layout.boxes import (
-    CELL,
-    PITCH,
-    AxisText,
-    Boxes,
-    MachineView,
-    Pad,
-    distinct_rows,
-    empty_cells,
-    place_boxes,
-    router_middles,
-)
+from placement.support.array_types import Ints, Mask
+from web.layout.boxes import CELL, PITCH, Boxes, MachineView, Pad, distinct_rows, in_line, make_view
 
 MARGIN = 10
 
-_BLADE, _CHASSIS, _CABINET, _GROUP = Pad(0, 1), Pad(0, 2), Pad(13, 3), Pad(13, 4)
+_CABINET = Pad(13, 3)
 
 #: Nodes of a blade, and the blades that lie above each other in an upright chassis.
 _NODES, _FLAT_SLOTS = 4, 8
 
-#: A blade's long side and its short one; between two columns of blades that lie.
-_LONG, _SHORT, _SEAM = _NODES * PITCH - (PITCH - CELL) + 2, CELL + 2, 2
-
-#: Missing columns of cabinets that are drawn as empty places; more are left out.
-_EMPTY_COLUMNS = 3
+#: Most cabinets of a group, and of missing columns that are drawn as empty places.
+_MOST_BESIDE, _EMPTY_COLUMNS = 4, 3
 
 
 def has_cnames(machine: Machine) -> bool:
@@ -62,177 +47,102 @@ def view(machine: Machine) -> MachineView:
     >>> [(b.level, len(b)) for b in found.levels]
     [('group', 18), ('cabinet', 36), ('chassis', 108), ('blade', 1728)]
     """
-    cname_parts = parse_cnames(machine.cname).astype(np.int64)
-    known = cname_parts[:, 4] >= 0
-    places = cname_parts[known]
-    grouped = _grouped_cabinets(machine.coords[known, 0], places)
-    if machine.topology.levels[0] != "group":
-        grouped = None
-    floor = _Floor(machine, places, grouped)
-    levels, blade = _level_boxes(floor, places, grouped)
-    x, y, box = np.zeros((3, len(machine)), dtype=np.int64)
-    (x[known], y[known]), box[known] = floor.corner(places), blade
-    cuts = floor.left[1:][np.diff(floor.columns) > 1].tolist()  # where columns are left out
-    middle = int(floor.top[0]) + floor.cabinet[1] // 2
-    width = int(floor.left[-1]) + floor.cabinet[0] + _GROUP.side + MARGIN
-    height = int(floor.top[-1]) + floor.cabinet[1] + _GROUP.side + MARGIN
-    if not known.all():
-        levels, height = _strip_below(levels, np.flatnonzero(~known), x, y, width, height)
-        box[~known] = len(levels[-1]) - 1
-    return MachineView(
-        id="cabinets", title="Cabinets", width=width, height=height, x=x, y=y, box=box,
-        levels=levels, vacant=_vacant_places(floor, places), routers=router_middles(machine, x, y),
-        texts=tuple(AxisText(left - 14, middle, "…", 14, "middle") for left in cuts),
-    )  # fmt: skip
-
-
-class _Floor:
-    """The machine room: what stands in a cabinet, and where cabinets stand.
-
-    `columns` and `rows` are the numbers of those that are drawn, `left` and
-    `top` their places; sizes are width and height.
-    """
-
-    def __init__(self, machine: Machine, places: Ints, grouped: Ints | None) -> None:
-        self.upright = machine.topology.fabric == "aries" or bool(places[:, 3].max() > 7)
-        self.slots = 16 if self.upright else 8
-        self.cages = max(3, int(places[:, 2].max()) + 1)
-        self.blade = (_LONG, _SHORT) if self.upright else (_SHORT, _LONG)
-        inside = (2 * (_LONG + _SEAM) - _SEAM, 8 * _SHORT) if self.upright else (79, _LONG)
-        self.chassis = (inside[0] + 2 * _CHASSIS.side, inside[1] + 2 * _CHASSIS.side)
-        self.cabinet = (
-            self.chassis[0] + 2 * _CABINET.side,
-            self.cages * (self.chassis[1] + 2) - 2 + _CABINET.top + 2 * _CABINET.side,
-        )
-        self.columns, self.rows = (_fill_gaps(np.unique(places[:, k])) for k in (0, 1))
-        gap = np.full(len(self.columns), 8 if grouped is None else 12 + 2 * _GROUP.side)
-        if grouped is not None:  # no gap where a group reaches into the next column
-            same = np.diff(grouped[:, 0]) == 0
-            gap[np.searchsorted(self.columns, grouped[1:, 1][same])] = 3
-        gap[1:][np.diff(self.columns) > 1] += 14  # columns that are left out
-        gap[0] = MARGIN + _GROUP.side
-        self.left = np.cumsum(gap) + self.cabinet[0] * np.arange(len(self.columns))
-        head, foot = (0, 0) if grouped is None else (_GROUP.top + _GROUP.side, _GROUP.side)
-        step = self.cabinet[1] + 10 + head + foot
-        self.top = MARGIN + head + step * np.arange(len(self.rows))
-
-    def corner(self, places: Ints) -> tuple[Ints, Ints]:
-        """Return the top left corners of cabinets, chassis, blades or nodes."""
-        depth = places.shape[1]
-        x = self.left[np.searchsorted(self.columns, places[:, 0])]
-        y = self.top[np.searchsorted(self.rows, places[:, 1])]
-        if depth > 2:  # the first chassis is the lowest
-            above = self.cages - 1 - places[:, 2]
-            x, y = x + _CABINET.side, y + _CABINET.top + _CABINET.side
-            y = y + above * (self.chassis[1] + 2)
-        if depth > 3:
-            column, row = places[:, 3], np.zeros_like(y)
-            if self.upright:
-                column, row = column // _FLAT_SLOTS, _FLAT_SLOTS - 1 - column % _FLAT_SLOTS
-            step = self.blade[0] + (_SEAM if self.upright else 1)
-            x, y = x + _CHASSIS.side + column * step, y + _CHASSIS.side + row * _SHORT
-        if depth > 4:  # n0 at the left, or at the bottom
-            node = places[:, 4] * PITCH
-            right, down = (node, 0) if self.upright else (0, (_NODES - 1) * PITCH - node)
-            x, y = x + 1 + right, y + 1 + down
-        return x, y
-
-
-def _grouped_cabinets(group: NDArray[np.integer], places: Ints) -> Ints | None:
-    """Return (group, column, row) of every cabinet, sorted.
-
-    None where not each group is whole cabinets beside each other in one row.
-    """
-    cells = np.unique(np.column_stack([group, places[:, :2]]), axis=0)
-    if len(distinct_rows(cells[:, 1:])[0]) != len(cells):
-        return None  # a cabinet with two groups
-    for cabinets in np.split(cells, np.flatnonzero(np.diff(cells[:, 0])) + 1):
-        across, down = cabinets[-1, 1:] - cabinets[0, 1:]
-        if np.ptp(cabinets[:, 2]) or down or across > 3 or across != len(cabinets) - 1:
-            return None
-    return cells
-
-
-def _fill_gaps(values: Ints) -> Ints:
-    """Add what is missing between, where it is little.
-
-    Examples
-    --------
-    >>> _fill_gaps(np.array([0, 1, 3, 90])).tolist()
-    [0, 1, 2, 3, 90]
-    """
-    span = np.arange(values[0], values[-1] + 1)
-    next_one = values[np.searchsorted(values, span)]
-    before = values[np.searchsorted(values, span, side="right") - 1]
-    kept: Ints = span[(span == before) | (next_one - before <= _EMPTY_COLUMNS + 1)]
-    return kept
-
-
-def _level_boxes(
-    floor: _Floor, places: Ints, grouped: Ints | None
-) -> tuple[tuple[Boxes, ...], Ints]:
-    """Return the boxes of all levels, and the blade of each node."""
+    places = parse_cnames(machine.cname).astype(np.int64)
+    known = places[:, 4] >= 0
+    upright = machine.topology.fabric == "aries" or bool(places[:, 3].max() >= _FLAT_SLOTS)
+    most = np.maximum(places.max(axis=0) + 1, (0, 0, 3, 16 if upright else 8, _NODES))
+    cages, slots, nodes = most[2:].tolist()
+    _place_unknown(places, ~known, (cages, slots, nodes))
     blades, blade_of = distinct_rows(places[:, :4])
     chassis, chassis_of = distinct_rows(blades[:, :3])
     cabinets, cabinet_of = distinct_rows(chassis[:, :2])
-    group_of, levels = np.full(len(cabinets), -1), []
-    if grouped is not None:
-        levels = [_group_boxes(floor, grouped)]
-        in_order = grouped[np.lexsort((grouped[:, 2], grouped[:, 1])), 0]
-        group_of = np.unique(in_order, return_inverse=True)[1]
-    cells = np.stack(np.meshgrid(floor.columns, floor.rows, indexing="ij"), axis=-1).reshape(-1, 2)
-    if len(cells) <= 2 * len(cabinets):  # behind those that there are, the empty places
-        taken = set(map(tuple, cabinets.tolist()))
-        empty = [place for place in cells.tolist() if tuple(place) not in taken]
-        cabinets = np.array([*cabinets.tolist(), *empty])
-    vacant = np.arange(len(cabinets)) >= len(group_of)
-    parent = np.r_[group_of, np.full(int(vacant.sum()), -1)]
-    names = [f"c{column}-{row}" for column, row in cabinets.tolist()]
+    cabinet_of_node = cabinet_of[chassis_of[blade_of]]
+    groups = _whole_groups(machine, cabinets, cabinet_of_node, known)
+    levels = _free_cabinets(cabinets) if groups is None else _grouped_cabinets(cabinets, groups)
+    with_cnames = np.zeros(len(levels[-1]), dtype=bool)
+    with_cnames[cabinet_of_node[known]] = True
+    for row in cabinet_of_node[~known].tolist():
+        levels[-1].label[row] = "without cname"
+    slot, cage = blades[:, 3], chassis[:, 2]
+    grid = (_FLAT_SLOTS, -(-slots // _FLAT_SLOTS)) if upright else (1, slots)
+    column, above = np.divmod(slot, _FLAT_SLOTS) if upright else (slot, np.zeros_like(slot))
     levels += [
-        place_boxes("cabinet", names, floor.corner(cabinets), floor.cabinet, parent, _CABINET,
-                    vacant),
-        place_boxes("chassis", (f"c{cage}" for cage in chassis[:, 2].tolist()),
-                    floor.corner(chassis), floor.chassis, cabinet_of, _CHASSIS),
-        place_boxes("blade", (f"s{slot}" for slot in blades[:, 3].tolist()),
-                    floor.corner(blades), floor.blade, chassis_of, _BLADE),
+        in_line("chassis", [f"c{number}" for number in cage.tolist()], cabinet_of, cage, cages,
+                upwards=True, gap=2, pad=Pad(0, 2)),
+        Boxes("blade", [f"s{number}" for number in slot.tolist()], chassis_of, gap=1, pad=Pad(0, 1),
+              row=grid[0] - 1 - above, column=column, grid=grid),
+        in_line("node", [""] * len(places), blade_of, places[:, 4], nodes, upwards=not upright,
+                gap=PITCH - CELL),
     ]  # fmt: skip
-    return tuple(levels), blade_of
+    return make_view("cabinets", "Cabinets", machine, levels, Pad(0, MARGIN), around=with_cnames)
 
 
-def _group_boxes(floor: _Floor, grouped: Ints) -> Boxes:
-    """Return the boxes around the cabinets of each group."""
-    x, y = floor.corner(grouped[:, 1:])
-    groups, first, count = np.unique(grouped[:, 0], return_index=True, return_counts=True)
-    head, last = _GROUP.top + _GROUP.side, first + count - 1
-    wide = x[last] - x[first] + floor.cabinet[0] + 2 * _GROUP.side
-    corner = x[first] - _GROUP.side, y[first] - head
-    size = wide, floor.cabinet[1] + head + _GROUP.side
-    return place_boxes("group", (f"g{n}" for n in groups.tolist()), corner, size, pad=_GROUP)
+def _place_unknown(places: Ints, unknown: Mask, cabinet: tuple[int, ...]) -> None:
+    """Give nodes without a cname places in cabinets of their own, in a row below the others."""
+    number = np.arange(int(unknown.sum()))
+    column, *inside = np.unravel_index(number, (len(number) + 1, *cabinet))
+    below = np.full(len(number), places[:, 1].max() + 1)
+    places[unknown] = np.column_stack([column, below, *inside])
 
 
-def _vacant_places(floor: _Floor, places: Ints) -> Ints:
-    """Return the corners of the places in the cabinets where no node stands."""
-    cabinets, which = distinct_rows(places[:, :2])
-    inside = places[:, 4] < _NODES
-    shape = len(cabinets), floor.cages, floor.slots, _NODES
-    free = empty_cells(shape, (which[inside], *places[inside, 2:5].T))
-    return np.column_stack(floor.corner(np.column_stack([cabinets[free[:, 0]], free[:, 1:]])))
+def _whole_groups(machine: Machine, cabinets: Ints, cabinet_of: Ints, known: Mask) -> Ints | None:
+    """Return the group of each cabinet; None where groups are not whole cabinets side by side."""
+    group_of = np.where(known, machine.coords[:, 0], np.iinfo(np.int32).max)
+    group = np.zeros(len(cabinets), dtype=np.int64)
+    group[cabinet_of] = group_of
+    if machine.topology.levels[0] != "group" or (group[cabinet_of] != group_of).any():
+        return None
+    for number in np.unique(group).tolist():
+        column, row = cabinets[group == number].T
+        if np.ptp(row) or np.ptp(column) != len(column) - 1 or len(column) > _MOST_BESIDE:
+            return None
+    return group
 
 
-def _strip_below(
-    levels: tuple[Boxes, ...], rows: Ints, x: Ints, y: Ints, width: int, height: int
-) -> tuple[tuple[Boxes, ...], int]:
-    """Place nodes without a cname in a strip below; return the levels and the new height."""
-    columns = max(1, (width - 2 * MARGIN - 2 * _CABINET.side) // PITCH)
-    at = np.arange(len(rows))
-    x[rows] = MARGIN + _CABINET.side + at % columns * PITCH
-    y[rows] = height + _CABINET.top + _CABINET.side + at // columns * PITCH
-    high = _CABINET.top + 2 * _CABINET.side + -(-len(rows) // columns) * PITCH
-    wide = max(90, 2 * _CABINET.side + min(columns, len(rows)) * PITCH)
-    widened: list[Boxes] = []
-    for boxes in levels:
-        label = ("without cname",) if boxes.level == "cabinet" else ("",)
-        parent = len(widened[-1]) - 1 if widened else -1
-        more = place_boxes(boxes.level, label, (MARGIN, height), (wide, high), parent)
-        widened.append(boxes.joined(more))
-    return tuple(widened), height + high + MARGIN
+def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
+    """Return the groups on the floor, and the cabinets in them."""
+    numbers, first, of = np.unique(group, return_index=True, return_inverse=True)
+    starts, rows = cabinets[first].T
+    labels = [f"g{number}" if number < np.iinfo(np.int32).max else "" for number in numbers]
+    names = [f"c{column}-{row}" for column, row in cabinets.tolist()]
+    beside = cabinets[:, 0] - starts[of]
+    return [
+        Boxes("group", labels, np.zeros_like(numbers), gap=12, pad=Pad(13, 4),
+              row=np.searchsorted(_fill_gaps(rows), rows),
+              column=np.unique(starts, return_inverse=True)[1]),
+        Boxes("cabinet", names, of, gap=3, pad=_CABINET, row=np.zeros_like(beside), column=beside),
+    ]  # fmt: skip
+
+
+def _free_cabinets(cabinets: Ints) -> list[Boxes]:
+    """Return the cabinets on the floor, behind them the empty places where these are not most."""
+    columns, rows = (_fill_gaps(numbers) for numbers in cabinets.T)
+    count = len(cabinets)
+    if len(columns) * len(rows) <= 2 * count:
+        cells = np.stack(np.meshgrid(columns, rows, indexing="ij"), axis=-1).reshape(-1, 2)
+        taken = set(map(tuple, cabinets.tolist()))
+        empty = [cell for cell in cells.tolist() if tuple(cell) not in taken]
+        cabinets = np.array([*cabinets.tolist(), *empty])
+    names = [f"c{column}-{row}" for column, row in cabinets.tolist()]
+    return [
+        Boxes("cabinet", names, np.zeros(len(cabinets), dtype=np.int64), gap=8, pad=_CABINET,
+              row=np.searchsorted(rows, cabinets[:, 1]),
+              column=np.searchsorted(columns, cabinets[:, 0]),
+              vacant=np.arange(len(cabinets)) >= count),
+    ]  # fmt: skip
+
+
+def _fill_gaps(numbers: Ints) -> Ints:
+    """Return numbers, each once and sorted, and what is missing between, where it is little.
+
+    Examples
+    --------
+    >>> _fill_gaps(np.array([0, 3, 1, 90])).tolist()
+    [0, 1, 2, 3, 90]
+    """
+    values = np.unique(numbers)
+    span = np.arange(values[0], values[-1] + 1)
+    after = values[np.searchsorted(values, span)]
+    before = values[np.searchsorted(values, span, side="right") - 1]
+    kept: Ints = span[(span == before) | (after - before <= _EMPTY_COLUMNS + 1)]
+    return kept

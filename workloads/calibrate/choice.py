@@ -31,6 +31,7 @@ from placement.support.quantities import GB
 from placement.topologies import router_names
 from placement.traffic import Traffic
 from rankmap.score.distance import machine_distance
+from workloads.trials import SEED
 
 #: Pairs of units (two routers, two chassis …) that are looked at, for each way they lie.
 PAIRS = 6
@@ -74,7 +75,7 @@ class Flows:
         return len(self.source)
 
 
-def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
+def candidates(machine: Machine, rows: Ints) -> list[Flows]:
     """Return sets of flows among which some make one link class bind.
 
     Parameters
@@ -82,7 +83,6 @@ def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
     machine : Machine
     rows : int64 (n,)
         The job's nodes.
-    seed : int
 
     Examples
     --------
@@ -92,7 +92,7 @@ def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
     >>> found["group 0 to group 1"].target.tolist(), found["g0c0b0 to g0c0b1"].target.tolist()
     ([4, 5, 6, 7], [2, 3])
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     between = _shifts_along_axes if machine.topology.kind == "torus" else _between_units
     flows = [*_over_links(machine, rows, rng), *between(machine, rows, rng)]
     flows += [*_list_permutations(len(rows), rng), *_list_fans(machine, rows, rng)]
@@ -241,9 +241,7 @@ def seats_of(hosts: Sequence[str]) -> dict[str, list[int]]:
     return found
 
 
-def pairs_by_level(
-    machine: Machine, rows: Ints, ppn: int, seed: int = 0
-) -> dict[str, list[tuple[int, int]]]:
+def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tuple[int, int]]]:
     """Return pairs of nodes by the innermost level that both share.
 
     Parameters
@@ -253,7 +251,6 @@ def pairs_by_level(
         The job's nodes.
     ppn : int
         Ranks a node: from two on there are pairs inside a node.
-    seed : int
 
     Returns
     -------
@@ -273,7 +270,7 @@ def pairs_by_level(
     torus = distance.coords is not None
     far = (distance.hops if torus else distance.level)(rows[a], rows[b])
     names = ("node", *distance.names[:-1], "beyond")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     if ppn > 1:
         found["node"] = [(k, k) for k in range(min(TIMED, len(rows)))]
@@ -468,7 +465,7 @@ def _class_seconds(
     return list(seconds.values())
 
 
-def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> FlowTimes:
+def choose_sets(machine: Machine, rows: Ints) -> FlowTimes:
     """Return the sets of flows that are worth measuring, of all `candidates`.
 
     All are looked at under the network's usual routing, and the best of each
@@ -481,9 +478,8 @@ def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> FlowTimes:
     machine : Machine
         As `without_stated_routing` returns it.
     rows : int64 (n,)
-    seed : int
     """
-    names, flows = routings(machine), candidates(machine, rows, seed)
+    names, flows = routings(machine), candidates(machine, rows)
     first = predict_table(machine, rows, flows, names[:1])
     several = [i for i, one in enumerate(flows) if len(one) >= len(rows)]
     best = {i for k in range(len(first.classes)) for i in _best_sets(first, 0, k, KEPT)}

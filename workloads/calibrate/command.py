@@ -170,7 +170,7 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 
     def choose() -> MeasurePlan:
         _check_output(output)
-        jobs.append(_measured_job(hosts, specs, common.seed))
+        jobs.append(_measured_job(hosts, specs))
         return jobs[0].plan
 
     plan = decide_on_root(comm, choose)
@@ -186,14 +186,14 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
     return session.exit_code
 
 
-def _measured_job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _CalibrationPlace:
+def _measured_job(hosts: Sequence[str], specs: tuple[str, ...]) -> _CalibrationPlace:
     """Return what is measured on the nodes that the ranks are on."""
     seats = seats_of(hosts)
     machine, assumed = without_stated_routing(machine_from(specs))
     rows = rows_of(machine, list(seats), "the job's nodes")
-    table = choose_sets(machine, rows, seed)
+    table = choose_sets(machine, rows)
     clear = margins(table.seconds)[:, 0, table.classes.index(NODE)]
-    pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))), seed)
+    pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))))
     return _CalibrationPlace(
         MeasurePlan(list(seats.values()), table, pairs, int(clear.argmax())),
         machine,

@@ -22,7 +22,7 @@ from placement.errors import NidmapError, UsageError, printable
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size
 from workloads.trials import require_fit, seconds_of
-from workloads.world import MPI, Comm, raise_together, rank_place, require_same
+from workloads.world import MPI, Comm, raise_together, rank_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -261,7 +261,7 @@ class Contention:
     Attributes
     ----------
     comm : mpi4py.MPI.Intracomm
-    sizes : Sizes
+    sizes : CaseSizes
     """
 
     def __init__(
@@ -273,10 +273,8 @@ class Contention:
         kind: str = "alltoallv-double",
         buffers: Buffers | None = None,
     ) -> None:
-        require_same(comm, n=n, m=m, kind=kind)
         self.comm, self.rank, nodes = comm, comm.Get_rank(), rank_place(comm).nodes
-        with raise_together(comm):
-            self.sizes = size = case_sizes(n, m, comm.Get_size(), nodes, kind)
+        self.sizes = size = case_sizes(n, m, comm.Get_size(), nodes, kind)
         if buffers is None:
             what = f"an all-to-all of {exact_size(size.local_bytes)} a rank"
             require_fit(comm, size.rank_need, what, 1.0)

@@ -19,7 +19,7 @@ from workloads.fft.local import best_library
 from workloads.fft.transform import Transform
 from workloads.options import Common, Words, bench_callback, option_with_default
 from workloads.session import Session
-from workloads.trials import read_extents
+from workloads.trials import SEED, read_extents
 from workloads.world import Comm, raise_together
 
 #: Elements of the spectrum that `FFT.verify` computes by their sums.
@@ -74,18 +74,17 @@ def fft(common: Common, ways: tuple[str, ...], **options: Any) -> int:
 
 
 def _measure_way(session: Session, way: str, options: dict[str, Any]) -> None:
-    made = FFT(session.comm, transpose=way, seed=session.common.seed, **options)
-    with raise_together(session.comm):
-        labels = {
-            "n": "x".join(map(str, parse_extents(options["shape"]))),
-            "cut": options["grid"] if options["grid"] in ("slab", "pencil") else "grid",
-            "grid": "x".join(map(str, made.transform.grid)),
-            "kind": options["kind"],
-            "transpose": way,
-            "ranks": session.comm.Get_size(),
-        }
-    session.measure(made, **labels)
-    made.close()
+    trial = FFT(session.comm, transpose=way, **options)
+    session.measure(
+        trial,
+        n="x".join(map(str, parse_extents(options["shape"]))),
+        cut=options["grid"] if options["grid"] in ("slab", "pencil") else "grid",
+        grid="x".join(map(str, trial.transform.grid)),
+        kind=options["kind"],
+        transpose=way,
+        ranks=session.comm.Get_size(),
+    )
+    trial.close()
 
 
 def _say_library() -> None:
@@ -134,7 +133,6 @@ class FFT:
     kind : {"c2c", "r2c"}
     transpose : str
         `Transform`'s ``method``.
-    seed : int
 
     Raises
     ------
@@ -154,13 +152,9 @@ class FFT:
         kind: str = "c2c",
         grid: str = "slab",
         transpose: str = "alltoall",
-        seed: int = 0,
     ) -> None:
-        with raise_together(comm):
-            sizes = parse_extents(shape)
-        self._seed = seed
         self.transform = transform = Transform(
-            comm, sizes, real=kind == "r2c", grid=grid, method=transpose
+            comm, parse_extents(shape), real=kind == "r2c", grid=grid, method=transpose
         )
         with raise_together(comm):
             self._values = transform.empty()
@@ -170,7 +164,7 @@ class FFT:
 
     def _planes(self) -> Iterator[Array]:
         """Yield this rank's data plane by plane: uniform in -1/2 to 1/2, by seed and rank."""
-        rng = np.random.default_rng([self._seed, self.transform.comm.Get_rank()])
+        rng = np.random.default_rng([SEED, self.transform.comm.Get_rank()])
         count, *shape = self.transform.local_shape
         kind = self.transform.dtype
         real = np.empty(0, kind).real.dtype.type
@@ -209,7 +203,7 @@ class FFT:
         """
         transform = self.transform
         small = 1e-10
-        rng = np.random.default_rng(self._seed)  # the same elements on all ranks
+        rng = np.random.default_rng(SEED)  # the same elements on all ranks
         modes = [rng.integers(transform.spectrum_shape).tolist() for _ in range(_MODES)]
         waves = [_wave_weights(transform, mode) for mode in modes]
         summed, off = np.zeros(len(modes), np.complex128), 0.0

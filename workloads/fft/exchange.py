@@ -1,17 +1,17 @@
-"""The transposition between two stages of an FFT: one piece of the array at a time.
+"""The transposition between two stages of an FFT.
 
 The paper's two ways ("MPI_Vectors vs Local rearrangement", section IV-D):
 
 ``alltoall``
     the blocks for each rank are put side by side, chunk by chunk while they
     are in the cache, and sent by MPI_Alltoall, or MPI_Alltoallv where they
-    differ in size or land in places of their own;
+    differ in size;
 ``vector``
     each block is an MPI_Type_vector in the array itself: MPI_Alltoall of
     resized vectors where all are alike, else MPI_Alltoallw of subarrays.
 
-A piece goes ``target -> put`` chunk by chunk on the sending side, then
-``finish`` brings all blocks into the target array.
+The source array is written chunk by chunk (`place`, `put`), all blocks are
+exchanged (`exchange`), and the target array is read chunk by chunk (`take`).
 """
 
 from __future__ import annotations
@@ -25,297 +25,196 @@ from typing import Any
 import numpy as np
 
 from placement.support.array_types import Array
-from workloads.fft.plan import Swap
+from workloads.fft.plan import Swap, index_along
 from workloads.trials import Phases
 from workloads.world import MPI, Comm
 
-#: Elements of an array that an MPI without large counts can reach into.
-_MOST = 2**31
+Index = tuple[slice, ...]
 
 
-class BufferPool:
-    """Buffers that all exchanges of an FFT use, one exchange at a time.
+class Scratch:
+    """Memory for the chunk in work.
 
     Parameters
     ----------
     dtype : numpy.dtype
-        Of their elements.
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
-        self._sizes: dict[str, int] = {}
-        self._made: dict[str, Array] = {}
+        self._memory: Array = np.empty(0, dtype)
 
-    def reserve(self, name: str, count: int) -> None:
-        """Make sure that a buffer will have so many elements."""
-        self._sizes[name] = max(count, self._sizes.get(name, 0))
-
-    def get(self, name: str, shape: Sequence[int]) -> Array:
-        """Return the beginning of a buffer in a shape."""
+    def get(self, shape: Sequence[int]) -> Array:
+        """Return the memory in a shape; what was in it is lost where it has to grow."""
         size = math.prod(shape)
-        made = self._made.get(name)
-        if made is None or made.size < size:
-            self.reserve(name, size)
-            made = self._made[name] = np.empty(self._sizes[name], self.dtype)
-        return made[:size].reshape(shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all buffers, those not yet made among them."""
-        return sum(self._sizes.values()) * int(self.dtype.itemsize)
+        if size > self._memory.size:
+            self._memory = np.empty(size, self._memory.dtype)
+        return self._memory[:size].reshape(shape)
 
 
-class Transpositions(ABC):
-    """The transpositions of all pieces of an array in one direction.
+class Transposition(ABC):
+    """One transposition of arrays of one shape.
 
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
         The row or column of the process grid.
-    swaps : sequence of Swap
-        One a piece.
-    pool : BufferPool
-        Where the buffers come from.
+    swap : Swap
+    scratch : Scratch
+        What chunks that cannot be worked on in their place are worked on in.
     phases : Phases
         Where the time goes: ``rearrange`` for copies, ``exchange`` for MPI.
-
-    Attributes
-    ----------
-    natural : bool
-        Whether `target` gives places of one array in the source's own order,
-        in which a whole piece may stand before it is transformed.
     """
 
-    natural = True
+    def __init__(self, comm: Comm, swap: Swap, scratch: Scratch, phases: Phases) -> None:
+        self.comm, self.swap, self.scratch, self.phases = comm, swap, scratch, phases
 
-    def __init__(
-        self,
-        comm: Comm,
-        swaps: Sequence[Swap],
-        pool: BufferPool,
-        phases: Phases,
-    ) -> None:
-        self.comm, self.swaps, self.pool, self.phases = comm, swaps, pool, phases
-        self.prepare(max(math.prod(swap.source_shape(swap.rank)) for swap in swaps))
+    def place(self, send: Array, chunk: Index) -> Array:
+        """Return where a chunk of the source array is to be written, before it is `put`.
 
-    def prepare(self, largest: int) -> None:  # noqa: B027  # not all need buffers
-        """Reserve buffers; `largest`: the elements of this rank's largest source array."""
+        Parameters
+        ----------
+        send : (n,)
+            The memory of the source array.
+        chunk : tuple of slice
+        """
+        return array_in(send, self.swap.source_shape)[chunk]
 
-    @property
-    def _kind(self) -> MPI.Datatype:
-        """MPI's type of one element."""
-        return MPI._typedict[self.pool.dtype.char]
+    def put(self, send: Array, chunk: Index, values: Array) -> None:  # noqa: B027
+        """Take a chunk that was written into `place`; nothing where it is in its place."""
 
     @abstractmethod
-    def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
-        """Return the array into which a chunk of the source array is to be written."""
+    def exchange(self, send: Array, receive: Array) -> None:
+        """Bring all blocks of the source array into the memory of the target array."""
 
-    def put(self, piece: int, chunk: tuple[slice, ...], values: Array) -> None:  # noqa: B027
-        """Take a chunk that was written into `target`; nothing where it is in its place."""
+    def take(self, receive: Array, chunk: Index) -> Array:
+        """Return a chunk of the target array."""
+        return array_in(receive, self.swap.target_shape)[chunk]
 
-    @abstractmethod
-    def finish(self, piece: int, target: Array) -> None:
-        """Exchange a piece whose chunks are all there; the blocks stand in `target` then."""
-
-    def close(self) -> None:  # noqa: B027  # most keep nothing
+    def close(self) -> None:  # noqa: B027  # not all keep something
         """Free what MPI keeps for it. Collective."""
 
 
-class Packed(Transpositions):
-    """``alltoall``: blocks put side by side."""
+class Packed(Transposition):
+    """``alltoall``: blocks put side by side, as those along axis 0 are by themselves."""
 
-    natural = False
+    def place(self, send: Array, chunk: Index) -> Array:
+        """Return a scratch array, or the source array itself where nothing is to be rearranged."""
+        if self.swap.scatter == 0:
+            return super().place(send, chunk)
+        return self.scratch.get(part_extents(self.swap.source_shape, chunk))
 
-    def prepare(self, largest: int) -> None:
-        """Reserve the buffers of what is sent and, where it needs one, of what comes."""
-        swaps, pool = self.swaps, self.pool
-        rows = swaps[0].gather == 0  # blocks are whole stretches of the target array
-        self._direct = rows and all(_reach_of(swap) < _MOST for swap in swaps)
-        self._alike = [swap.even and (not rows or len(swaps) == 1) for swap in swaps]
-        self._in_place = swaps[0].scatter == 0  # blocks are side by side already
-        pool.reserve("send", largest)
-        if not self._direct:
-            pool.reserve(
-                "receive", max(sum(_block_sizes(_received_shapes(swap))) for swap in swaps)
-            )
-
-    def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
-        """Return a scratch array, or the buffer itself where nothing is to be rearranged."""
-        swap = self.swaps[piece]
-        whole = swap.source_shape(swap.rank)
-        if self._in_place:
-            return self.pool.get("send", whole)[chunk]
-        return self.pool.get("chunk", _part_extents(whole, chunk))
-
-    def put(self, piece: int, chunk: tuple[slice, ...], values: Array) -> None:
+    def put(self, send: Array, chunk: Index, values: Array) -> None:
         """Put the chunk's parts where each rank's block is."""
-        if self._in_place:
-            return
-        with self.phases("rearrange"):
-            swap = self.swaps[piece]
-            shapes = _sent_shapes(swap)
-            buffer = self.pool.get("send", (sum(_block_sizes(shapes)),))
-            # a block has its own extent along the scattered axis
-            kept = tuple(slice(None) if k == swap.scatter else c for k, c in enumerate(chunk))
-            for rank, block in enumerate(_side_by_side(buffer, shapes)):
-                block[kept] = values[swap.sent(rank)]
-
-    def finish(self, piece: int, target: Array) -> None:
-        """Exchange by MPI_Alltoall or MPI_Alltoallv, and put what came into its place."""
-        swap = self.swaps[piece]
-        shapes = _received_shapes(swap)
-        sent, came = _block_sizes(_sent_shapes(swap)), _block_sizes(shapes)
-        send = self.pool.get("send", (sum(sent),))
-        if self._direct:
-            receive, row = target.reshape(-1), math.prod(target.shape[1:])
-            places = [part.start * row for part in swap.gathered]
-        else:
-            receive, places = self.pool.get("receive", (sum(came),)), _block_starts(came)
-        with self.phases("exchange"):
-            if self._alike[piece]:
-                self.comm.Alltoall(send, receive)
-            else:
-                kind = self._kind
-                self.comm.Alltoallv(
-                    [send, (sent, _block_starts(sent)), kind], [receive, (came, places), kind]
-                )
-        if not self._direct:
+        swap = self.swap
+        if swap.scatter != 0:
             with self.phases("rearrange"):
-                for rank, block in enumerate(_side_by_side(receive, shapes)):
-                    target[swap.received(rank)] = block
+                blocks = side_by_side(send, swap.sent_shapes())
+                for block, part in zip(blocks, swap.scattered, strict=True):
+                    block[chunk] = values[index_along(swap.scatter, part)]
 
-
-class Subarrays(Transpositions):
-    """MPI_Alltoallw of subarrays; the source array itself is what is sent."""
-
-    def prepare(self, largest: int) -> None:
-        """Reserve the source array."""
-        axes = sorted((self.swaps[0].gather, self.swaps[0].scatter))
-        self._name = f"source {axes}"  # one exchange may receive into another's source
-        self.pool.reserve(self._name, largest)
-        self._types: dict[tuple[int, tuple[int, ...]], list[Any]] = {}
-        self._made: list[MPI.Datatype] = []
-
-    def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
-        """Return the place of the chunk in the source array."""
-        swap = self.swaps[piece]
-        return self.pool.get(self._name, swap.source_shape(swap.rank))[chunk]
-
-    def finish(self, piece: int, target: Array) -> None:
-        """Exchange by datatypes that say where the blocks are."""
+    def exchange(self, send: Array, receive: Array) -> None:
+        """Exchange by MPI_Alltoall, or by MPI_Alltoallv."""
+        sent, came = (
+            [math.prod(shape) for shape in shapes]
+            for shapes in (self.swap.sent_shapes(), self.swap.received_shapes())
+        )
         with self.phases("exchange"):
-            key = piece, target.shape
-            if key not in self._types:
-                self._types[key] = self._describe(self.swaps[piece], target.shape)
-            source = self.target(piece, (slice(None),))
-            self._exchange(self.swaps[piece], source, target, self._types[key])
+            if self.swap.even:
+                self.comm.Alltoall(send[: sum(sent)], receive[: sum(came)])
+            else:
+                self.comm.Alltoallv([send, sent], [receive, came])
+
+    def take(self, receive: Array, chunk: Index) -> Array:
+        """Return a chunk, its parts brought together where they lie in several blocks."""
+        swap = self.swap
+        if swap.gather == 0:
+            return super().take(receive, chunk)
+        values = self.scratch.get(part_extents(swap.target_shape, chunk))
+        with self.phases("rearrange"):
+            blocks = side_by_side(receive, swap.received_shapes())
+            for block, part in zip(blocks, swap.gathered, strict=True):
+                values[index_along(swap.gather, part)] = block[chunk]
+        return values
+
+
+class Vectors(Transposition):
+    """``vector``: datatypes say where the blocks stand in the arrays themselves.
+
+    MPI_Alltoall of MPI_Type_vector where all blocks are alike. An MPI_Alltoallv has one datatype
+    for all ranks, and blocks that differ in both of their extents cannot be counted in one
+    datatype on both sides: else it is MPI_Alltoallw of subarrays.
+    """
+
+    def __init__(self, comm: Comm, swap: Swap, scratch: Scratch, phases: Phases) -> None:
+        super().__init__(comm, swap, scratch, phases)
+        self._types: list[MPI.Datatype] = []
+        describe = self._vector if swap.even else self._subarrays
+        self._sides = (
+            describe(swap.source_shape, swap.scatter, swap.scattered),
+            describe(swap.target_shape, swap.gather, swap.gathered),
+        )
+
+    def exchange(self, send: Array, receive: Array) -> None:
+        """Exchange by datatypes that say where the blocks are."""
+        call = self.comm.Alltoall if self.swap.even else self.comm.Alltoallw
+        sides = zip((send, receive), self._sides, strict=True)
+        with self.phases("exchange"):
+            call(*([memory, *side] for memory, side in sides))
 
     def _keep(self, made: MPI.Datatype) -> MPI.Datatype:
         """Return a new datatype ready for use; it is freed in the end."""
-        self._made.append(made.Commit())
+        self._types.append(made.Commit())
         return made
 
-    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> list[Any]:
-        """Return what MPI is told of the blocks in a source and in a target of that shape."""
-        whole, ranks = swap.source_shape(swap.rank), range(len(swap.gathered))
-        types = (
-            [self._subarray(whole, swap.sent(rank)) for rank in ranks],
-            [self._subarray(shape, swap.received(rank)) for rank in ranks],
-        )
-        return [
-            (([int(made is not None) for made in side], [0] * len(side)),
-             [made or self._kind for made in side])
-            for side in types
-        ]  # fmt: skip
+    def _vector(self, shape: Sequence[int], axis: int, parts: Sequence[slice]) -> list[Any]:
+        """Return count and datatype of a block; each rank's follows the one before."""
+        inner, outer = math.prod(shape[axis + 1 :]), math.prod(shape[:axis])
+        block = (parts[0].stop - parts[0].start) * inner
+        vector = MPI.C_DOUBLE_COMPLEX.Create_vector(outer, block, shape[axis] * inner)
+        size = max(block, 1) * MPI.C_DOUBLE_COMPLEX.Get_size()
+        return [1, self._keep(self._keep(vector).Create_resized(0, size))]
 
-    def _subarray(self, shape: Sequence[int], index: tuple[slice, ...]) -> MPI.Datatype | None:
-        starts, sizes = [part.start or 0 for part in index], _part_extents(shape, index)
-        if not math.prod(sizes):
-            return None  # MPI has no subarray without elements
-        return self._keep(self._kind.Create_subarray(list(shape), sizes, starts))
-
-    def _exchange(self, swap: Swap, source: Array, target: Array, types: list[Any]) -> None:
-        """Send the blocks of the source into those of the target."""
-        self.comm.Alltoallw([source, *types[0]], [target, *types[1]])
+    def _subarrays(self, shape: Sequence[int], axis: int, parts: Sequence[slice]) -> list[Any]:
+        """Return counts, displacements and datatypes of all blocks; empty ones have none."""
+        counts, types = [], []
+        for part in parts:
+            index = index_along(axis, part)
+            extents = part_extents(shape, index)
+            counts.append(int(math.prod(extents) > 0))
+            kind = MPI.C_DOUBLE_COMPLEX
+            if counts[-1]:
+                starts = [stretch.start or 0 for stretch in index]
+                kind = self._keep(kind.Create_subarray(list(shape), extents, starts))
+            types.append(kind)
+        return [counts, [0] * len(parts), types]
 
     def close(self) -> None:
         """Free the datatypes."""
-        for made in self._made:
+        for made in self._types:
             made.Free()
-        self._made, self._types = [], {}
-
-
-class Vectors(Subarrays):
-    """``vector``: MPI_Alltoall of MPI_Type_vector where all blocks are alike; else `Subarrays`.
-
-    An MPI_Alltoallv has one datatype for all ranks, and blocks that differ in
-    both of their extents cannot be counted in one datatype on both sides.
-    """
-
-    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> list[Any]:
-        if not swap.even:
-            return super()._describe(swap, shape)
-        source, item = swap.source_shape(swap.rank), self.pool.dtype.itemsize
-        sides = []
-        for whole, axis, parts in (
-            (source, swap.scatter, swap.scattered),
-            (shape, swap.gather, swap.gathered),
-        ):
-            inner, outer = math.prod(whole[axis + 1 :]), math.prod(whole[:axis])
-            vector = self._kind.Create_vector(outer, parts[0].size * inner, whole[axis] * inner)
-            # each rank's block follows the one before
-            apart = (parts[1].start - parts[0].start) * inner if len(parts) > 1 else 0
-            made = self._keep(self._keep(vector).Create_resized(0, max(apart, 1) * item))
-            sides.append((parts[0].start * inner, made))
-        return sides
-
-    def _exchange(self, swap: Swap, source: Array, target: Array, types: list[Any]) -> None:
-        if not swap.even:
-            return super()._exchange(swap, source, target, types)
-        (at, sent), (to, came) = types
-        return self.comm.Alltoall(
-            [source.reshape(-1)[at:], 1, sent], [target.reshape(-1)[to:], 1, came]
-        )
 
 
 #: The ways to transpose.
-METHODS: dict[str, type[Transpositions]] = {"alltoall": Packed, "vector": Vectors}
+METHODS: dict[str, type[Transposition]] = {"alltoall": Packed, "vector": Vectors}
 
 
-def _reach_of(swap: Swap) -> int:
-    """Return the elements of the target array up to the end of its last block."""
-    row = math.prod(swap.block_shape(0, swap.rank)) // max(swap.gathered[0].size, 1)
-    return max(part.stop for part in swap.gathered) * row
+def array_in(memory: Array, shape: Sequence[int]) -> Array:
+    """Return the beginning of some memory as an array."""
+    return memory[: math.prod(shape)].reshape(shape)
 
 
-def _sent_shapes(swap: Swap) -> list[tuple[int, ...]]:
-    """Return the shapes of the blocks that this rank sends, by rank."""
-    return [swap.block_shape(swap.rank, rank) for rank in range(len(swap.scattered))]
+def part_extents(shape: Sequence[int], index: Index) -> list[int]:
+    """Return the extents of a part of an array of that shape.
 
-
-def _received_shapes(swap: Swap) -> list[tuple[int, ...]]:
-    """Return the shapes of the blocks that this rank receives, by rank."""
-    return [swap.block_shape(rank, swap.rank) for rank in range(len(swap.gathered))]
-
-
-def _block_sizes(shapes: Sequence[tuple[int, ...]]) -> list[int]:
-    return [math.prod(shape) for shape in shapes]
-
-
-def _block_starts(sizes: Sequence[int]) -> list[int]:
-    return list(accumulate(sizes[:-1], initial=0))
-
-
-def _part_extents(shape: Sequence[int], index: tuple[slice, ...]) -> list[int]:
-    """Return the extents of a part of an array of that shape."""
+    Examples
+    --------
+    >>> part_extents((4, 5, 6), (slice(1, 3), slice(None), slice(5, 9)))
+    [2, 5, 1]
+    """
     return [len(range(size)[part]) for size, part in zip(shape, index, strict=True)]
 
 
-def _side_by_side(buffer: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
-    """Return views of a buffer, one after the other, in these shapes."""
-    sizes = _block_sizes(shapes)
-    return [
-        buffer[start : start + size].reshape(shape)
-        for start, size, shape in zip(_block_starts(sizes), sizes, shapes, strict=True)
-    ]
+def side_by_side(memory: Array, shapes: Sequence[Sequence[int]]) -> list[Array]:
+    """Return the arrays of these shapes that stand in some memory one after the other."""
+    starts = accumulate(map(math.prod, shapes), initial=0)
+    return [array_in(memory[start:], shape) for start, shape in zip(starts, shapes, strict=False)]

@@ -12,12 +12,6 @@ from workloads.trials import read_extents
 
 T = TypeVar("T")
 
-#: Bytes of a local array from which on memory is worth an exchange more.
-_SMALL = 1 << 20
-
-#: Bytes of a local array up to which pieces are as few as three arrays' memory allows.
-_CACHED = 1 << 23
-
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -96,50 +90,28 @@ def field_of(shape: tuple[int, ...], real: bool) -> Field:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AxisStretch:
-    """A stretch of an axis.
-
-    Examples
-    --------
-    >>> AxisStretch(4, 3).stop, AxisStretch(4, 3).slice
-    (7, slice(4, 7, None))
-    """
-
-    start: int
-    size: int
-
-    @property
-    def stop(self) -> int:
-        """The element after the last."""
-        return self.start + self.size
-
-    @property
-    def slice(self) -> slice:
-        """The stretch as numpy takes it."""
-        return slice(self.start, self.stop)
-
-
-def cut_axis(extent: int, count: int, start: int = 0) -> tuple[AxisStretch, ...]:
-    """Cut a stretch of an axis into `count` parts whose sizes differ by one at most.
+def cut_axis(extent: int, count: int) -> tuple[slice, ...]:
+    """Cut an axis into `count` stretches whose sizes differ by one at most.
 
     Parameters
     ----------
     extent : int
-        Elements of the stretch; fewer than `count` leave the last parts empty.
+        Elements of the axis; fewer than `count` leave the last stretches empty.
     count : int
-    start : int
-        Where it begins.
 
     Examples
     --------
-    >>> [(part.start, part.size) for part in cut_axis(10, 4)]
-    [(0, 3), (3, 3), (6, 2), (8, 2)]
+    >>> cut_axis(10, 4)
+    (slice(0, 3, None), slice(3, 6, None), slice(6, 8, None), slice(8, 10, None))
     """
     least, more = divmod(extent, count)
-    return tuple(
-        AxisStretch(start + k * least + min(k, more), least + (k < more)) for k in range(count)
-    )
+    starts = [k * least + min(k, more) for k in range(count + 1)]
+    return tuple(slice(*ends) for ends in pairwise(starts))
+
+
+def stretch_size(stretch: slice) -> int:
+    """Return the elements of a stretch."""
+    return int(stretch.stop - stretch.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +127,9 @@ class Swap:
         This rank in the row or column.
     gather, scatter : int
         Axes, 0 to 2.
-    gathered : tuple of AxisStretch
+    gathered : tuple of slice
         By rank: its part of the `gather` axis, where it stands in the target array.
-    scattered : tuple of AxisStretch
+    scattered : tuple of slice
         By rank: its part of the `scatter` axis, where it stands in the source array.
     other : int
         Extent of the third axis, the same on these ranks.
@@ -166,43 +138,52 @@ class Swap:
     rank: int
     gather: int
     scatter: int
-    gathered: tuple[AxisStretch, ...]
-    scattered: tuple[AxisStretch, ...]
+    gathered: tuple[slice, ...]
+    scattered: tuple[slice, ...]
     other: int
 
-    def source_shape(self, rank: int) -> tuple[int, int, int]:
-        """Return the shape of the array that a rank has before the exchange."""
-        return self._shape(self.gathered[rank].size, sum(part.size for part in self.scattered))
+    def reverse(self) -> Swap:
+        """Return the transposition that undoes this one."""
+        return Swap(self.rank, self.scatter, self.gather, self.scattered, self.gathered, self.other)
 
-    def block_shape(self, source: int, target: int) -> tuple[int, int, int]:
-        """Return the shape of what one rank sends another."""
-        return self._shape(self.gathered[source].size, self.scattered[target].size)
+    @property
+    def source_shape(self) -> tuple[int, int, int]:
+        """Shape of this rank's array before the exchange."""
+        return self._shape(stretch_size(self.gathered[self.rank]), self.scattered[-1].stop)
+
+    @property
+    def target_shape(self) -> tuple[int, int, int]:
+        """Shape of this rank's array after it."""
+        return self._shape(self.gathered[-1].stop, stretch_size(self.scattered[self.rank]))
+
+    def sent_shapes(self) -> list[tuple[int, int, int]]:
+        """Return the shapes of the blocks that this rank sends, by rank."""
+        mine = stretch_size(self.gathered[self.rank])
+        return [self._shape(mine, stretch_size(part)) for part in self.scattered]
+
+    def received_shapes(self) -> list[tuple[int, int, int]]:
+        """Return the shapes of the blocks that this rank receives, by rank."""
+        return self.reverse().sent_shapes()
 
     def _shape(self, gather: int, scatter: int) -> tuple[int, int, int]:
         sizes = {self.gather: gather, self.scatter: scatter}
         return sizes.get(0, self.other), sizes.get(1, self.other), sizes.get(2, self.other)
 
-    def sent(self, target: int) -> tuple[slice, ...]:
-        """Return where in a source array the block for a rank stands."""
-        return _index_along(self.scatter, self.scattered[target])
-
-    def received(self, source: int) -> tuple[slice, ...]:
-        """Return where in the target array the block of a rank stands."""
-        return _index_along(self.gather, self.gathered[source])
-
     @property
     def even(self) -> bool:
-        """Whether all blocks have one size and stand at equal steps; one answer on all ranks."""
-        return all(
-            len({part.size for part in parts}) == 1
-            and len({b.start - a.start for a, b in pairwise(parts)}) <= 1
-            for parts in (self.gathered, self.scattered)
-        )
+        """Whether all blocks have one size; one answer on all ranks."""
+        return all(len(set(map(stretch_size, p))) == 1 for p in (self.gathered, self.scattered))
 
 
-def _index_along(axis: int, part: AxisStretch) -> tuple[slice, ...]:
-    """Return the index of a part of one axis and all of the others."""
-    return tuple(part.slice if k == axis else slice(None) for k in range(3))
+def index_along(axis: int, part: slice) -> tuple[slice, ...]:
+    """Return the index of a part of one axis and all of the others.
+
+    Examples
+    --------
+    >>> index_along(1, slice(2, 4))
+    (slice(None, None, None), slice(2, 4, None), slice(None, None, None))
+    """
+    return tuple(part if k == axis else slice(None) for k in range(3))
 
 
 def process_grid(grid: str | Sequence[int], ranks: int, field: Field) -> tuple[int, int]:
@@ -252,7 +233,7 @@ def process_grid(grid: str | Sequence[int], ranks: int, field: Field) -> tuple[i
 
 
 class ArrayLayout:
-    """The arrays of one rank, and the pieces of them that it works on one after another.
+    """The arrays of one rank, and how they are transposed.
 
     In space axis 0 is cut over the rows of the process grid and axis 1 over
     its columns; the spectrum has axis 1 cut over the rows and axis 2 over the
@@ -264,92 +245,31 @@ class ArrayLayout:
     grid : tuple of int
         Rows and columns.
     rank : int
-    itemsize : int
-        Bytes of an element of the spectrum.
-    pieces : int
-        Pieces that forward and backward are done in; 0: chosen by size.
-    packed : bool
-        Whether blocks are received into a buffer as well as sent from one: a
-        piece more then keeps memory below three arrays.
 
     Attributes
     ----------
     row, column : int
         Of this rank in the grid.
-    slab : bool
-        Whether axes 1 and 2 are whole on every rank in space.
-    x, y, ky, kz : tuple of AxisStretch
-        Axis 0 over the rows and axis 1 over the columns, in space; axis 1
-        over the rows and axis 2 over the columns, of the spectrum.
     slices, spectrum_slices : tuple of slice
         Where this rank's parts stand.
     local, local_spectrum : tuple of int
         Their shapes.
-    count : int
-        Number of pieces; the same on all ranks.
-    forward_pieces : tuple of AxisStretch
-        Of this rank's part of axis 0: each goes through both transpositions.
-    backward_pieces : tuple of AxisStretch
-        Of its part of axis 2, which the first transposition leaves alone; of axis 1 on slabs.
+    row_swap, column_swap : Swap
+        Forward, between the ranks of a row axis 2 against 1, then between
+        those of a column axis 1 against 0.
     """
 
-    def __init__(
-        self,
-        field: Field,
-        grid: tuple[int, int],
-        rank: int,
-        itemsize: int,
-        pieces: int = 0,
-        packed: bool = False,
-    ) -> None:
+    def __init__(self, field: Field, grid: tuple[int, int], rank: int) -> None:
         rows, columns = grid
-        self.field, self.grid, self.slab = field, grid, columns == 1
+        self.field, self.grid = field, grid
         self.row, self.column = divmod(rank, columns)
-        self.x, self.ky = cut_axis(field.shape[0], rows), cut_axis(field.spectrum[1], rows)
-        self.y, self.kz = cut_axis(field.shape[1], columns), cut_axis(field.spectrum[2], columns)
-        x, ky = self.x[self.row], self.ky[self.row]
-        y, kz = self.y[self.column], self.kz[self.column]
-        self.slices = x.slice, y.slice, slice(0, field.shape[2])
-        self.spectrum_slices = slice(0, field.spectrum[0]), ky.slice, kz.slice
-        self.local = x.size, y.size, field.shape[2]
-        self.local_spectrum = field.spectrum[0], ky.size, kz.size
-        largest = itemsize * self.x[0].size * self.y[0].size * field.spectrum[2]
-        extent = max(self.x[0].size, (self.ky if self.slab else self.kz)[0].size)
-        self.count = min(pieces or self._pieces(largest, packed), extent)
-        self.forward_pieces = cut_axis(x.size, self.count)
-        self.backward_pieces = cut_axis((ky if self.slab else kz).size, self.count)
-
-    def _pieces(self, largest: int, packed: bool) -> int:
-        """Return into how many pieces a local array of so many bytes is cut."""
-        if largest < _SMALL or self.grid == (1, 1):
-            return 1
-        pencil = min(self.grid) > 1
-        # Below, each meeting of the ranks costs more; N/2 + 1 makes uneven pieces on pencils.
-        spare = largest > _CACHED or (pencil and self.field.real)
-        return 1 + pencil + (2 if packed else spare)
-
-    def _by_piece(self, parts: Sequence[AxisStretch]) -> list[tuple[AxisStretch, ...]]:
-        """Return every rank's part cut into pieces: by piece, then by rank."""
-        return list(
-            zip(*(cut_axis(part.size, self.count, part.start) for part in parts), strict=True)
+        x, ky = cut_axis(field.shape[0], rows), cut_axis(field.spectrum[1], rows)
+        y, kz = cut_axis(field.shape[1], columns), cut_axis(field.spectrum[2], columns)
+        self.slices = x[self.row], y[self.column], slice(0, field.shape[2])
+        self.spectrum_slices = slice(0, field.spectrum[0]), ky[self.row], kz[self.column]
+        self.local, self.local_spectrum = (
+            (stretch_size(a), stretch_size(b), stretch_size(c))
+            for a, b, c in (self.slices, self.spectrum_slices)
         )
-
-    def column_swaps(self) -> tuple[list[Swap], list[Swap]]:
-        """Return the transpositions inside a column of the grid, a piece each.
-
-        Forward axis 1 against 0, backward axis 0 against 1.
-        """
-        third = self.local_spectrum[2]
-        forward = [Swap(self.row, 0, 1, x, self.ky, third) for x in self._by_piece(self.x)]
-        if self.slab:
-            third = self.field.spectrum[2]
-            back = [Swap(self.row, 1, 0, ky, self.x, third) for ky in self._by_piece(self.ky)]
-        else:
-            back = [Swap(self.row, 1, 0, self.ky, self.x, kz.size) for kz in self.backward_pieces]
-        return forward, back
-
-    def row_swaps(self) -> tuple[list[Swap], list[Swap]]:
-        """Return those inside a row: forward axis 2 against 1, backward axis 1 against 2."""
-        forward = [Swap(self.column, 1, 2, self.y, self.kz, x.size) for x in self.forward_pieces]
-        x = self.local[0]
-        return forward, [Swap(self.column, 2, 1, kz, self.y, x) for kz in self._by_piece(self.kz)]
+        self.row_swap = Swap(self.column, 1, 2, y, kz, self.local[0])
+        self.column_swap = Swap(self.row, 0, 1, x, ky, self.local_spectrum[2])

@@ -9,225 +9,40 @@ stretch of axis 2 (column). So there are two all-to-alls a direction, one
 inside each row and one inside each column (the pattern ``fft:RxC``); on slabs
 one of them is nothing.
 
-Forward works piece by piece along axis 0, backward along axis 2 (pencils) or
-1 (slabs): a piece is transformed, put in order and exchanged while it is in
-the cache, and no second copy of the array is needed.
+Between two all-to-alls an array is transformed chunk by chunk: a chunk is
+taken out of what came, transformed and put where it is sent from while it is
+in the cache.
 
 Memory
 ------
-Input, output and buffers together take at most 3 times the local array (the
-larger of this rank's parts in space and of the spectrum), and half a MiB for
-the chunk in work; measured 2.4 to 2.8 times above 8 MiB a rank, 3.0 below.
-Below 1 MiB there is one piece only, which may take 4 times. One array more is
-taken with ``pieces=1``.
+What is sent stands in the memory of the output, and what comes in a buffer.
+So input, output and buffer together take 3 times the local array (the larger
+of this rank's parts in space, of the spectrum and between them), and half a
+MiB for the chunk in work.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
 from typing import Any, cast
 
 import numpy as np
 
 from placement.support.array_types import Array
-from workloads.fft.exchange import METHODS, BufferPool, Transpositions
+from workloads.fft.exchange import METHODS, Scratch, Transposition, array_in
 from workloads.fft.local import Local, axis_chunks, local_transforms
-from workloads.fft.plan import ArrayLayout, Swap, field_of, process_grid
+from workloads.fft.plan import ArrayLayout, field_of, index_along, process_grid
 from workloads.trials import Phases, require_fit
-from workloads.world import Comm, raise_together, require_same
+from workloads.world import Comm
 
+#: Bytes of an element of a spectrum.
+ITEM = 16
 
-class Engine:
-    """The two directions of an FFT on arrays of three axes. Collective.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    layout : ArrayLayout
-    local : Local
-    dtype : numpy.dtype
-        Of the spectrum.
-    method : str
-        The way to transpose.
-    phases : Phases
-    """
-
-    def __init__(
-        self,
-        comm: Comm,
-        layout: ArrayLayout,
-        local: Local,
-        dtype: np.dtype[Any],
-        method: str,
-        phases: Phases,
-    ) -> None:
-        self._layout, self._local, self._dtype, self._phases = layout, local, dtype, phases
-        self._comms: list[Comm] = []
-        self._pool = BufferPool(dtype)
-        self._pairs: dict[str, tuple[Transpositions, Transpositions]] = {}
-        rows, columns = layout.grid
-        if rows > 1:
-            part = comm.Split(layout.column, layout.row)
-            self._join("columns", cast("Comm", part), layout.column_swaps(), method)
-        if columns > 1:
-            part = comm.Split(layout.row, layout.column)
-            self._join("rows", cast("Comm", part), layout.row_swaps(), method)
-        if not layout.slab and not all(one.natural for p in self._pairs.values() for one in p):
-            there = layout.forward_pieces[0].size * layout.local_spectrum[2]
-            back = layout.local[0] * layout.backward_pieces[0].size
-            self._pool.reserve("middle", layout.field.spectrum[1] * max(there, back))
-
-    def _join(
-        self,
-        name: str,
-        part: Comm,
-        both: tuple[Sequence[Swap], Sequence[Swap]],
-        method: str,
-    ) -> None:
-        """Make the exchanges inside this rank's column or row of the process grid."""
-        self._comms.append(part)
-        forward, backward = (
-            METHODS[method](part, swaps, self._pool, self._phases) for swaps in both
-        )
-        self._pairs[name] = forward, backward
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all buffers."""
-        return self._pool.nbytes
-
-    def close(self) -> None:
-        """Free what MPI keeps. Collective."""
-        for one in chain(*self._pairs.values()):
-            one.close()
-        self._pairs.clear()
-        for part in self._comms:
-            part.Free()
-
-    # Forward: axes 2, 1, 0.
-
-    def forward(self, x: Array, y: Array) -> None:
-        """Transform this rank's part in space into its part of the spectrum; no overlap."""
-        for piece, part in enumerate(self._layout.forward_pieces):
-            if self._layout.slab:
-                self._forward_columns(piece, x[part.slice], (2, 1), y, y[part.slice])
-            else:
-                self._forward_pencil(piece, x[part.slice], y, y[part.slice])
-        self._transform(y, y, (0,), forward=True)
-
-    def _forward_columns(
-        self, piece: int, x: Array, axes: tuple[int, ...], y: Array, own: Array
-    ) -> None:
-        """Transform a piece along axes and gather axis 0 over the rows of the grid.
-
-        `own` is where the piece stands in `y` if there is one row only.
-        """
-        if "columns" not in self._pairs:
-            self._transform(x, own, axes, forward=True)
-            return
-        way = self._pairs["columns"][0]
-        self._through(way, piece, x, 0, axes, forward=True)
-        way.finish(piece, y)
-
-    def _forward_pencil(self, piece: int, x: Array, y: Array, own: Array) -> None:
-        """Take a piece through both transpositions."""
-        way, layout = self._pairs["rows"][0], self._layout
-        self._through(way, piece, x, 0, (2,), forward=True)
-        middle = own
-        if "columns" in self._pairs:
-            shape = len(x), layout.field.spectrum[1], layout.local_spectrum[2]
-            middle = self._between(self._pairs["columns"][0], piece, shape)
-        way.finish(piece, middle)
-        self._forward_columns(piece, middle, (1,), y, own)
-
-    # Backward: axes 0, 1, 2.
-
-    def backward(self, z: Array, work: Array, out: Array) -> None:
-        """Transform this rank's part of the spectrum into its part in space.
-
-        Parameters
-        ----------
-        z : ndarray
-            Part of the spectrum; overlaps with none of the others.
-        work : ndarray
-            As the part in space, with the spectrum's extents and type.
-        out : ndarray
-            May be `work`, or begin where it begins: it is written behind what
-            is read.
-        """
-        slab = self._layout.slab
-        for piece, part in enumerate(self._layout.backward_pieces):
-            if slab:
-                self._backward_columns(piece, z[:, part.slice], work, work[:, part.slice])
-            else:
-                self._backward_pencil(piece, z[:, :, part.slice], work)
-        self._last(work, out, (1, 2) if slab else (2,))
-
-    def _backward_pencil(self, piece: int, z: Array, work: Array) -> None:
-        shape = self._layout.local[0], self._layout.field.spectrum[1], z.shape[2]
-        way = self._pairs["rows"][1]
-        middle = self._between(way, piece, shape)
-        self._backward_columns(piece, z, middle, middle)
-        self._through(way, piece, middle, 0, (1,), forward=False)
-        way.finish(piece, work)
-
-    def _backward_columns(self, piece: int, z: Array, target: Array, own: Array) -> None:
-        """Transform a piece along axis 0 and scatter that over the rows of the grid.
-
-        `own` is where the piece stands in `target` if there is one row only.
-        """
-        if "columns" not in self._pairs:
-            self._transform(z, own, (0,), forward=False)
-            return
-        way = self._pairs["columns"][1]
-        self._through(way, piece, z, 1, (0,), forward=False)
-        way.finish(piece, target)
-
-    def _last(self, work: Array, out: Array, axes: tuple[int, ...]) -> None:
-        """Transform along the axes that are whole in space, chunk by chunk."""
-        parts = list(axis_chunks(len(work), work[:1].nbytes))
-        apart = out is work or not np.shares_memory(work, out)
-        scratch = out if apart or not parts else np.empty_like(out[parts[0]])
-        for part in parts:
-            target = out[part] if apart else scratch[: part.stop - part.start]
-            self._transform(work[part], target, axes, forward=False)
-            if not apart:
-                out[part] = target
-
-    # Both.
-
-    def _between(self, way: Transpositions, piece: int, shape: tuple[int, int, int]) -> Array:
-        """Return the array of a piece between two transpositions: the next one's own if it can."""
-        if way.natural:
-            return way.target(piece, (slice(None),) * 3)
-        return self._pool.get("middle", shape)
-
-    def _through(
-        self,
-        way: Transpositions,
-        piece: int,
-        x: Array,
-        axis: int,
-        axes: tuple[int, ...],
-        *,
-        forward: bool,
-    ) -> None:
-        """Transform `x` along `axes`, chunk by chunk along `axis`, and hand it to an exchange."""
-        if not x.size:
-            return
-        size = x.shape[axis]
-        for part in axis_chunks(size, x.nbytes // size):
-            index = tuple(part if k == axis else slice(None) for k in range(3))
-            target = way.target(piece, index)
-            self._transform(x[index], target, axes, forward=forward)
-            way.put(piece, index, target)
-
-    def _transform(self, x: Array, out: Array, axes: Sequence[int], *, forward: bool) -> None:
-        if x.size:
-            with self._phases("transform"):
-                (self._local.forward if forward else self._local.backward)(x, out, axes)
+#: Axes that are transformed one after another, and how the array is transposed behind them.
+Stage = tuple[tuple[int, ...], "Transposition | None"]
 
 
 class Transform:
@@ -248,9 +63,6 @@ class Transform:
         `workloads.fft.plan.process_grid`.
     method : str
         How to transpose: ``alltoall`` or ``vector`` (see `workloads.fft.exchange`).
-    pieces : int
-        Pieces that an array is worked on in; 0: by size. 1 sends a direction
-        in the fewest messages and takes more memory.
     library : str
         ``ducc0``, ``scipy`` or ``numpy``; '' for the best that is there.
 
@@ -270,8 +82,7 @@ class Transform:
     Raises
     ------
     UsageError, NidmapError
-        On every rank alike: a shape or grid that does not fit, more
-        than the nodes' memory, arguments that differ between ranks.
+        A shape or grid that does not fit; on all ranks alike more than the nodes' memory.
 
     Notes
     -----
@@ -286,61 +97,79 @@ class Transform:
         real: bool = False,
         grid: str | Sequence[int] = "slab",
         method: str = "alltoall",
-        pieces: int = 0,
         library: str = "",
     ) -> None:
-        with raise_together(comm):
-            field = field_of(tuple(shape), real)
-            self.grid = process_grid(grid, comm.Get_size(), field)
-            functions = local_transforms(library)
-        require_same(
-            comm, shape=tuple(shape), real=real, grid=self.grid, method=method, pieces=pieces
-        )
-        self.comm = comm
+        field = field_of(tuple(shape), real)
+        self.comm, self.grid = comm, process_grid(grid, comm.Get_size(), field)
         self.dtype: np.dtype[Any] = np.dtype(np.float64 if real else np.complex128)
         self.spectrum_dtype = np.dtype(np.complex128)
         self.phases = Phases()
-        item, packed = self.spectrum_dtype.itemsize, method == "alltoall"
-        self._layout = layout = ArrayLayout(field, self.grid, comm.Get_rank(), item, pieces, packed)
+        self._layout = layout = ArrayLayout(field, self.grid, comm.Get_rank())
         self.shape, self.spectrum_shape = field.outside(field.shape), field.outside(field.spectrum)
         self.local_shape = field.outside(layout.local)
         self.local_spectrum_shape = field.outside(layout.local_spectrum)
         self.slices = field.outside(layout.slices)
         self.spectrum_slices = field.outside(layout.spectrum_slices)
-        middle = field.spectrum[1] if layout.slab else layout.local[1]
-        self._work_shape = layout.local[0], middle, field.spectrum[2]
+        self._largest = max(
+            math.prod(shape)
+            for swap in (layout.row_swap, layout.column_swap)
+            for shape in (swap.source_shape, swap.target_shape)
+        )
         require_fit(comm, 3 * self.local_bytes, f"an FFT of {'x'.join(map(str, self.shape))}")
-        local = Local(field, functions)
-        self._engine = Engine(comm, layout, local, self.spectrum_dtype, method, self.phases)
+        self._local = Local(field, local_transforms(library))
+        self._scratch = Scratch(self.spectrum_dtype)
+        self._buffer: Array = np.empty(self._largest, self.spectrum_dtype)
+        self._comms: list[Comm] = []
+        self._forward, self._backward = self._stages(method)
+
+    def _stages(self, method: str) -> tuple[list[Stage], list[Stage]]:
+        """Return the stages forward and backward; axes without an exchange between are one."""
+        layout, (rows, columns) = self._layout, self.grid
+        groups: list[tuple[int, ...]] = [(2,)]
+        pairs: list[tuple[Transposition, Transposition]] = []
+        for axis, swap, count, line in (
+            (1, layout.row_swap, columns, layout.row),
+            (0, layout.column_swap, rows, layout.column),
+        ):
+            if count == 1:
+                groups[-1] += (axis,)
+                continue
+            part = cast("Comm", self.comm.Split(line, swap.rank))
+            self._comms.append(part)
+            make = partial(METHODS[method], part, scratch=self._scratch, phases=self.phases)
+            pairs.append((make(swap=swap), make(swap=swap.reverse())))
+            groups.append((axis,))
+        forward = zip_longest(groups, [there for there, _ in pairs])
+        backward = zip_longest(
+            [axes[::-1] for axes in reversed(groups)], [back for _, back in reversed(pairs)]
+        )
+        return list(forward), list(backward)
 
     @property
     def local_bytes(self) -> int:
-        """Bytes of the larger of this rank's parts in space and of the spectrum."""
-        space = math.prod(self.local_shape) * self.dtype.itemsize
-        return max(space, math.prod(self.local_spectrum_shape) * self.spectrum_dtype.itemsize)
+        """Bytes of the largest of this rank's arrays."""
+        return self._largest * self.spectrum_dtype.itemsize
 
     @property
     def buffer_bytes(self) -> int:
-        """Bytes of this rank's buffers, apart from the user's arrays."""
-        return self._engine.nbytes
+        """Bytes of this rank's buffer, apart from the user's arrays."""
+        return int(self._buffer.nbytes)
 
     # Arrays.
 
     def empty(self) -> Array:
         """Return an array for this rank's part in space, without values.
 
-        Its memory begins with the complex array that `backward` works in, where that is larger.
+        It stands in the memory that `backward` works in.
         """
-        return self._space(np.empty(self._work_shape, self.spectrum_dtype))
-
-    def _space(self, work: Array) -> Array:
-        """Return this rank's part in space in the memory of what `backward` works in."""
-        size = math.prod(self.local_shape) * self.dtype.itemsize
-        return work.reshape(-1).view(np.uint8)[:size].view(self.dtype).reshape(self.local_shape)
+        size = math.prod(self.local_shape)
+        memory = np.empty(self._largest, self.spectrum_dtype)
+        return memory.view(self.dtype)[:size].reshape(self.local_shape)
 
     def empty_spectrum(self) -> Array:
-        """Return an array for this rank's part of the spectrum, without values."""
-        return np.empty(self.local_spectrum_shape, self.spectrum_dtype)
+        """Return an array for this rank's part of the spectrum, without values; see `empty`."""
+        memory = np.empty(self._largest, self.spectrum_dtype)
+        return array_in(memory, self.local_spectrum_shape)
 
     # The transforms.
 
@@ -351,11 +180,11 @@ class Transform:
         ----------
         values : ndarray, shape `local_shape`
             Contiguous; left as it is.
-        out : ndarray, shape `local_spectrum_shape`
-            Contiguous; it shares no memory with `values`.
+        out : ndarray
+            One that `empty_spectrum` made, whose memory is worked in.
         """
-        space, waves = self._layout.local, self._layout.local_spectrum
-        self._engine.forward(values.reshape(space), out.reshape(waves))
+        source = values.reshape(self._layout.local)
+        self._run(source, out, self._layout.local_spectrum, self._forward, self._local.forward)
 
     def backward(self, spectrum: Array, out: Array) -> None:
         """Transform this rank's part of the spectrum into its part in space.
@@ -367,11 +196,53 @@ class Transform:
         out : ndarray
             One that `empty` made, whose memory is worked in.
         """
-        work = out.base
-        assert isinstance(work, np.ndarray)  # what `empty` made it of
-        inner = out.reshape(self._layout.local)
-        self._engine.backward(spectrum.reshape(self._layout.local_spectrum), work, inner)
+        source = spectrum.reshape(self._layout.local_spectrum)
+        if len(self._backward) == 1:  # what becomes real data is overwritten
+            copy = array_in(self._buffer, source.shape)
+            np.copyto(copy, source)
+            source = copy
+        self._run(source, out, self._layout.local, self._backward, self._local.backward)
+
+    def _run(
+        self,
+        source: Array,
+        out: Array,
+        shape: tuple[int, int, int],
+        stages: list[Stage],
+        transform: Callable[[Array, Array, Sequence[int]], None],
+    ) -> None:
+        """Take an array through all stages: sent from the memory of `out`, received in a buffer."""
+        memory, target = cast("Array", out.base), out.reshape(shape)
+        before: Transposition | None = None
+        for axes, behind in stages:
+            stage_shape = shape if behind is None else behind.swap.source_shape
+            for chunk in _chunks_of(stage_shape, axes):
+                values = source[chunk] if before is None else before.take(self._buffer, chunk)
+                place = target[chunk] if behind is None else behind.place(memory, chunk)
+                if values.size:
+                    with self.phases("transform"):
+                        transform(values, place, axes)
+                if behind is not None:
+                    behind.put(memory, chunk, place)
+            if behind is not None:
+                behind.exchange(memory, self._buffer)
+            before = behind
 
     def close(self) -> None:
         """Free communicators and datatypes. Collective."""
-        self._engine.close()
+        for _, transposition in (*self._forward, *self._backward):
+            if transposition is not None:
+                transposition.close()
+        for part in self._comms:
+            part.Free()
+
+
+def _chunks_of(shape: Sequence[int], axes: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield the chunks of an array that are transformed along axes: cut along another one."""
+    whole = next((axis for axis in range(3) if axis not in axes), None)
+    if whole is None:
+        yield (slice(None),) * 3
+        return
+    size = shape[whole]
+    for part in axis_chunks(size, math.prod(shape) * ITEM // max(size, 1)):
+        yield index_along(whole, part)

@@ -22,7 +22,7 @@ from workloads.sort.data import (
 from workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
 from workloads.sort.ranks import Ranks
 from workloads.trials import Phases, require_fit
-from workloads.world import Comm, raise_together, require_same
+from workloads.world import Comm, raise_together
 
 #: The paper's names of the phases, in order.
 PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
@@ -77,7 +77,7 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
         for count in items:
             if session.over():
                 break
-            made = Sort(session.comm, items=count, seed=common.seed, **options)
+            made = Sort(session.comm, items=count, **options)
             if session.measure(made, items=count, **options):
                 how.append({"rounds": made.seen.rounds, "sparse": made.seen.sparse})
             del made  # its data must be gone before the next case is made
@@ -101,7 +101,7 @@ class Sort:
     comm : mpi4py.MPI.Intracomm
     items : int
         Items a rank, on average.
-    data, payload, seed
+    data, payload
         See `workloads.sort.data.make_items`.
     splitters, exchange, final, algorithm
         See `workloads.sort.partition.SortPlan`.
@@ -129,20 +129,15 @@ class Sort:
         exchange: str = "auto",
         final: str = "auto",
         algorithm: str = "mpsort",
-        seed: int = 0,
     ) -> None:
         self.comm, self.ranks = comm, Ranks(comm)
         self.plan = SortPlan(splitters, exchange, final, algorithm)
-        how: dict[str, Any] = {"seed": seed, "payload": payload}
-        require_same(comm, items=items, data=data, plan=self.plan, **how)
         rank, size = self.ranks.rank, self.ranks.size
-        with raise_together(comm):
-            make_items(data, 0, 1, 0, **how)  # the numbers are right
         everything = items * size if data == "one" else 0
         most = max(items, everything if rank == 0 else 0) * item_type(payload).itemsize
         require_fit(comm, int(3.5 * most), f"a sort of {items} items a rank")
         with raise_together(comm):
-            self.items = make_items(data, rank, size, items, **how)
+            self.items = make_items(data, rank, size, items, payload=payload)
         self.before = hash_sums(self.items)
         self.seen = Seen()
         self.result: Array | None = None

@@ -1,7 +1,7 @@
 """What is sorted, the kinds that break sorts among it, and whether a result is right.
 
 Generator: numpy's PCG64DXSM, seeded by (seed, rank): the same items for a
-seed and a number of ranks, on any machine.
+number of ranks, on any machine.
 
 The checksum does not depend on the order of the items, and changes when any
 item is lost, doubled or altered (but for one in 2^128): it is the sum, modulo
@@ -21,6 +21,7 @@ from placement.support.array_types import Array, Mask
 from placement.support.arrays import finish_bits
 from workloads.sort.local import BLOCK
 from workloads.sort.ranks import Ranks
+from workloads.trials import SEED
 
 #: A payload has fewer bytes: numpy counts those of an item in a C int.
 MOST = 1 << 30
@@ -66,15 +67,7 @@ def item_type(payload: int) -> np.dtype[Any]:
     return np.dtype(fields)
 
 
-def make_items(
-    kind: str,
-    rank: int,
-    size: int,
-    count: int,
-    *,
-    seed: int = 0,
-    payload: int = 0,
-) -> Array:
+def make_items(kind: str, rank: int, size: int, count: int, *, payload: int = 0) -> Array:
     """Return one rank's items.
 
     Parameters
@@ -86,7 +79,6 @@ def make_items(
     rank, size : int
     count : int
         Items a rank, on average.
-    seed : int
     payload : int
         Bytes beside each key; 0: the items are the keys.
 
@@ -98,7 +90,7 @@ def make_items(
     Raises
     ------
     UsageError
-        For counts that are negative.
+        For a payload that is too large.
 
     Examples
     --------
@@ -107,11 +99,9 @@ def make_items(
     >>> int(make_items("random", 1, 4, 1000).max()) < 2**56
     True
     """
-    if count < 0 or payload < 0:
-        raise UsageError("items and payload are at least 0")
     if payload >= MOST:
         raise UsageError(f"a payload of {payload} bytes is none that numpy knows", f"below {MOST}")
-    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((seed, rank))))
+    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((SEED, rank))))
     if kind == "one":
         count = count * size if rank == 0 else 0
     out = np.empty(count, item_type(payload))

@@ -44,7 +44,6 @@ class Flux(Launcher):
     limit = FLUX
     on_nodes = keeps_list = True
     rank_variables = ("FLUX_TASK_RANK",)
-    loose = ("cpu-affinity=off",)
 
     def check(self) -> None:
         """Refuse other commands than ``flux run``."""

@@ -16,9 +16,9 @@ keeps the order, except when it is bootstrapped by Slurm.
 *Open MPI*: ``--map-by seq:OVERSUBSCRIBE:file=F`` (5) and ``--hostfile F --mca rmaps seq`` (4)
 keep the order of the lines and leave binding to mpirun; a plain host file does not
 keep it: the node of mpirun comes first. (Without OVERSUBSCRIBE, 5 starts nothing
-and exits with 0 where a node has fewer cores than ranks.) A rankfile says the core
-too, and mpirun does not start where a node lacks one, so it is used only where the
-machine's cores are known. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
+and exits with 0 where a node has fewer cores than ranks; with it ranks are bound to no
+core, so it is left out where the cores are known to suffice.) A rankfile says the core
+too: ranks are bound by it. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
 
 *PALS* of HPE (PBS on Aurora, Polaris and their like) takes the nodes as the job lists
 them, unless told otherwise, and passes the environment on; Cray MPICH renumbers the ranks
@@ -29,24 +29,22 @@ is from its published help; it could not be run here.
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.emit import openmpi, slurm
 from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, mapping_vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
 from rankmap.launch.launchers import CrayOrder
 from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
-from rankmap.placement import Placement
+
+if TYPE_CHECKING:
+    from rankmap.placement import Placement
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
-
-#: One argument of a command may not be longer (Linux: 128 KiB).
-_LONGEST = 120_000
 
 #: The first MPICH whose mpiexec obeys ``-rankmap``.
 MAPS = 5
@@ -95,8 +93,6 @@ class Hydra(_HydraFamily):
     library = MPICH
     format = binder = "hydra"
     limit = HYDRA
-    bind_variables = ("HYDRA_BINDING",)
-    binds_by = "-bind-to"
 
     def check(self) -> None:
         """Refuse MPICH 4 where Slurm starts its proxies: it loses the order."""
@@ -119,7 +115,7 @@ class Hydra(_HydraFamily):
         """Return the command with ``-f`` and ``-rankmap``."""
         words = ["-f", path]
         if self.major >= MAPS:
-            words += ["-rankmap", rankmap(order.sorted())]
+            words += ["-rankmap", mapping_vector(order.sorted().node_of_rank)]
         elif np.count_nonzero(np.diff(order.node_of_rank)) >= len(order.counts):
             raise LaunchError(
                 "under MPICH 4 and older only consecutive ranks of a node share memory",
@@ -134,8 +130,6 @@ class IntelHydra(_HydraFamily):
     samples = ("mpiexec.hydra -bootstrap ssh -np 4 -genvall -s all ./app",)
     library = format = INTEL
     limit = None
-    bind_variables = ("I_MPI_PIN",)
-    loose = ("0", "no", "off", "disable")
     host_variables = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
     starter_variables = ("I_MPI_HYDRA_BOOTSTRAP", "HYDRA_BOOTSTRAP")
     variables: ClassVar[dict[str, str]] = {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
@@ -179,10 +173,6 @@ class OpenMpi(Launcher):
         " mca== omca== gmca== prtemca== pmixmca== gpmixmca==",
     )
     placing_variables = ("OMPI_MCA_rmaps", "PRTE_MCA_rmaps")
-    bind_variables = (
-        "OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"
-    )  # fmt: skip
-    loose = ("none", "bind-to-none")
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
     def check(self) -> None:
@@ -213,10 +203,8 @@ class OpenMpi(Launcher):
         return int(slots.sum())
 
     def text(self, order: Placement) -> str:
-        """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
-        if self.bound:
-            return openmpi.write(order, places=self.bound.cores())
-        return openmpi.write(order, self.cores()) if self._binds(order) else slurm.write(order)
+        """Return a rankfile where ranks are to be bound, else a sequential file."""
+        return self.bound.text(OPENMPI) if self.bound else super().text(order)
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with its order file in place of its own mapping."""
@@ -224,23 +212,25 @@ class OpenMpi(Launcher):
         if job and job.tasks is not None and "oversubscribe" not in self.step.values:
             job.refuse_more(order, job.tasks, "ranks")  # mpirun would not start
         gone = ["map", "per_node"]
-        if self.bound or self._binds(order):
-            words = (
-                ["--rankfile", path] if self.major == 4 else ["--map-by", f"rankfile:file={path}"]
-            )
+        if self.bound:
+            rankfile = ["--map-by", f"rankfile:file={path}"]
+            words = ["--rankfile", path] if self.major == 4 else rankfile
         elif self.major == 4:
             gone += ["hosts", "files"]
             words = ["--hostfile", path, "--mca", "rmaps", "seq"]
         else:
             cores = f":PE={self.cores()}" if self.cores() > 1 else ""
-            words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
+            crowded = "" if self._fits_cores(order) else ":OVERSUBSCRIBE"
+            words = ["--map-by", f"seq{cores}{crowded}:file={path}"]
         if job is None and "--hostfile" not in words:
-            words += ["--host", _host_option(order)]
+            # mpirun wants all of them allocated
+            pairs = zip(order.names.tolist(), order.counts.tolist(), strict=True)
+            words += ["--host", ",".join(f"{name}:{count}" for name, count in pairs)]
         return self.command(words, path, **dict.fromkeys(gone), ranks=order.ranks)
 
-    def _binds(self, order: Placement) -> bool:
-        """Tell whether the machine's cores are known and enough, and binding is left to us."""
-        if order.machine is None or order.rows is None or {"bind", "map"} & self.step.values.keys():
+    def _fits_cores(self, order: Placement) -> bool:
+        """Tell whether the nodes are known to have enough cores for their ranks."""
+        if order.machine is None or order.rows is None:
             return False
         return bool((order.machine.cores[order.rows] >= order.counts * self.cores()).all())
 
@@ -279,37 +269,3 @@ class Pals(CrayOrder):
         whole = job is not None and len(job.nodes) == len(order.counts)
         hosts = {} if whole else {"files": None, "hosts": ",".join(order.names.tolist())}
         return self.command([], path, ranks=order.ranks, per_node=self.even_ranks(order), **hosts)
-
-
-def rankmap(order: Placement) -> str:
-    """Return Hydra's ``-rankmap``: the vector of blocks, the node being its line.
-
-    Raises
-    ------
-    LaunchError
-        Longer than one argument of a command can be.
-
-    Examples
-    --------
-    >>> from rankmap.placement import Placement
-    >>> on = Placement(np.array(["nid1", "nid2"]), np.array([2, 2]))
-    >>> from rankmap.placement import Placement
-    >>> rankmap(on.with_order(np.array([0, 2, 3, 1])))
-    '(vector,(0,1,1),(1,1,2),(0,1,1))'
-    """
-    text = mapping_vector(order.node_of_rank)
-    if len(text) > _LONGEST:
-        raise LaunchError(
-            f"-rankmap of {order.ranks} ranks is too long for a command line",
-            "launch with srun or Open MPI, which read the order from a file",
-        )
-    return text
-
-
-def _host_option(order: Placement) -> str:
-    """Return the nodes as ``--host`` takes them: mpirun wants all of them allocated."""
-    pairs = zip(order.names.tolist(), order.counts.tolist(), strict=True)
-    text = ",".join(f"{name}:{count}" for name, count in pairs)
-    if len(text) > _LONGEST:
-        raise LaunchError("too many nodes for --host", "give mpirun a --hostfile")
-    return text

@@ -16,7 +16,8 @@ import numpy as np
 
 from placement.errors import LaunchError
 from placement.nodelist import NodeList
-from placement.slurm.command import Deadline, slurm_settings
+from placement.slurm.command import slurm_settings
+from placement.support.child import Deadline
 from rankmap.emit.process_mapping import PMI2
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, LAUNCH, Launch, Launcher
@@ -58,9 +59,6 @@ class Srun(Launcher):
         letters="AbBcCdDeFGiJLMmNnopqrStTWwx",
     )
     binder = "srun"
-    bind_variables = ("SLURM_CPU_BIND",)
-    loose = ("none", "no")
-    binds_by = "--cpu-bind"
     rank_variables = ("SLURM_PROCID",)
     host = "${SLURMD_NODENAME:-$(uname -n)}"
 

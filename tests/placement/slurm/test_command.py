@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from placement.errors import LaunchError
-from placement.slurm.command import Deadline, ask_slurm
+from placement.slurm.command import ask_slurm
 from placement.support import child
+from placement.support.child import Deadline
 from tests.waiting import wait_until
 
 

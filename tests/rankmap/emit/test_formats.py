@@ -12,7 +12,8 @@ from placement.errors import NidmapError, ParseError, UsageError
 from placement.nodelist import NodeList
 from rankmap import emit as formats
 from rankmap.emit import emit, format_of, names, read_order
-from rankmap.emit.text import BrokenOrderError, _line_of, _parse_numbers
+from rankmap.emit.numbers import line_of_number, parse_numbers
+from rankmap.emit.text import BrokenOrderError
 from rankmap.orders import arrange
 from rankmap.placement import Origin
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
@@ -166,7 +167,7 @@ def test_what_others_write_is_read(form, text):
         ("slurm", "nid00012\nnid00013\n", ParseError, 2, "'nid00013' is not one of the job's 2"),
         ("slurm", "nid00045\n" * 3, BrokenOrderError, 3, "nid00045 gets 3 ranks and has 2 slots"),
         ("slurm", "nid00012\n" * 3, BrokenOrderError, 3, "nid00045 gets 0 ranks and has 2 slots"),
-        ("slurm", "nid00012*9\n", BrokenOrderError, 1, "9 ranks for 5 slots"),
+        ("slurm", "nid00012*9\n", BrokenOrderError, 1, "nid00012 gets 9 ranks and"),
         ("slurm", "", BrokenOrderError, 1, "0 ranks for 5 slots"),
         ("json", "{", ParseError, 0, "no JSON"),
         ("json", "[" * 100_000, ParseError, 0, "no JSON"),
@@ -230,8 +231,8 @@ def test_any_text_is_an_order_or_one_line_of_error(form, on, text):
 def test_the_line_of_a_number_is_found(lines):
     text = "".join(",".join(map(str, line)) + "  # 7, 8\n" for line in lines)
     expected = [k for k, line in enumerate(lines, start=1) for _ in line]
-    assert _parse_numbers(text, 31, "-", "rank").tolist() == [n for line in lines for n in line]
-    assert [_line_of(text, k) for k in range(len(expected))] == expected
+    assert parse_numbers(text, 31, "-", "rank").tolist() == [n for line in lines for n in line]
+    assert [line_of_number(text, k) for k in range(len(expected))] == expected
 
 
 def test_what_a_file_is_called_may_say_its_format():

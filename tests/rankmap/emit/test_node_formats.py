@@ -28,6 +28,19 @@ def blocks(draw):
     return on.with_order(slot)
 
 
+class Runs(dict):
+    """As many cores a rank, one rank's behind another's, for any count of ranks."""
+
+    def __init__(self, cores):
+        self.cores = cores
+
+    def __bool__(self):
+        return True
+
+    def __missing__(self, ranks):
+        return [range(k * self.cores, (k + 1) * self.cores) for k in range(ranks)]
+
+
 def test_a_rankfile_has_the_host_and_core_of_every_rank():
     assert emit(MADE, "openmpi").splitlines() == [
         "rank 0=nid00012 slot=2",
@@ -38,12 +51,12 @@ def test_a_rankfile_has_the_host_and_core_of_every_rank():
     ]
 
 
-def test_a_rankfile_for_ranks_of_several_cores_has_their_range():
-    text = openmpi.write(MADE, cores=4)
+def test_a_rankfile_for_ranks_of_several_cores_has_them_all():
+    text = openmpi.write(MADE, Runs(4))
     assert text.splitlines()[:3] == [
-        "rank 0=nid00012 slot=8-11",
-        "rank 1=nid00045 slot=0-3",
-        "rank 2=nid00012 slot=0-3",
+        "rank 0=nid00012 slot=8,9,10,11",
+        "rank 1=nid00045 slot=0,1,2,3",
+        "rank 2=nid00012 slot=0,1,2,3",
     ]
     assert read_order(text, "openmpi", ON) == MADE
 
@@ -80,7 +93,7 @@ def test_torchrun_reads_back(made):
 @examples(60)
 @given(orders(), st.integers(1, 9), st.randoms(use_true_random=False))
 def test_a_rankfile_in_any_order_of_lines_is_the_same(made, cores, random):
-    lines = openmpi.write(made, cores).splitlines()
+    lines = openmpi.write(made, Runs(cores)).splitlines()
     random.shuffle(lines)
     assert read_order("\n".join(lines), "openmpi", made) == made
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from placement.commands import run as nidmap
-from rankmap.runtime.answer import Answerer, answer
+from rankmap.runtime.inside import answer
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
 from tests.rankmap.mpis import patiently
 
@@ -119,7 +119,7 @@ def test_run_inside_asks_for_the_pattern_of_each_call(once, tmp_path):
     words = ["ask", tmp_path / "file", "7"]
     code, out, talk = ran(once, tmp_path, words, variables, front=front)
     hosts = "".join(f"{node} -\n" for node in nodes)
-    found = answer(f"nidmap 1\nstencil:3x2\n6 6\n{hosts}", Answerer(machine=machine))
+    found = answer(f"nidmap 1\nstencil:3x2\n6 6\n{hosts}", machine=machine)
     old = found.ranks.tolist()
     assert old != list(range(6))
     assert (code, [old.index(p) for p in range(6)]) == (7, ranks_said(out)), talk + out

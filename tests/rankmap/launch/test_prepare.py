@@ -264,23 +264,6 @@ def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
 
 
 @pytest.mark.parametrize(
-    ("line", "extra", "loose"),
-    [
-        ("srun -n 64 ./app", {}, "no --cpu-bind"),
-        ("srun -n 64 --cpu-bind=verbose ./app", {}, "no --cpu-bind"),
-        ("srun -n 64 --cpu-bind=none ./app", {}, "--cpu-bind=none"),
-        ("srun -n 64 ./app", {"SLURM_CPU_BIND": "quiet,none"}, "SLURM_CPU_BIND=quiet,none"),
-        ("srun -n 64 --cpu-bind=v,cores ./app", {}, ""),
-        ("srun -n 64 ./app", {"SLURM_CPU_BIND": "cores"}, ""),
-    ],
-)
-def test_an_unbound_launch_is_warned_about(line, extra, loose):
-    remarks = [r for r in prepared(line, JOB | extra).remarks if "not bound" in r]
-    assert remarks == ([f"ranks are not bound to cores ({loose}) and may move inside"
-                        " their nodes"] if loose else [])  # fmt: skip
-
-
-@pytest.mark.parametrize(
     ("line", "extra", "says"),
     [
         ("jsrun -n 64 ./app", {}, "no launcher 'jsrun'; there are aprun"),
@@ -403,7 +386,6 @@ def test_bound_ranks_have_the_cores_beside_their_gpus():
     assert [beside[int(mask, 16)] for mask in masks] == gpus
     assert result.launch.env["MPICH_OFI_NIC_POLICY"] == "USER"
     assert any(remark.startswith("inside the nodes") for remark in result.remarks)
-    assert not any("not bound" in remark for remark in result.remarks)
     # Ranks are where they are without it, but for their places on a node.
     plain = prepared("srun -n 8 ./app", env, machine, **{**BOUND, "bind": False})
     assert result.order.host_of_rank.tolist() == plain.order.host_of_rank.tolist()
@@ -425,6 +407,16 @@ def test_a_rankfile_binds_for_open_mpi(here):
     assert {line.partition("slot=")[2] for line in lines} == {
         ",".join(map(str, range(8 * k, 8 * k + 8))) for k in range(4)
     }
+
+
+@pytest.mark.parametrize(("ranks", "form"), [(8, "seq:file="), (128, "seq:OVERSUBSCRIBE:file=")])
+def test_open_mpi_binds_ranks_that_fit_on_the_cores(here, ranks, form):
+    machine, env = on_polaris()
+    mpirun = says(here, "mpirun", "mpirun (Open MPI) 5.0.11")
+    env |= {"SLURM_NTASKS": str(ranks), "SLURM_TASKS_PER_NODE": f"{ranks // 2}(x2)"}
+    pattern = f"stencil:{ranks // 4}x4"
+    result = prepared(f"{mpirun} -n {ranks} ./app", env, machine, pattern=pattern, mpi=OPENMPI)
+    assert f"{form}{result.path}" in result.launch.argv
 
 
 @pytest.mark.parametrize(("knows", "count"), [("--gpu-bind LIST", 2), ("nothing of GPUs", 1)])

@@ -49,8 +49,6 @@ def test_bad_input_is_the_same_error_on_every_rank(launch):
     )
     assert said["memory"][0] == "NidmapError"
     assert "16384x16384x16384" in said["memory"][1]
-    assert "rank 1" in said["unequal shapes"][1]
-    assert said["one rank wrong"][1].startswith("rank 0: ")
     assert {kind for kind, _ in said.values()} == {"UsageError", "NidmapError"}
 
 

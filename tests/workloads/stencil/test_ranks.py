@@ -27,9 +27,7 @@ def test_bad_input_is_the_same_error_on_every_rank(launch):
     program += "    print(json.dumps(said) if world.rank == 0 else '')"
     said = {name: (kind, text) for name, kind, text in json.loads(launch(program, 4).stdout)}
     assert said["grid"][1].startswith("a grid of 2x5x1 units does not fit 4 ranks")
-    assert said["one rank wrong"][1].startswith("rank 1: ")
     assert said["memory"][0] == "NidmapError"
-    assert "rank 1" in said["unequal bytes"][1]
 
 
 @pytest.mark.usefixtures("once")
