@@ -103,10 +103,8 @@ def phase_limit(phase: Phase, seconds: float) -> tuple[float, str]:
     """
     machine, rows, demand = phase.placement.known_machine, phase.placement.rows, phase.total
     sent, received = demand.out[rows], demand.into[rows]
-    among = machine.compute
-    if not among[rows].all():
-        among = among.copy()
-        among[rows] = True
+    among = machine.compute.copy()
+    among[rows] = True
     lower = best_bound(
         machine,
         len(rows),
