@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -34,9 +33,7 @@ def hilbert(machine: Machine, request: Request) -> Ints:
     to group 4 than to group 9. What the curve means there is that nodes near
     each other on it share most of their coordinates, and that the differing
     ones take few values: a stretch of n nodes lies in about n^(1/4) groups,
-    as many chassis of each, and so on, a small copy of the whole dragonfly. Where
-    few groups count for more, take `hilbert-groups`: one group after the
-    other, the curve through (chassis, blade, node) inside each.
+    as many chassis of each, and so on, a small copy of the whole dragonfly.
 
     Parameters
     ----------
@@ -62,34 +59,7 @@ def hilbert(machine: Machine, request: Request) -> Ints:
     >>> hilbert(machine, Request(count=4, free=machine.free)).tolist()
     [0, 1, 5, 4]
     """
-    return _take_along(machine, request, hilbert_key, apart=False)
-
-
-@planner("hilbert-groups", kinds=("dragonfly", "dragonfly+"))
-def hilbert_groups(machine: Machine, request: Request) -> Ints:
-    """Take the tightest stretch of the Hilbert curve that fills group after group.
-
-    As `hilbert`, with the group outermost: the curve runs through (chassis,
-    blade, node) of one group, then of the next. For dragonflies.
-
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the order of the curve.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
-    UsageError
-        Where the machine is not a dragonfly.
-    """
-    return _take_along(machine, request, hilbert_key, apart=True)
+    return _take_along(machine, request, hilbert_key)
 
 
 @planner("morton")
@@ -113,44 +83,18 @@ def morton(machine: Machine, request: Request) -> Ints:
     PlanError
         Where too few nodes are free.
     """
-    return _take_along(machine, request, morton_key, apart=False)
+    return _take_along(machine, request, morton_key)
 
 
-@planner("morton-groups", kinds=("dragonfly", "dragonfly+"))
-def morton_groups(machine: Machine, request: Request) -> Ints:
-    """Take the tightest stretch of the Morton curve that fills group after group.
-
-    As `hilbert_groups`, on the Morton curve.
-
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the order of the curve.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
-    UsageError
-        Where the machine is not a dragonfly.
-    """
-    return _take_along(machine, request, morton_key, apart=True)
-
-
-def _take_along(machine: Machine, request: Request, key: Key, *, apart: bool) -> Ints:
+def _take_along(machine: Machine, request: Request, key: Key) -> Ints:
     rows, must = free_rows(request)
-    place = curve_positions(machine, rows, key, apart=apart)
+    place = curve_positions(machine, rows, key)
     order = np.argsort(place, kind="stable")
     taken = _tightest_window(place[order], must[order], request.count)
     return rows[order[taken]]
 
 
-def curve_positions(machine: Machine, rows: Ints, key: Key, *, apart: bool = False) -> Ints:
+def curve_positions(machine: Machine, rows: Ints, key: Key) -> Ints:
     """Return the positions of rows along a curve through the machine.
 
     Parameters
@@ -159,23 +103,14 @@ def curve_positions(machine: Machine, rows: Ints, key: Key, *, apart: bool = Fal
     rows : int64 (k,)
     key : callable
         `placement.curves.hilbert_key` or `morton_key`.
-    apart : bool
-        True for one curve a group, group after group.
 
     Returns
     -------
     int64 (k,)
-
-    Raises
-    ------
-    UsageError
-        Where `apart` is asked of a machine without groups.
     """
     coords = machine.coords[rows]
     extents = machine.topology.extents
     kind = machine.topology.kind
-    if apart:
-        return coords[:, 0] * np.int64(math.prod(extents[1:])) + key(coords[:, 1:], extents[1:])
     if kind.startswith("dragonfly"):
         return key(coords, extents)
     if kind == "torus":
