@@ -166,15 +166,13 @@ EXTRAS = {
 NAMES = {"quart": "Quart", "quickjs": "quickjs-ng", "resvg_py": "resvg-py"}
 
 
-def missing(module: str, what: str = "this") -> UsageError | None:
+def missing(module: str) -> UsageError | None:
     """Return the error to raise where a module of an extra is not installed.
 
     Parameters
     ----------
     module : str
         The module that could not be imported.
-    what : str
-        What needs it, for the message.
 
     Returns
     -------
@@ -191,4 +189,4 @@ def missing(module: str, what: str = "this") -> UsageError | None:
         return None
     name = NAMES.get(package, package)
     hint = f"pip install 'nidmap[{EXTRAS[package]}]'"
-    return UsageError(f"{what} needs {name}, which is not installed", hint)
+    return UsageError(f"this needs {name}, which is not installed", hint)

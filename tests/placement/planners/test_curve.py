@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.curves import hilbert_curve, hilbert_key, morton_key
 from placement.planners import Request, find
-from placement.planners.curve import curve_positions, hilbert, morton
+from placement.planners.plain import curve_positions, hilbert, morton
 from placement.specs import parse_spec
 
 SMALL = [
