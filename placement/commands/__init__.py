@@ -166,13 +166,15 @@ EXTRAS = {
 NAMES = {"quart": "Quart", "quickjs": "quickjs-ng", "resvg_py": "resvg-py"}
 
 
-def missing(module: str) -> UsageError | None:
+def missing(module: str, what: str = "this") -> UsageError | None:
     """Return the error to raise where a module of an extra is not installed.
 
     Parameters
     ----------
     module : str
         The module that could not be imported.
+    what : str
+        What needs it, for the message.
 
     Returns
     -------
@@ -189,4 +191,4 @@ def missing(module: str) -> UsageError | None:
         return None
     name = NAMES.get(package, package)
     hint = f"pip install 'nidmap[{EXTRAS[package]}]'"
-    return UsageError(f"this needs {name}, which is not installed", hint)
+    return UsageError(f"{what} needs {name}, which is not installed", hint)
