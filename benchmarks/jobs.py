@@ -25,7 +25,7 @@ from placement.plan import plan
 from placement.records import JobRecord
 from placement.scheduler.kinds import ANY
 from placement.seats import Seats, free_at_starts, seat_jobs
-from rankmap.past_jobs.judging import Judge, Verdict, application_of, judge_jobs
+from rankmap.past_jobs import Judge, Verdict, application_of, judge_jobs
 from rankmap.past_jobs.quick_cost import Span
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains

@@ -36,7 +36,7 @@ from benchmarks.timing import table
 from nidmap import load_machine
 from placement.lookup import rows_of
 from placement.options import with_figures
-from rankmap.pattern.graph import ORDERED, STEPS, Graph
+from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
@@ -68,11 +68,9 @@ def _without_latency(asked: Predictor) -> None:
 
 def _without_steps(asked: Predictor) -> None:
     if isinstance(asked.pattern, Graph):
-        asked.pattern = copy(asked.pattern)
-        known = {
-            key: value for key, value in asked.pattern.known.items() if key not in (ORDERED, STEPS)
-        }
-        object.__setattr__(asked.pattern, "known", known)
+        if (recording := asked.pattern.recording) is not None:
+            unordered = replace(recording, order=None, phases=())
+            asked.pattern = replace(asked.pattern, recording=unordered)
     elif isinstance(asked.pattern, Stencil):
         asked.pattern = replace(asked.pattern, staged=False)
     elif isinstance(asked.pattern, Lines):

@@ -1,7 +1,7 @@
 """How well the running jobs sit, and how broken up the free nodes are: for a table and for metrics.
 
 A job is held to the best placement of as many nodes among those free now and its own, by the
-function that ``nidmap jobs`` judges past jobs with (`rankmap.past_jobs.judging`).
+function that ``nidmap jobs`` judges past jobs with (`rankmap.past_jobs`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from placement.nodelist import NodeList
 from placement.records import JobRecord
 from placement.seats import Seats, free_at_starts
-from rankmap.past_jobs.judging import UNKNOWN, Judge
+from rankmap.past_jobs import UNKNOWN, Judge
 from web.workers import report_progress
 
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Mask
-    from rankmap.past_jobs.judging import Verdict
+    from rankmap.past_jobs import Verdict
     from web.snapshot import Snapshot
 
 

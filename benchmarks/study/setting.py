@@ -9,13 +9,12 @@ import numpy as np
 
 from benchmarks.study.published import TARA
 from rankmap import collectives
-from rankmap.predict.algorithms import LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: The library whose algorithms the papers' programs are taken to use.
-MPICH = LIBRARIES["mpich"]
+MPICH = collectives.LIBRARIES["mpich"]
 
 
 @dataclass(frozen=True, slots=True)

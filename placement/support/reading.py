@@ -16,9 +16,8 @@ import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from itertools import chain
-from typing import BinaryIO
 
-from placement.errors import ParseError, UsageError
+from placement.errors import ParseError, UsageError, os_reason
 
 #: Which standard input was read, and by what.
 _claims: list[tuple[object, str]] = []
@@ -27,23 +26,23 @@ _claims: list[tuple[object, str]] = []
 #: Blue Waters, has 47 MB; text, and what is made of it, stay under 256 MiB.
 LIMIT = 64 * 2**20
 
+#: Bytes that a gzip is unpacked to at most, whatever may be read.
+UNPACKED = 256 * 2**20
+
 _PIECE = 2**16
 _MEMBERS = 10_000  # of one gzip: each costs a copy of what is left of the piece
 _GRACE_MS = 1000  # how long a FIFO may wait for its writer
 _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
-#: First bytes of what people mistake for a dump, and what helps.
+#: First bytes of what people mistake for a dump.
 _FOREIGN = {
-    start: (f"is {what}", f"{tool} it first; only gzip is read directly")
-    for start, what, tool in (
-        (b"BZh", "compressed with bzip2", "bunzip2"),
-        (b"\xfd7zXZ\x00", "compressed with xz", "unxz"),
-        (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unzstd"),
-        (b"PK\x03\x04", "a zip archive", "unzip"),
-    )
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"PK\x03\x04": "a zip archive",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
 }
-_UTF16 = ("is UTF-16, not UTF-8", "iconv -f UTF-16 -t UTF-8 makes it readable")
-_FOREIGN |= {b"\xff\xfe": _UTF16, b"\xfe\xff": _UTF16}
 
 
 def load(source: str) -> str:
@@ -78,7 +77,7 @@ def load(source: str) -> str:
     return decode(read_bytes(source), source)
 
 
-def read_bytes(source: str, reader: str = "the dump's -") -> bytes:
+def read_bytes(source: str, reader: str = "the dump's -", most: int = LIMIT) -> bytes:
     """Return what a file holds, decompressed where it is gzip.
 
     Parameters
@@ -87,23 +86,25 @@ def read_bytes(source: str, reader: str = "the dump's -") -> bytes:
         Path, or ``-`` for standard input.
     reader : str
         Option or argument that ``-`` was given to.
+    most : int
+        Bytes that it may have; unpacked at most `UNPACKED`.
 
     Raises
     ------
     ParseError
-        Where it cannot be opened or read, is a damaged gzip, or holds more than `LIMIT` bytes.
+        Where it cannot be opened or read, is a damaged gzip, or holds more bytes.
     """
     try:
         with closing(_read_pieces(source, reader)) as read:
-            pieces = _up_to_limit(read, source)
+            pieces = _up_to_limit(read, source, most)
             first = next(pieces, b"")
             pieces = chain((first,), pieces)
             if first[:2] == b"\x1f\x8b":
-                pieces = _up_to_limit(_inflate_members(pieces, source), source)
+                unpacked = _inflate_members(pieces, source)
+                pieces = _up_to_limit(unpacked, source, min(most, UNPACKED))
             return b"".join(pieces)
     except (OSError, ValueError) as error:  # a ValueError: no file may be called so
-        reason = getattr(error, "strerror", None) or error
-        raise ParseError(source, 0, f"cannot be read: {reason}") from None
+        raise ParseError(source, 0, f"cannot be read: {os_reason(error)}") from None
 
 
 def decode(data: bytes, source: str) -> str:
@@ -131,9 +132,9 @@ def decode(data: bytes, source: str) -> str:
     """
     if not data:
         raise ParseError(source, 0, "is empty", "did the command that printed it succeed?")
-    for start, (what, hint) in _FOREIGN.items():
+    for start, what in _FOREIGN.items():
         if data.startswith(start):
-            raise ParseError(source, 0, what, hint)
+            raise ParseError(source, 0, f"is {what}", "text in UTF-8 is read, plain or gzip")
     control = data.translate(None, _PRINTABLE)  # characters that no tool prints
     if control:
         raise _not_text(data, data.index(control[0]), source)
@@ -153,14 +154,14 @@ def _not_text(data: bytes, at: int, source: str) -> ParseError:
     return ParseError(source, line, f"byte 0x{data[at]:02x} is not text", hint)
 
 
-def _up_to_limit(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
-    """Pass the pieces on, raising ParseError once they are more than `LIMIT` bytes."""
+def _up_to_limit(pieces: Iterator[bytes], source: str, most: int) -> Iterator[bytes]:
+    """Pass the pieces on, raising ParseError once they are more than so many bytes."""
     total = 0
     for piece in pieces:
         total += len(piece)
-        if total > LIMIT:
-            what = f"holds more than {LIMIT >> 20} MiB"
-            raise ParseError(source, 0, what, "no dump or node list is that long")
+        if total > most:
+            what = f"holds more than {most >> 20} MiB"
+            raise ParseError(source, 0, what, "no dump, node list or matrix is that long")
         yield piece
 
 
@@ -229,28 +230,6 @@ def _standard_input(reader: str) -> Callable[[], bytes]:
     if stream is None:
         return lambda: sys.stdin.read(_PIECE).encode("utf-8", "surrogateescape")
     return lambda: bytes(stream.read(_PIECE))
-
-
-def read_at_most(stream: BinaryIO, most: int) -> bytes:
-    """Return what a stream holds, cut behind `most` bytes and one more.
-
-    Parameters
-    ----------
-    stream : binary stream
-    most : int
-        Bytes that are allowed: a longer answer says that there are too many.
-
-    Examples
-    --------
-    >>> import io
-    >>> read_at_most(io.BytesIO(b"abcdef"), 3)
-    b'abcd'
-    """
-    pieces, left = [], most + 1
-    while left and (piece := stream.read(min(left, _PIECE))):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
 
 
 def claim_stdin(reader: str) -> None:

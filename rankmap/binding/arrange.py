@@ -234,6 +234,90 @@ def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
 _FEW = 6
 
 
+class Seating(NamedTuple):
+    """The ranks of a node and its places: what is to be made small.
+
+    Attributes
+    ----------
+    inside : float64 (k, k)
+        Weight between two ranks of the node, symmetric, 0 on the diagonal.
+    outside : float64 (k,)
+        Weight between each rank and those on other nodes.
+    between, to_nic : float64 (k, k), (k,)
+        See `costs_between` and `costs_to_nics`.
+    """
+
+    inside: Floats
+    outside: Floats
+    between: Floats
+    to_nic: Floats
+
+    def cost(self, seats: Ints) -> float:
+        """Return what all copies cost with the ranks at these places, int64 (k,)."""
+        pairs = float((self.inside * self.between[np.ix_(seats, seats)]).sum()) / 2
+        return pairs + float(self.outside @ self.to_nic[seats])
+
+    def best_seats(self) -> Ints:
+        """Return the place of each rank, int64 (k,), at which copies cost least.
+
+        Never worse than ranks in turn; that where all are alike.
+
+        Examples
+        --------
+        >>> talk = np.array([[0, 0, 9.0, 0], [0, 0, 0, 9.0], [9.0, 0, 0, 0], [0, 9.0, 0, 0]])
+        >>> apart = np.array([[0, 1.0, 4, 4], [1, 0, 4, 4], [4, 4, 0, 1], [4, 4, 1, 0]])
+        >>> seating = Seating(talk, np.zeros(4), apart, np.zeros(4))
+        >>> seating.cost(seating.best_seats())
+        18.0
+        """
+        turn = np.arange(len(self.outside))
+        if len(turn) <= _FEW:
+            ways = np.array([*permutations(range(len(turn)))])
+            pairs = self.inside * self.between[ways[:, :, None], ways[:, None, :]]
+            costs = pairs.sum(axis=(1, 2)) / 2 + self.to_nic[ways] @ self.outside
+            return np.asarray(ways[int(np.argmax(costs <= costs.min() * (1 + 1e-12)))])
+        better = min(map(self._exchange_ranks, (turn, self._place_greedily())), key=self.cost)
+        return turn if self.cost(turn) <= self.cost(better) * (1 + 1e-12) else better
+
+    def _place_greedily(self) -> Ints:
+        """Return places given one by one, each the nearest.
+
+        Next comes the rank that talks most to those who sit.
+        """
+        k = len(self.inside)
+        seats = np.full(k, -1)
+        free, waiting = np.ones(k, bool), np.ones(k, bool)
+        to_seated = 1e-9 * self.inside.sum(axis=1)
+        for _ in range(k):
+            rank = int(np.argmax(np.where(waiting, to_seated, -np.inf)))
+            sat = np.flatnonzero(seats >= 0)
+            far = self.between[:, seats[sat]] @ self.inside[sat, rank]
+            place = int(np.argmin(np.where(free, far, np.inf)))
+            seats[rank], free[place], waiting[rank] = place, False, False
+            to_seated += self.inside[rank]
+        return seats
+
+    def _exchange_ranks(self, seats: Ints) -> Ints:
+        """Return the places after the best exchanges of two ranks, until none is a gain."""
+        seats, inside = seats.copy(), self.inside
+        apart = self.between[np.ix_(seats, seats)]
+        pays = inside @ apart  # what rank i pays at the place of rank j, the others where they are
+        sent = self.outside[:, None] - self.outside[None, :]
+        for _ in range(10 * len(seats)):
+            paid, nic = np.diagonal(pays), self.to_nic[seats]
+            gain = paid[:, None] + paid[None, :] - pays - pays.T - 2 * inside * apart
+            gain += sent * (nic[:, None] - nic[None, :])
+            i, j = divmod(int(np.argmax(gain)), len(seats))
+            if gain[i, j] <= 1e-9 * max(1e-30, float(np.abs(pays).max(initial=0.0))):
+                break
+            pays += np.outer(inside[:, j] - inside[:, i], apart[i] - apart[j])
+            pays[:, [i, j]] = pays[:, [j, i]]
+            apart[[i, j]] = apart[[j, i]]
+            apart[:, [i, j]] = apart[:, [j, i]]
+            seats[[i, j]] = seats[[j, i]]
+        return seats
+
+
 class Arranged(NamedTuple):
     """An order with its ranks arranged inside the nodes.
 
@@ -290,104 +374,19 @@ def arrange_inside(
     nodes = [*_traffic_of_nodes(by_rank, pattern)]
     if alike:
         _, inside, outside = (sum(column) for column in zip(*nodes, strict=True))
-        common = best_seats(inside, outside, *costs[len(outside)])
+        common = Seating(inside, outside, *costs[len(outside)]).best_seats()
     slots = order.slot_of_rank.copy()
     known: dict[bytes, Ints] = {}
     cost = before = 0.0
     for low, (members, inside, outside) in zip(order.first_slot.tolist(), nodes, strict=True):
-        terms = inside, outside, *costs[len(members)]
+        seating = Seating(inside, outside, *costs[len(members)])
         key = inside.tobytes() + outside.tobytes()
         if key not in known:
-            known[key] = common if alike else best_seats(*terms)
-        cost += seating_cost(known[key], *terms)
-        before += seating_cost(np.arange(len(members)), *terms)
+            known[key] = common if alike else seating.best_seats()
+        cost += seating.cost(known[key])
+        before += seating.cost(np.arange(len(members)))
         slots[members] = low + known[key]
     return Arranged(order.with_order(slots, order.origin), places_of, cost, before)
-
-
-def seating_cost(
-    seats: Ints, inside: Floats, outside: Floats, between: Floats, to_nic: Floats
-) -> float:
-    """Return what all copies of a node's ranks cost with the ranks at these places.
-
-    Parameters
-    ----------
-    seats : int64 (k,)
-        The place of each rank.
-    inside : float64 (k, k)
-        Weight between two ranks of the node, symmetric, 0 on the diagonal.
-    outside : float64 (k,)
-        Weight between each rank and those on other nodes.
-    between, to_nic : float64 (k, k), (k,)
-        See `costs_between` and `costs_to_nics`.
-    """
-    pairs = float((inside * between[np.ix_(seats, seats)]).sum()) / 2
-    return pairs + float(outside @ to_nic[seats])
-
-
-def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats) -> Ints:
-    """Return the place of each rank, int64 (k,), at which copies cost least; see `seating_cost`.
-
-    Never worse than ranks in turn; that where all are alike.
-
-    Examples
-    --------
-    >>> talk = np.array([[0, 0, 9.0, 0], [0, 0, 0, 9.0], [9.0, 0, 0, 0], [0, 9.0, 0, 0]])
-    >>> apart = np.array([[0, 1.0, 4, 4], [1, 0, 4, 4], [4, 4, 0, 1], [4, 4, 1, 0]])
-    >>> seats = best_seats(talk, np.zeros(4), apart, np.zeros(4))
-    >>> seating_cost(seats, talk, np.zeros(4), apart, np.zeros(4))
-    18.0
-    """
-    turn = np.arange(len(outside))
-    if len(turn) <= _FEW:
-        ways = np.array([*permutations(range(len(turn)))])
-        pairs = inside * between[ways[:, :, None], ways[:, None, :]]
-        costs_of_ways = pairs.sum(axis=(1, 2)) / 2 + to_nic[ways] @ outside
-        return np.asarray(ways[int(np.argmax(costs_of_ways <= costs_of_ways.min() * (1 + 1e-12)))])
-    starts = [turn, _place_greedily(inside, between)]
-    seatings = [_exchange_ranks(start, inside, outside, between, to_nic) for start in starts]
-    costs = [seating_cost(seats, inside, outside, between, to_nic) for seats in (*seatings, turn)]
-    least = min(costs)
-    return turn if costs[-1] <= least * (1 + 1e-12) else seatings[int(np.argmin(costs[:-1]))]
-
-
-def _place_greedily(inside: Floats, between: Floats) -> Ints:
-    """Return places given one by one: to the rank that talks most to those who sit, the nearest."""
-    k = len(inside)
-    seats = np.full(k, -1)
-    free, waiting = np.ones(k, bool), np.ones(k, bool)
-    to_seated = np.zeros(k)
-    for _ in range(k):
-        rank = int(np.argmax(np.where(waiting, to_seated + 1e-9 * inside.sum(axis=1), -np.inf)))
-        sat = np.flatnonzero(seats >= 0)
-        far = between[:, seats[sat]] @ inside[sat, rank]
-        place = int(np.argmin(np.where(free, far, np.inf)))
-        seats[rank], free[place], waiting[rank] = place, False, False
-        to_seated += inside[rank]
-    return seats
-
-
-def _exchange_ranks(
-    seats: Ints, inside: Floats, outside: Floats, between: Floats, to_nic: Floats
-) -> Ints:
-    """Return the places after the best exchanges of two ranks, until none is a gain."""
-    seats = seats.copy()
-    apart = between[np.ix_(seats, seats)]
-    pays = inside @ apart  # what rank i pays at the place of rank j, the others where they are
-    sent = outside[:, None] - outside[None, :]
-    for _ in range(10 * len(seats)):
-        paid, nic = np.diagonal(pays), to_nic[seats]
-        gain = paid[:, None] + paid[None, :] - pays - pays.T - 2 * inside * apart
-        gain += sent * (nic[:, None] - nic[None, :])
-        i, j = divmod(int(np.argmax(gain)), len(seats))
-        if gain[i, j] <= 1e-9 * max(1e-30, float(np.abs(pays).max(initial=0.0))):
-            break
-        pays += np.outer(inside[:, j] - inside[:, i], apart[i] - apart[j])
-        pays[:, [i, j]] = pays[:, [j, i]]
-        apart[[i, j]] = apart[[j, i]]
-        apart[:, [i, j]] = apart[:, [j, i]]
-        seats[[i, j]] = seats[[j, i]]
-    return seats
 
 
 def _traffic_of_nodes(order: Placement, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Floats]]:

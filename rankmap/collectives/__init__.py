@@ -62,41 +62,87 @@ ROOTED = ("bcast", "reduce", "gather", "scatter")
 #: everything is posted at once.
 BRUCK, AT_ONCE = 256, 32768
 
-#: Of an all-to-all: library -> call -> the number of ranks that a job is below, and from how many
-#: bytes on which algorithm is taken. MPICH's are those of 4.2.3
-#: (``maint/tuning/coll/mpir/generic.json``), Open MPI's the fixed decisions of 5.0.9
-#: (``ompi/mca/coll/tuned/coll_tuned_decision_fixed.c``).
-RULES: dict[str, dict[str, list[tuple[float, list[tuple[int, str]]]]]] = {
-    "mpich": {
-        "alltoall": [
-            (8, [(0, "at-once"), (AT_ONCE + 1, "pairwise")]),
-            (math.inf, [(0, "bruck"), (BRUCK + 1, "at-once"), (AT_ONCE + 1, "pairwise")]),
-        ],
-        "alltoallv": [(math.inf, [(0, "at-once")])],
-    },
-    "openmpi": {
-        "alltoall": [
-            (3, [(0, "pairwise"), (32768, "at-once"), (262144, "pairwise")]),
-            (8, [(0, "at-once"), (524288, "pairwise"), (1048576, "at-once")]),
-            (16, [(0, "at-once")]),
-            (32, [(0, "at-once"), (4, "bruck"), (512, "at-once")]),
-            (64, [(0, "bruck"), (512, "at-once")]),
-            (256, [(0, "bruck"), (1024, "at-once"), (262144, "pairwise")]),
-            (512, [(0, "bruck"), (1024, "at-once"), (32768, "pairwise")]),
-            (1024, [(0, "bruck"), (512, "at-once"), (262144, "pairwise")]),
-            (2048, [(0, "bruck"), (512, "at-once")]),
-            (4096, [(0, "bruck"), (1024, "at-once")]),
-            (math.inf, [(0, "bruck"), (2048, "at-once")]),
-        ],
-        "alltoallv": [
-            (4, [(0, "pairwise")]),
-            (64, [(0, "at-once")]),
-            (128, [(0, "pairwise")]),
-            (256, [(0, "at-once")]),
-            (1024, [(0, "pairwise")]),
-            (math.inf, [(0, "at-once")]),
-        ],
-    },
+
+class Library(NamedTuple):
+    """How a library chooses the algorithm of an all-to-all.
+
+    Attributes
+    ----------
+    name : str
+        With the version whose rules these are.
+    source : str
+    rules : dict
+        Call -> the number of ranks that a job is below, and from how many bytes on which
+        algorithm is taken.
+    """
+
+    name: str
+    source: str
+    rules: dict[str, list[tuple[float, list[tuple[int, str]]]]]
+
+    def choose(self, call: str, size: float, ranks: int) -> str:
+        """Return the algorithm.
+
+        Parameters
+        ----------
+        call : str
+            ``alltoall`` or ``alltoallv``.
+        size : float
+            Bytes from one rank to one other.
+        ranks : int
+
+        Examples
+        --------
+        >>> [LIBRARIES["mpich"].choose("alltoall", size, 64) for size in (8, 1024, 1e6)]
+        ['bruck', 'at-once', 'pairwise']
+        >>> [LIBRARIES["openmpi"].choose(call, 8, 64) for call in ("alltoall", "alltoallv")]
+        ['bruck', 'pairwise']
+        """
+        steps = next(steps for below, steps in self.rules[call] if ranks < below)
+        return steps[bisect_right([least for least, _ in steps], size) - 1][1]
+
+
+#: By the library's family.
+LIBRARIES = {
+    "mpich": Library(
+        "MPICH 4.2",
+        "maint/tuning/coll/mpir/generic.json of MPICH 4.2.3; R. Thakur, R. Rabenseifner and"
+        " W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005",
+        {
+            "alltoall": [
+                (8, [(0, "at-once"), (AT_ONCE + 1, "pairwise")]),
+                (math.inf, [(0, "bruck"), (BRUCK + 1, "at-once"), (AT_ONCE + 1, "pairwise")]),
+            ],
+            "alltoallv": [(math.inf, [(0, "at-once")])],
+        },
+    ),
+    "openmpi": Library(
+        "Open MPI 5.0",
+        "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of Open MPI 5.0.9",
+        {
+            "alltoall": [
+                (3, [(0, "pairwise"), (32768, "at-once"), (262144, "pairwise")]),
+                (8, [(0, "at-once"), (524288, "pairwise"), (1048576, "at-once")]),
+                (16, [(0, "at-once")]),
+                (32, [(0, "at-once"), (4, "bruck"), (512, "at-once")]),
+                (64, [(0, "bruck"), (512, "at-once")]),
+                (256, [(0, "bruck"), (1024, "at-once"), (262144, "pairwise")]),
+                (512, [(0, "bruck"), (1024, "at-once"), (32768, "pairwise")]),
+                (1024, [(0, "bruck"), (512, "at-once"), (262144, "pairwise")]),
+                (2048, [(0, "bruck"), (512, "at-once")]),
+                (4096, [(0, "bruck"), (1024, "at-once")]),
+                (math.inf, [(0, "bruck"), (2048, "at-once")]),
+            ],
+            "alltoallv": [
+                (4, [(0, "pairwise")]),
+                (64, [(0, "at-once")]),
+                (128, [(0, "pairwise")]),
+                (256, [(0, "at-once")]),
+                (1024, [(0, "pairwise")]),
+                (math.inf, [(0, "at-once")]),
+            ],
+        },
+    ),
 }
 
 
@@ -229,25 +275,36 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
     return long if total >= max(least, a_rank * ranks) else short
 
 
-def choose_algorithm(library: str, call: str, size: float, ranks: int) -> str:
-    """Return the algorithm of an all-to-all.
+def library_of(mpi: str) -> str:
+    """Return the family of an MPI as a site calls it: MPICH's, unless it says Open MPI.
 
-    Parameters
-    ----------
-    library : str
-        A key of `RULES`.
-    call : str
-        ``alltoall`` or ``alltoallv``.
-    size : float
-        Bytes from one rank to one other.
-    ranks : int
+    Cray's MPI, Intel MPI and MVAPICH descend from MPICH.
 
     Examples
     --------
-    >>> [choose_algorithm("mpich", "alltoall", size, 64) for size in (8, 1024, 1e6)]
-    ['bruck', 'at-once', 'pairwise']
-    >>> [choose_algorithm("openmpi", call, 8, 64) for call in ("alltoall", "alltoallv")]
-    ['bruck', 'pairwise']
+    >>> library_of("cray-mpich"), library_of("Open MPI 5")
+    ('mpich', 'openmpi')
     """
-    steps = next(steps for below, steps in RULES[library][call] if ranks < below)
-    return steps[bisect_right([least for least, _ in steps], size) - 1][1]
+    plain = mpi.lower().replace(" ", "").replace("-", "")
+    return "openmpi" if "openmpi" in plain else "mpich"
+
+
+def partner_in_turn(place: Ints, turn: int, ranks: int, exchange: bool) -> Ints:
+    """Return whom each rank of an all-to-all sends to in a turn, from 1.
+
+    Parameters
+    ----------
+    place : int64 (n,)
+        Of each rank.
+    turn, ranks : int
+    exchange : bool
+        Whether ranks that are a power of two exchange in pairs, as in MPICH's and Open MPI's
+        pairwise; else rank r sends to r + turn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [partner_in_turn(np.arange(4), 3, 4, pairs).tolist() for pairs in (True, False)]
+    [[3, 2, 1, 0], [3, 0, 1, 2]]
+    """
+    return place ^ turn if exchange and ranks & (ranks - 1) == 0 else (place + turn) % ranks

@@ -14,6 +14,7 @@ bytes.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from rankmap.collectives import (
     BlockStep,
     Part,
     collective_parts,
+    partner_in_turn,
     reverse_part,
     usual_algorithm,
 )
@@ -349,17 +351,64 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
 }
 
 
+def call_steps(
+    kind: str, algorithm: str, ranks: int, root: int, size: float
+) -> Iterator[tuple[Ints, Ints, Any, int]]:
+    """Yield what is sent at the same time when ranks call a collective once, step by step.
+
+    Parameters
+    ----------
+    kind : str
+        Of `rankmap.recording.KINDS`; one that is no collective sends nothing.
+    algorithm : str
+        Of its family; of an all-to-all ``pairwise``, or all at once.
+    ranks : int
+    root : int
+        0 or less where there is none.
+    size : float
+        Bytes that a rank gives to the call.
+
+    Yields
+    ------
+    source, target : int64 (m,)
+    size : float64 (m,) or float
+        Bytes of each message.
+    times : int
+        Steps that follow each other and send this.
+    """
+    rank = np.arange(ranks)
+    if kind == "alltoall":
+        pairwise = algorithm == "pairwise"
+        turns = [partner_in_turn(rank, turn, ranks, pairwise) for turn in range(1, ranks)]
+        if not pairwise:  # posted at once
+            turns = [np.concatenate([rank[:0], *turns])]
+        for targets in turns:
+            yield np.resize(rank, len(targets)), targets, size, 1
+    elif kind in CHAINS:
+        for k in range(1, ranks):
+            yield rank[k - 1 : k], rank[k : k + 1], size, 1
+    elif (family := kind.replace("_", "")) in FAMILIES:
+        for part in collective_parts(family, algorithm, ranks, max(root, 0), size):
+            for k, times in part.alike or ((k, 1) for k in range(part.steps)):
+                step = part.step(k)
+                yield step.source, step.target, step.blocks * part.block, times
+
+
+def usual_algorithm_of(kind: str, size: float, ranks: int) -> str:
+    """Return the algorithm that libraries usually take for a recorded call; '' where none is."""
+    family = kind.replace("_", "")
+    return usual_algorithm(family, size, ranks) if family in FAMILIES else ""
+
+
 def collective_messages(kind: str, size: int, root: int, call_bytes: float) -> tuple[Ints, Floats]:
     """Return who sends to whom, and how much, when ranks call a collective once.
 
     Parameters
     ----------
-    kind : str
-        Of `rankmap.recording.KINDS`; what has no usual algorithm sends nothing.
+    kind, root
+        See `call_steps`; a barrier's messages carry nothing, and are none.
     size : int
         Ranks.
-    root : int
-        0 or less where there is none.
     call_bytes : float
         Bytes that a rank gives to a call.
 
@@ -377,27 +426,18 @@ def collective_messages(kind: str, size: int, root: int, call_bytes: float) -> t
     >>> [column.tolist() for column in collective_messages("allgather", 3, 0, 1e6)]
     [[[0, 1, 2], [1, 2, 0], [2, 2, 2]], [2.0, 2.0, 2.0]]
     """
-    family = kind.replace("_", "")
-    known = family in FAMILIES and kind != "barrier" and size > 1
-    algorithm = usual_algorithm(family, call_bytes, size) if known else ""
-    return _messages_of_call(family, algorithm, size, max(root, 0))
+    return _messages_of_call(kind, usual_algorithm_of(kind, call_bytes, size), size, root)
 
 
 @functools.lru_cache(maxsize=64)
-def _messages_of_call(family: str, algorithm: str, size: int, root: int) -> tuple[Ints, Floats]:
+def _messages_of_call(kind: str, algorithm: str, size: int, root: int) -> tuple[Ints, Floats]:
     """Return pairs and shares of a call whose algorithm is known."""
-    rank = np.arange(size)
-    steps: list[tuple[Any, ...]] = [(rank[:0], rank[:0], 0.0, 0)]
-    if family == "alltoall":
-        source, target = np.divmod(np.arange(size * size), size)
-        steps.append((source[source != target], target[source != target], 1.0, 1))
-    elif family in CHAINS:
-        steps.append((rank[:-1], rank[1:], 1.0, 1))
-    for part in collective_parts(family, algorithm, size, root, 1.0) if algorithm else ():
-        for k, times in part.alike or ((k, 1) for k in range(part.steps)):
-            step = part.step(k)
-            steps.append((step.source, step.target, times * step.blocks * part.block, times))
-    columns = zip(*(np.broadcast_arrays(*step) for step in steps), strict=True)
-    source, target, shares, counts = (np.concatenate(column) for column in columns)
+    none = np.zeros(0, dtype=np.int64)
+    columns: list[tuple[Any, ...]] = [(none, none, 0.0, 0)]
+    if kind != "barrier":
+        steps = call_steps(kind, algorithm, size, root, 1.0)
+        columns += ((a, b, share * times, times) for a, b, share, times in steps)
+    parts = zip(*(np.broadcast_arrays(*part) for part in columns), strict=True)
+    source, target, shares, counts = (np.concatenate(column) for column in parts)
     pair, share, messages = sum_by_key(source * size + target, shares, counts)
     return np.stack([*np.divmod(pair, size), messages]), share

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.candidates import candidates
-from placement.commands.common import (
-    AdvancedCommand,
-    kind_option,
-    say,
-    to_json,
-    write_output,
-)
+from placement.commands.common import AdvancedCommand, kind_option, say, to_json, write_output
 from placement.commands.plan import bar
 from placement.errors import UsageError
 from placement.scheduler.baseline import baseline_of, live_baseline
@@ -53,18 +47,7 @@ _WORDS = (0, 1, 6, 7)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help=".csv, .json, .svg, .png or text.")
 def compare(
-    job: JobArguments,
-    count: int,
-    strategies: str,
-    orders: str,
-    source: str | None,
-    exclude: str | None,
-    baseline: str,
-    per_blade: int,
-    seed: int,
-    kind: str,
-    as_json: bool,
-    output: str | None,
+    job: JobArguments, count: int, as_json: bool, output: str | None, **params: Any
 ) -> None:
     """Compare ways to choose and order a job's nodes, by their predicted time.
 
@@ -84,18 +67,18 @@ def compare(
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
     sent, machine = job.job(), job.machine()
     predictor = Predictor(machine, sent)
-    offered = candidates(machine, count, source, exclude=exclude)
+    offered = candidates(machine, count, params["source"], exclude=params["exclude"])
     with bar() as shown:
         comparison = compare_strategies(
             predictor,
             count,
-            _split_names(strategies),
-            _split_names(orders),
+            _split_names(params["strategies"]),
+            _split_names(params["orders"]),
             shown,
-            (live_baseline if offered.slurm else baseline_of)(machine, baseline),
-            per_blade=per_blade,
-            seed=seed,
-            **offered.request(kind),
+            (live_baseline if offered.slurm else baseline_of)(machine, params["baseline"]),
+            per_blade=params["per_blade"],
+            seed=params["seed"],
+            **offered.request(params["kind"]),
         )
     write_output(_comparison_text(comparison, form), output)
     if output not in (None, "-") or form != "text":

@@ -9,21 +9,14 @@ import click
 import numpy as np
 
 from placement.accounting import accounted_jobs, read_jobs
-from placement.commands.common import (
-    machine_from,
-    machine_option,
-    say,
-    to_json,
-    write_output,
-)
+from placement.commands.common import machine_from, machine_option, say, to_json, write_output
 from placement.commands.plan import bar
 from placement.errors import ParseError, UsageError, printable
 from placement.scheduler.availability import is_down, read_availability
 from placement.seats import seat_jobs
 from placement.support.quantities import counted
 from placement.support.reading import decode, format_of_name, load, read_bytes
-from rankmap.past_jobs import report
-from rankmap.past_jobs.judging import ASSUMED_SHARE, judge_jobs, read_applications
+from rankmap.past_jobs import ASSUMED_SHARE, judge_jobs, read_applications, report
 from rankmap.past_jobs.report import Summary
 from rankmap.place_ranks import place_ranks
 from rankmap.search.cost import without_time
@@ -35,7 +28,7 @@ if TYPE_CHECKING:
     from placement.records import JobRecord
     from placement.seats import Seats
     from placement.support.array_types import Mask
-    from rankmap.past_jobs.judging import Application, Verdict
+    from rankmap.past_jobs import Verdict
 
 #: What the name of -o asks for.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
@@ -47,11 +40,7 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
 @click.option("--applications", metavar="TOML", help="Patterns by job name or user.")
 @click.option("--user", metavar="NAME", help="Only this user's jobs, or 'all'; from Slurm: yours.")
 @click.option(
-    "--last",
-    type=click.IntRange(0),
-    default=100,
-    show_default=True,
-    help="Jobs to judge; 0: all.",
+    "--last", type=click.IntRange(0), default=100, show_default=True, help="Jobs to judge; 0: all."
 )
 @click.option(
     "--since", default="now-7days", show_default=True, help="From Slurm: sacct's --starttime."
@@ -104,8 +93,15 @@ def jobs(
     whose = "the last" if user in (None, "all") else f"{printable(str(user), 40)}'s last"
     if source is None and user == getpass.getuser():
         whose = "your last"
-    summary = _sum_up(machine, seats, verdicts, known, whose, notes)
-    write_output(_render_summary(summary, form), output)
+    timeless = without_time(place_ranks(machine, "#0", 1))
+    notes = [*machine.notes, *notes, *_assumptions(verdicts, bool(timeless))]
+    summary = Summary(machine.name, seats, tuple(verdicts), known, whose, timeless, tuple(notes))
+    if form in ("png", "svg"):
+        write_output(report.draw(summary, form), output)
+    elif form == "json":
+        write_output(to_json(summary.document()), output)
+    else:
+        write_output((report.as_csv if form == "csv" else report.as_text)(summary), output)
     if form not in ("text", "json"):
         say(f"nidmap: {summary.sentence}")
 
@@ -143,35 +139,15 @@ def _usable_nodes(machine: Machine, state: str | None) -> tuple[Mask, list[str]]
     return usable, [f"{counted(out, 'node')} left out, which are down"] if out else []
 
 
-def _sum_up(
-    machine: Machine,
-    seats: Seats,
-    verdicts: list[Verdict],
-    known: tuple[Application, ...],
-    whose: str,
-    notes: list[str],
-) -> Summary:
-    """Return what the verdicts add up to, with what they rest on."""
-    timeless = without_time(place_ranks(machine, "#0", 1))
-    unknown = sum(len(verdict.patterns) > 1 for verdict in verdicts)
+def _assumptions(verdicts: list[Verdict], timeless: bool) -> list[str]:
+    """Return what the verdicts rest on."""
+    notes, unknown = [], sum(len(verdict.patterns) > 1 for verdict in verdicts)
     if unknown:
         jobs_of = counted(unknown, "job")
         notes.append(f"{jobs_of} of unknown pattern: judged for stencil:auto and for alltoall")
     if not timeless and any(verdict.share == ASSUMED_SHARE for verdict in verdicts):
         low, likely, high = (f"{share:.0%}".rstrip("%") for share in ASSUMED_SHARE)
         notes.append(f"{likely} % of a job's time ({low} to {high}) is communication: assumed")
-    notes.append("each job alone on the network, rank r in slot r; other jobs' bytes are not known")
     what = "bytes times distance" if timeless else "predicted time"
-    notes.append(f"slowdowns are ratios of {what}")
-    return Summary(
-        machine.name, seats, tuple(verdicts), known, whose, timeless, (*machine.notes, *notes)
-    )
-
-
-def _render_summary(summary: Summary, form: str) -> str | bytes:
-    """Return a summary in a format of `_SUFFIXES`, or as text."""
-    if form == "json":
-        return to_json(summary.document())
-    if form in ("png", "svg"):
-        return report.draw(summary, form)
-    return report.as_csv(summary) if form == "csv" else report.as_text(summary)
+    alone = "each job alone on the network, rank r in slot r; other jobs' bytes are not known"
+    return [*notes, alone, f"slowdowns are ratios of {what}"]

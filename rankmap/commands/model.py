@@ -138,25 +138,17 @@ class OrderArguments:
     path: str | None
     form: str | None
     strategy: str | None
-    launcher_order: str
+    launcher_order: str | None
 
     def read(self, placement: Placement) -> Placement:
         """Return the order in the file."""
-        return emit.read_order_file(self.path or "-", self.form, placement, self.launcher_order)
+        numbering = self.launcher_order or "sorted"
+        return emit.read_order_file(self.path or "-", self.form, placement, numbering)
 
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add an order's file, its format, or a strategy; the command takes them as ``order``."""
     return gather_options(OrderArguments, "order", _ORDER, command)
-
-
-def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
-    """Return the option ``--launcher-order``, with a help text."""
-    choices = click.Choice(["sorted", "given"])
-    shown = default is not None
-    return advanced(
-        "--launcher-order", type=choices, default=default, show_default=shown, help=text
-    )
 
 
 def gather_options(
@@ -178,8 +170,10 @@ def gather_options(
     return call_command
 
 
-launcher_order_option = launcher_order(
-    "The launcher's node order, for MPICH_RANK_ORDER; default: sorted, as in Slurm."
+launcher_order_option = advanced(
+    "--launcher-order",
+    type=click.Choice(["sorted", "given"]),
+    help="The launcher's node order, for MPICH_RANK_ORDER; default: sorted, as in Slurm.",
 )
 
 mapping_limit_option = advanced(
@@ -197,7 +191,7 @@ _ORDER = (
         help="Its format: slots, mpich, slurm, json …; never guessed from what is in it.",
     ),
     click.option("--strategy", metavar="S", help="This strategy's order instead of a file's."),
-    launcher_order("The node order that a file of ranks by slot was made for.", "sorted"),
+    launcher_order_option,
 )
 
 

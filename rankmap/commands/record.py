@@ -38,17 +38,10 @@ class _Record(click.Group):
     """A command that runs a program, with others below it: only a first word is one of these."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note whether the words are a program's."""
-        ctx.meta["program"] = not args or args[0] not in self.commands
-        return super().parse_args(ctx, args)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return what the words are for."""
-        if ctx.meta["program"]:
-            return "program", _record_program, args
-        return super().resolve_command(ctx, args)
+        """Leave the words of a program in the context, whatever they are called."""
+        if args and args[0] in self.commands:
+            return super().parse_args(ctx, args)
+        return click.Command.parse_args(self, ctx, args)
 
 
 @click.group(
@@ -61,14 +54,21 @@ class _Record(click.Group):
 @click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
 @click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
 @click.option(
-    "--check-reorder",
-    is_flag=True,
-    help="Check that no ranks of two communicators get mixed.",
+    "--check-reorder", is_flag=True, help="Check that no ranks of two communicators get mixed."
 )
 @click.option("--merge", metavar="COUNTS", help="Only merge the counts that an earlier run left.")
 @click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
 @click.pass_context
-def record(ctx: click.Context, /, **options: Any) -> int:
+def record(
+    ctx: click.Context,
+    output: str | None,
+    window: str,
+    mpicc: str,
+    strict: bool,
+    check_reorder: bool,
+    merge: str | None,
+    link: bool,
+) -> int:
     """Record the communication matrix of an unmodified MPI program in any language.
 
     A small library is loaded between the program and its MPI. It counts, sends
@@ -87,28 +87,9 @@ def record(ctx: click.Context, /, **options: Any) -> int:
     nidmap record --window 30%-70% -- mpiexec -n 24 lmp -in in.melt
     nidmap plan -m shaheen2 -N 24 --ppn 4 --pattern measured:halo.npz
     """
-    return 0 if ctx.invoked_subcommand else _record_or_export(**options)
-
-
-@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.pass_context
-def _record_program(ctx: click.Context, command: tuple[str, ...]) -> int:
-    assert ctx.parent is not None
-    return _record_or_export(**ctx.parent.params, command=command)
-
-
-def _record_or_export(
-    output: str | None,
-    window: str,
-    mpicc: str,
-    strict: bool,
-    check_reorder: bool,
-    merge: str | None,
-    link: bool,
-    command: tuple[str, ...] = (),
-) -> int:
-    """Run a program and record it, or do what the options name instead."""
+    if ctx.invoked_subcommand:
+        return 0
+    command = tuple(ctx.args)
     if link:
         compiler = find_compilers(command, os.environ, "", mpicc)[0]
         write_output(link_line(compiler) + "\n", None)

@@ -160,12 +160,10 @@ def run(
     """
     values = {"json": as_json, "dry-run": request.dry_run, "verify": verify, "inside": inside}
     values |= {"world": world, "mpicc": bool(mpicc), "bind": request.bind}
-    for option, needed in _NEEDS:
-        if values[option] and not values[needed]:
-            raise UsageError(f"--{option} goes with --{needed}")
-    for option, other in _APART:
-        if values[option] and values[other]:
-            raise UsageError(f"--{option} does not go with --{other}")
+    for option, other in (*_NEEDS, *_APART):
+        needed = (option, other) in _NEEDS
+        if values[option] and values[other] != needed:
+            raise UsageError(f"--{option} {'goes' if needed else 'does not go'} with --{other}")
     if inside:
         return reordering.start_inside(request, world, strict, mpicc)
     if request.dry_run:
@@ -209,9 +207,6 @@ def _start(request: RunRequest, strict: bool, verify: bool) -> int:
     result = plan_aside(lambda: _make_plans(request), request.patience)
     plan, unclear = result.plan, "" if result.plan else result.failure
     path = plan.path if plan else ""
-    if result.interrupted:
-        discard_launch(path)
-        raise KeyboardInterrupt
     env = job_environment(os.environ)
     if plan and verify:
         seconds = request.patience

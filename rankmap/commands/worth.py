@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import (
-    AdvancedCommand,
-    json_option,
-    say,
-    to_json,
-    write_output,
-)
+from placement.commands.common import AdvancedCommand, json_option, say, to_json, write_output
 from placement.errors import UsageError
 from placement.support.quantities import time_text
 from placement.support.tables import align_columns

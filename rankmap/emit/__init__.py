@@ -13,13 +13,10 @@ from typing import Protocol
 from placement.errors import UsageError
 from placement.support.reading import decode, format_of_name, read_bytes, suffix_of
 from placement.support.registry import Registry
-from rankmap.emit import document, hosts, numbers, openmpi
+from rankmap.emit import document, hosts, openmpi, text
 from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
-
-#: How a launcher takes the nodes of a job: as native Slurm sorts them, or as given.
-LAUNCHER_ORDERS = ("sorted", "given")
 
 
 class Translation(Protocol):
@@ -76,10 +73,10 @@ class OrderFormat:
 #: Every format of ours by its name, the default one first.
 FORMATS = {
     "slots": OrderFormat(
-        numbers.SlotOfRank(), ".slots", "line r is the slot of rank r (the default)"
+        text.SlotOfRank(), ".slots", "line r is the slot of rank r (the default)"
     ),
     "mpich": OrderFormat(
-        numbers.RankAtSlot(), "MPICH_RANK_ORDER .mpich",
+        text.RankAtSlot(), "MPICH_RANK_ORDER .mpich",
         "the rank at every slot, in the launcher's order of the nodes",
         by_launcher=True, limit=CRAY_MPICH,
     ),
@@ -146,10 +143,11 @@ def emit(order: Placement, form: str, launcher_order: str = "sorted") -> str:
     Raises
     ------
     UsageError
-        Unknown format or launcher order.
+        Unknown format.
     """
     kind = find(form)
-    return kind.translation.write(order.sorted() if _is_sorted(kind, launcher_order) else order)
+    by_launcher = kind.by_launcher and launcher_order == "sorted"
+    return kind.translation.write(order.sorted() if by_launcher else order)
 
 
 def read_order(
@@ -178,12 +176,11 @@ def read_order(
         outside (`rankmap.emit.text.BrokenOrderError`).
     """
     kind = find(form)
-    if not _is_sorted(kind, launcher_order):
+    if not kind.by_launcher or launcher_order != "sorted":
         return kind.translation.read(text, placement, source)
     positions = placement.sorting()
-    return kind.translation.read(text, placement.take(positions), source).renumbered(
-        inverse(positions)
-    )
+    order = kind.translation.read(text, placement.take(positions), source)
+    return order.renumbered(inverse(positions))
 
 
 def read_order_file(
@@ -230,10 +227,3 @@ def format_named(path: str) -> str:
         f"the name {path} does not say the format of the order",
         "slots and mpich files look alike: name it FILE.slots or FILE.mpich",
     )
-
-
-def _is_sorted(kind: OrderFormat, launcher_order: str) -> bool:
-    """Return True where a format numbers the nodes as the launcher does, and that sorts them."""
-    if launcher_order not in LAUNCHER_ORDERS:
-        raise UsageError(f"no launcher order '{launcher_order}'", "there are sorted and given")
-    return kind.by_launcher and launcher_order == "sorted"

@@ -18,7 +18,6 @@ from msgspec import Meta, Struct
 
 from placement.errors import ParseError, schema_sentence
 from placement.nodelist import NodeList
-from placement.support.array_types import Ints
 from rankmap.emit.text import refuse_broken
 from rankmap.permutation import inverse
 from rankmap.placement import Origin, Placement
@@ -74,28 +73,15 @@ def read(text: str, placement: Placement, source: str) -> Placement:
         fields = msgspec.json.decode(text, type=OrderDocument)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ParseError(source, 0, f"no JSON of an order: {schema_sentence(error)}") from None
-    positions = _node_positions(fields, placement, source)
+    names = placement.names.tolist()
+    nodes = names if fields.nodes is None else fields.nodes
+    if sorted(nodes) != sorted(names):
+        raise ParseError(source, 0, "its nodes are not those of this job")
+    place = {name: k for k, name in enumerate(names)}
+    positions = np.array([place[name] for name in nodes], dtype=np.int64)
+    if fields.counts not in (None, placement.counts[positions].tolist()):
+        raise ParseError(source, 0, "its counts are not those of this job")
     slots = np.array(fields.slots, dtype=np.int64)
     refuse_broken(slots, placement.ranks, lambda at: 0, source, what="slot")
     origin = Origin(fields.strategy, fields.pattern)
     return placement.take(positions).with_order(slots, origin).renumbered(inverse(positions))
-
-
-def _node_positions(fields: OrderDocument, placement: Placement, source: str) -> Ints:
-    """Return where each of the document's nodes stands among the job's, int64 (n,).
-
-    Raises
-    ------
-    ParseError
-        Other nodes, or other ranks on them.
-    """
-    names = placement.names.tolist()
-    nodes = names if fields.nodes is None else fields.nodes
-    place = {name: k for k, name in enumerate(names)}
-    if sorted(nodes) != sorted(names):
-        raise ParseError(source, 0, "its nodes are not those of this job")
-    positions = np.array([place[name] for name in nodes], dtype=np.int64)
-    counts = placement.counts[positions].tolist()
-    if fields.counts not in (None, counts):
-        raise ParseError(source, 0, "its counts are not those of this job")
-    return positions

@@ -340,7 +340,7 @@ class Launcher(ABC):
         if len(longest) > _LONGEST:
             what = f"{longest[:20]}… is too long for a command line"
             raise LaunchError(what, "srun and Open MPI read an order from a file")
-        argv, first = self.step.without(*gone).argv, self.first
+        argv, first = self.step.without(*gone), self.first
         env = {name: text.format(path=path) for name, text in self.variables.items()}
         more = self.known_options(self.bound.options) if self.bound else ()
         env |= self.bound.variables if self.bound else {}

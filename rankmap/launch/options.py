@@ -51,8 +51,8 @@ class Parsed:
     values: dict[str, str]
     roles: tuple[frozenset[str], ...]
 
-    def without(self, *gone: str) -> Parsed:
-        """Return the command line without the options of these roles.
+    def without(self, *gone: str) -> tuple[str, ...]:
+        """Return the words of the command line without the options of these roles.
 
         Raises
         ------
@@ -62,24 +62,16 @@ class Parsed:
         Examples
         --------
         >>> table = OptionTable(ranks="n= ntasks=", letters="n")
-        >>> table.parse(["srun", "-n", "64", "./app"]).without("ranks").argv
+        >>> table.parse(["srun", "-n", "64", "./app"]).without("ranks")
         ('srun', './app')
         """
         kept = []
-        for place, roles in enumerate(self.roles):
+        for word, roles in zip(self.argv, self.roles, strict=True):
             if not roles.intersection(gone):
-                kept.append(place)
+                kept.append(word)
             elif roles.difference(gone):
-                raise LaunchError(
-                    f"{self.argv[place]} combines several options",
-                    "write them apart",
-                )
-        return Parsed(
-            tuple(self.argv[place] for place in kept),
-            self.program - len(self.argv) + len(kept),
-            {role: value for role, value in self.values.items() if role not in gone},
-            tuple(self.roles[place] for place in kept),
-        )
+                raise LaunchError(f"{word} combines several options", "write them apart")
+        return tuple(kept)
 
     def words(self, role: str) -> str:
         """Return the options of a role as the user wrote them, '' for none."""

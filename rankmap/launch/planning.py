@@ -18,6 +18,7 @@ import json
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from typing import Any, NoReturn
 
 from placement.errors import error_text
 from rankmap.launch import Launch
+from rankmap.launch.process import discard_launch
 from rankmap.progress import listen
 
 #: Signals that end the planning and not the job; a bare launcher would get them.
@@ -84,13 +86,10 @@ class PlanningResult:
         The last one that the child has made; None where there is none.
     failure : str
         Why there is none, or none better; '' where the child came to its end.
-    interrupted : bool
-        Whether it was Ctrl-C.
     """
 
     plan: PlannedLaunch | None = None
     failure: str = ""
-    interrupted: bool = False
 
 
 def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> PlanningResult:
@@ -104,9 +103,13 @@ def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> P
     seconds : float
         The patience, of which `_WORK` and its like are multiples; 0: no limit.
         What the child has yielded until then counts.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C: nothing is left behind.
     """
-    heard = bytearray()
-    failure, interrupted = "planning failed", False
+    heard, failure = bytearray(), "planning failed"
     try:
         with _signals_end_planning():
             child, answer = _start_child(work, seconds)
@@ -120,23 +123,24 @@ def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> P
     except _GivenUpError as error:
         failure = str(error)
     except KeyboardInterrupt:
-        failure, interrupted = "interrupted", True
-    return _read_answer(bytes(heard), failure, interrupted)
+        plan = _read_answer(bytes(heard), failure).plan
+        discard_launch(plan.path if plan else "")
+        raise
+    return _read_answer(bytes(heard), failure)
 
 
-def _read_answer(heard: bytes, failure: str, interrupted: bool) -> PlanningResult:
+def _read_answer(heard: bytes, failure: str) -> PlanningResult:
     """Return what the whole lines say that a child has written, which may have died half-way."""
-    lines = [line for line in heard.split(b"\n")[:-1] if line]
-    messages = [json.loads(line) for line in lines[-2:]]
+    messages = [json.loads(line) for line in heard.split(b"\n")[:-1] if line]
     if messages and _END in messages[-1]:
         failure = messages.pop()[_END]
     if not messages:
-        return PlanningResult(None, failure, interrupted)
+        return PlanningResult(None, failure)
     fields = messages[-1]
     for name in ("launch", "probe"):
         argv, env = fields[name]
         fields[name] = Launch(tuple(argv), env)
-    return PlanningResult(PlannedLaunch(**fields), failure, interrupted)
+    return PlanningResult(PlannedLaunch(**fields), failure)
 
 
 def _start_child(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple[int, int]:
@@ -158,7 +162,7 @@ def _work_as_child(
 ) -> NoReturn:
     """Be the child: do the work, answer, and end without any of the parent's clean-up."""
     try:
-        signal.signal(signal.SIGTERM, _leave_by_signal)
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's: it ends this child
         if seconds:
             signal.alarm(int(_WHOLE * seconds) + 5)
@@ -179,9 +183,8 @@ def _work_as_child(
 def _write_line(mouth: int, message: dict[str, Any]) -> None:
     """Write a line for the parent; JSON keeps words that are no UTF-8, as msgspec does not."""
     text = json.dumps(message, default=lambda launch: (launch.argv, launch.env))
-    data = text.encode() + b"\n"
-    while data:
-        data = data[os.write(mouth, data) :]
+    with open(mouth, "wb", closefd=False) as stream:
+        stream.write(text.encode() + b"\n")
 
 
 def _listen_once(child: int, answer: int, seconds: float, heard: bytearray) -> None:
@@ -264,16 +267,8 @@ def _signals_end_planning() -> Iterator[None]:
         yield
     finally:
         for number in caught:
-            signal.signal(number, _ignore_signal)
+            signal.signal(number, lambda *_: None)  # unlike SIG_IGN, it does not outlive exec
 
 
 def _give_up(number: int, frame: FrameType | None) -> None:
     raise _GivenUpError(f"{signal.Signals(number).name} while planning")
-
-
-def _ignore_signal(number: int, frame: FrameType | None) -> None:
-    """Do nothing: a handler, unlike SIG_IGN, does not outlive exec."""
-
-
-def _leave_by_signal(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)

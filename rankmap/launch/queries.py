@@ -26,8 +26,6 @@ _VERSIONS = (
     ("cray-mpich", re.compile(r"^mpiexec (?:version )?([0-9.]+) revision|\bPALS\b", re.M)),
 )
 
-_answers: dict[tuple[str, float], MpiLibrary] = {}
-
 #: What a rank prints: a mark, the rank, the node.
 _PLACE = re.compile(r"nidmap-rank ([0-9]{1,9}) ([A-Za-z0-9._-]{1,255})(?![A-Za-z0-9._-])", re.ASCII)
 
@@ -76,7 +74,7 @@ class MpiLibrary(NamedTuple):
 
 
 def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
-    """Return the MPI library of an mpiexec; each executable is asked once.
+    """Return the MPI library of an mpiexec, which is asked.
 
     Parameters
     ----------
@@ -90,12 +88,6 @@ def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
         Where it cannot be started, or is none of those that are known.
     """
     path = shutil.which(program, path=env.get("PATH", os.defpath)) or program
-    try:
-        key = (os.path.realpath(path), os.stat(path).st_mtime)
-    except OSError:
-        key = (path, 0.0)
-    if key in _answers:
-        return _answers[key]
     text = run_query([path, "--version"], env)
     matches = ((name, pattern.search(text)) for name, pattern in _VERSIONS)
     name, match = next(((name, match) for name, match in matches if match), ("", None))
@@ -103,8 +95,7 @@ def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
         first = text.strip().partition("\n")[0][:60]
         unclear = f"cannot tell which MPI {program} belongs to (it says '{first}')"
         raise LaunchError(unclear, "give --mpi")
-    _answers[key] = MpiLibrary(name, next(filter(None, match.groups()), ""))
-    return _answers[key]
+    return MpiLibrary(name, next(filter(None, match.groups()), ""))
 
 
 def plain_host(name: str) -> str:

@@ -1,1 +1,401 @@
-"""Jobs that ran, held against the best that they could have had when they began."""
+"""How jobs sat: each held against the best placement among the nodes that were free at its start.
+
+The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by
+`rankmap.past_jobs.quick_cost`; a job that sits as well as any of them would on an empty
+machine is held against nothing else.
+
+What jobs send is said by a small TOML file, by the names of jobs or users::
+
+    [[application]]
+    name = "lammps*"          # of jobs; or user = "ada"; * and ? stand for anything
+    pattern = "stencil:auto"
+    communication = 0.3       # share of its time; or [0.2, 0.4]
+    ppn = 32
+
+The first that fits a job counts. Of a job that none fits nothing is known: it is held against
+a stencil and an all-to-all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from placement.errors import NidmapError, ParseError, UsageError, schema_sentence
+from placement.machine import Machine
+from placement.network.connected import connected_nodes
+from placement.planners import Request, find, spans
+from placement.records import JobRecord
+from placement.scheduler.kinds import kinds_of, offered
+from placement.seats import Seats, free_at_starts
+from placement.sites.loading import read_tables
+from placement.support.array_types import Ints, Mask
+from rankmap.past_jobs.quick_cost import QuickCost, Span
+from rankmap.predict import Job, Predictor
+
+#: Planners of which the best one counts.
+PLANNERS = ("level-spread", "spread", "compact")
+
+#: A job that is slower by no larger share than this sits as well as it could.
+ALIKE = 0.01
+
+#: Jobs that one worker is given at a time, and from how many on there are workers.
+_CHUNK, _FEW = 250, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one job sat.
+
+    Attributes
+    ----------
+    job : int
+        Its place among the `placement.seats.Seats`.
+    nodes : int
+    touches : dict of str to int
+        Groups, chassis, leaves … that it had nodes in.
+    spread : float
+        Share of its pairs of nodes that are in different outermost units, 0 to 1.
+    free : int
+        Nodes that it could have had, its own among them.
+    slowdown : Span
+        How many times as long its communication takes as on the best of these.
+    patterns : tuple of str
+        What it was taken to send; several where nothing says it.
+    best : str
+        The strategy that chose the best nodes; '' where its own are.
+    share : Span
+        Share of its time that it communicates.
+    """
+
+    job: int
+    nodes: int
+    touches: dict[str, int]
+    spread: float
+    free: int
+    slowdown: Span
+    patterns: tuple[str, ...]
+    best: str
+    share: Span
+
+    @property
+    def saved(self) -> Span:
+        """Share of the job's whole time that the best placement would have saved."""
+        parts = zip(self.share, self.slowdown, strict=True)
+        return Span(*(share * (1 - 1 / slow) for share, slow in parts))
+
+
+class Judge:
+    """Judges jobs on one machine, one after the other.
+
+    Parameters
+    ----------
+    machine : Machine
+    applications : tuple of Application
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from placement.records import JobRecord
+    >>> from placement.seats import seat_jobs
+    >>> from placement.nodelist import NodeList
+    >>> m = nidmap.load_machine("fattree:leaf=4,leaves=4,spines=1,bw=1")
+    >>> apart = JobRecord("7", NodeList.parse("nid[00000-00001,00004-00005]"), start=1.0)
+    >>> found = Judge(m).verdict(seat_jobs(m, [apart]), 0, m.compute)
+    >>> round(found.slowdown.high, 2), found.best
+    (1.33, 'level-spread')
+    """
+
+    def __init__(self, machine: Machine, applications: tuple[Application, ...] = ()) -> None:
+        self.machine = machine
+        self.applications = applications
+        self._costs: dict[tuple[str, int, float | None], QuickCost] = {}
+        self._ideal: dict[tuple[QuickCost, int, bytes], Span] = {}
+
+    def verdict(self, seats: Seats, job: int, free: Mask) -> Verdict:
+        """Return how one job sat, where these nodes were free beside its own."""
+        rows = seats.of(job)
+        application = application_of(seats.jobs[job], self.applications)
+        usable = self.usable(rows, free)
+        try:
+            slowdown, best = self._slowdown(rows, usable, application)
+        except UsageError:  # the pattern is for another number of ranks: it is not known
+            application = msgspec.structs.replace(application, pattern="", bytes=None)
+            slowdown, best = self._slowdown(rows, usable, application)
+        return Verdict(
+            job,
+            len(rows),
+            spans(self.machine, rows),
+            _spread_share(self.machine, rows),
+            int(usable.sum()),
+            slowdown,
+            application.patterns,
+            best,
+            application.share,
+        )
+
+    def usable(self, rows: Ints, free: Mask) -> Mask:
+        """Return the nodes that a job could have had: of its kinds, free or its own, joined."""
+        return connected_nodes(self.machine, offered(self.machine, free, rows), rows)[0]
+
+    def _slowdown(self, rows: Ints, usable: Mask, application: Application) -> tuple[Span, str]:
+        """Return how much longer a job's communication takes, over all that it may send."""
+        patterns = application.patterns if len(rows) > 1 else ()
+        costs = [self._cost(pattern, application) for pattern in patterns]
+        if all(self._is_ideal(cost, rows) for cost in costs):
+            return Span(1.0, 1.0, 1.0), ""
+        choices = list(_quick_choices(self.machine, usable, len(rows)))
+        ratios, best = [], ""
+        for cost in costs:
+            cost_here = cost.of(rows)
+            others = [(cost.of(nodes), name) for name, nodes in choices]
+            ratios.append(_cost_ratio(cost_here, [other for other, _ in others]))
+            fastest, name = min(others, key=lambda pair: pair[0].likely, default=(cost_here, ""))
+            best = name if fastest.likely < cost_here.likely * (1 - ALIKE) else best
+        low, high = min(r.low for r in ratios), max(r.high for r in ratios)
+        likely = math.exp(sum(math.log(r.likely) for r in ratios) / len(ratios))
+        return Span(min(low, likely), likely, max(high, likely)), best
+
+    def _cost(self, pattern: str, application: Application) -> QuickCost:
+        key = pattern, application.ppn, application.bytes
+        if key not in self._costs:
+            self._costs[key] = QuickCost(Predictor(self.machine, Job(*key)))
+        return self._costs[key]
+
+    def _is_ideal(self, cost: QuickCost, rows: Ints) -> bool:
+        """Return whether a job sits as well as on an empty machine."""
+        kinds = np.unique(kinds_of(self.machine).of[rows]).tobytes()
+        key = cost, len(rows), kinds
+        if key not in self._ideal:
+            empty = self.usable(rows, self.machine.compute)
+            spanned = [
+                cost.of(nodes) for _, nodes in _quick_choices(self.machine, empty, len(rows))
+            ]
+            self._ideal[key] = Span(*map(min, zip(*spanned, strict=True)))
+        span = cost.of(rows)
+        return all(a <= b * (1 + ALIKE) for a, b in zip(span, self._ideal[key], strict=True))
+
+
+def _quick_choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
+    """Yield the nodes that quick planners choose, by name; a job sits on them in their order."""
+    request = Request(count=count, free=usable)
+    for name in PLANNERS:
+        with contextlib.suppress(NidmapError):  # not for this network
+            yield name, find(name)(machine, request)
+
+
+def _cost_ratio(span: Span, others: Sequence[Span]) -> Span:
+    """Return own costs against the least of all; 1 where nothing costs anything."""
+    least = [min((o[k] for o in others), default=span[k]) for k in range(3)]
+    return Span(*(max(1.0, a / b) if b > 0 else 1.0 for a, b in zip(span, least, strict=True)))
+
+
+def _spread_share(machine: Machine, rows: Ints) -> float:
+    """Return the share of pairs of nodes that are in different outermost units.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> _spread_share(nidmap.load_machine("tree:4x4,dist=1:2"), np.array([0, 1, 4]))
+    0.6667
+    """
+    held = np.unique(machine.coords[rows, 0], return_counts=True)[1]
+    pairs = len(rows) * (len(rows) - 1)
+    return round(1 - float((held * (held - 1)).sum()) / pairs, 4) if pairs else 0.0
+
+
+# --- many of them ---------------------------------------------------------------------
+
+
+def judge_jobs(
+    machine: Machine,
+    seats: Seats,
+    wanted: Sequence[int] | Ints,
+    applications: tuple[Application, ...] = (),
+    usable: Mask | None = None,
+    told: Callable[[float, str], None] | None = None,
+) -> list[Verdict]:
+    """Judge jobs, on all cores where there are many.
+
+    Parameters
+    ----------
+    machine : Machine
+    seats : Seats
+        All jobs that had nodes: those not asked about say what was taken.
+    wanted : sequence of int
+        The jobs to judge.
+    applications : tuple of Application
+    usable : bool (n,) or None
+        Nodes that could be had at all; None: the compute nodes.
+    told : callable or None
+        Is told how much is done (0 to 1), and what.
+
+    Returns
+    -------
+    list of Verdict
+        In the order of the jobs' starts.
+    """
+    there = machine.compute if usable is None else usable
+    sweep = free_at_starts(seats, there, wanted)
+    judge = Judge(machine, applications)
+    verdicts: Iterable[Verdict] = (judge.verdict(seats, job, free) for job, free in sweep)
+    if len(wanted) > _FEW:
+        verdicts = _in_parallel(judge, seats, sweep)
+    judged: list[Verdict] = []
+    for verdict in verdicts:
+        judged.append(verdict)
+        if told is not None:
+            told(len(judged) / len(wanted), f"{len(judged)} of {len(wanted)} jobs")
+    return judged
+
+
+#: What a worker judges with.
+_worker: list[tuple[Judge, Seats]] = []
+
+
+def _in_parallel(
+    judge: Judge, seats: Seats, sweep: Iterator[tuple[int, Mask]]
+) -> Iterator[Verdict]:
+    """Yield verdicts; no more chunks of jobs wait than there are workers to take them."""
+    workers = len(os.sched_getaffinity(0))
+    waiting: deque[Future[list[Verdict]]] = deque()
+    with ProcessPoolExecutor(workers, initializer=_begin_worker, initargs=(judge, seats)) as pool:
+        try:
+            while chunk := list(islice(sweep, _CHUNK)):
+                waiting.append(pool.submit(_judge_chunk, chunk))
+                if len(waiting) > 2 * workers:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin_worker(judge: Judge, seats: Seats) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
+    _worker[:] = [(judge, seats)]
+
+
+def _judge_chunk(chunk: list[tuple[int, Mask]]) -> list[Verdict]:
+    judge, seats = _worker[0]
+    return [judge.verdict(seats, job, free) for job, free in chunk]
+
+
+#: Share of its time that a job communicates where nobody says it, at least and at most: assumed.
+ASSUMED_SHARE = Span(0.05, 0.2, 0.5)
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+#: At least and at most. No tuple: msgspec 0.22 ends in a fault of memory at one beside a number.
+Ends = Annotated[list[Share], msgspec.Meta(min_length=2, max_length=2)]
+
+
+class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What the jobs of one application send.
+
+    Attributes
+    ----------
+    name, user : str
+        Of the jobs that are meant; ``*`` and ``?`` stand for anything.
+    pattern : str
+        As ``--pattern``; '' where it is not known.
+    communication : float, [float, float] or None
+        Share of a job's time that it communicates, or at least and at most;
+        None: `ASSUMED_SHARE`.
+    ppn : int
+        Ranks on each node.
+    bytes : float or None
+        Payload of a message.
+    """
+
+    name: str = "*"
+    user: str = "*"
+    pattern: str = ""
+    communication: Share | Ends | None = None
+    ppn: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
+    bytes: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+    @property
+    def share(self) -> Span:
+        """Share of its time that a job communicates.
+
+        Examples
+        --------
+        >>> Application(communication=0.3).share, Application(communication=[0.25, 0.75]).share
+        (Span(low=0.3, likely=0.3, high=0.3), Span(low=0.25, likely=0.5, high=0.75))
+        """
+        if self.communication is None:
+            return ASSUMED_SHARE
+        if isinstance(self.communication, float):
+            return Span(*[self.communication] * 3)
+        low, high = sorted(self.communication)
+        return Span(low, (low + high) / 2, high)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """What its jobs are held against: the pattern, or both where none is known."""
+        return (self.pattern,) if self.pattern else ("stencil:auto", "alltoall")
+
+
+UNKNOWN = Application()
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    application: list[Application]
+
+
+def read_applications(source: str) -> tuple[Application, ...]:
+    """Read a file of applications.
+
+    Parameters
+    ----------
+    source : str
+        Its path.
+
+    Raises
+    ------
+    SiteError, ParseError
+        It cannot be read, says something unknown, or a pattern that there is not.
+    """
+    try:
+        applications = msgspec.convert(read_tables(source), _File).application
+    except msgspec.ValidationError as error:
+        hint = 'as in: [[application]] name = "lammps*" pattern = "stencil:auto"'
+        raise ParseError(source, 0, schema_sentence(error), hint) from None
+    for application in applications:
+        try:
+            Job(application.pattern)
+        except NidmapError as error:
+            raise ParseError(source, 0, error.message, error.hint) from None
+    return tuple(applications)
+
+
+def application_of(job: JobRecord, applications: tuple[Application, ...]) -> Application:
+    """Return what a job is, by its name and user; `UNKNOWN` where none fits.
+
+    Examples
+    --------
+    >>> from placement.nodelist import NodeList
+    >>> known = (Application("lammps*", pattern="stencil:auto"),)
+    >>> names = ("lammps-7", "fft")
+    >>> [application_of(JobRecord("7", NodeList(), name), known).pattern for name in names]
+    ['stencil:auto', '']
+    """
+    fits = (
+        application
+        for application in applications
+        if fnmatchcase(job.name, application.name) and fnmatchcase(job.user, application.user)
+    )
+    return next(fits, UNKNOWN)

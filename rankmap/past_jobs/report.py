@@ -16,10 +16,10 @@ import numpy as np
 from placement.records import JobRecord
 from placement.seats import Seats
 from placement.support.array_types import Floats
-from placement.support.quantities import counted
+from placement.support.quantities import counted, plural, unit_name
 from placement.support.tables import align_columns, csv_table
 from rankmap.compare.plots import COLOURS, picture_bytes
-from rankmap.past_jobs.judging import Application, Verdict, application_of
+from rankmap.past_jobs import Application, Verdict, application_of
 from rankmap.past_jobs.quick_cost import Span
 
 SCHEMA = "nidmap.jobs/1"
@@ -138,10 +138,8 @@ class Summary:
             )
             for (name, nodes), group in groups.items()
         ]
-        most = sorted(
-            all_kin, key=lambda kin: (-kin.saved.likely, -kin.worse, -kin.jobs, kin.nodes)
-        )
-        return tuple(most)
+        all_kin.sort(key=lambda kin: (-kin.saved.likely, -kin.worse, -kin.jobs, kin.nodes))
+        return tuple(all_kin)
 
     @property
     def sentence(self) -> str:
@@ -212,10 +210,7 @@ def stem_of(name: str) -> str:
 
 def _sum_spans(spans: Iterator[Span]) -> Span:
     """Return the sum, end by end: what is not known is not known of all alike."""
-    low = likely = high = 0.0
-    for span in spans:
-        low, likely, high = low + span.low, likely + span.likely, high + span.high
-    return Span(low, likely, high)
+    return Span(*map(sum, zip(*spans, strict=True), (0.0,) * 3))
 
 
 def _round_span(span: Span) -> dict[str, float]:
@@ -262,11 +257,10 @@ def as_text(summary: Summary) -> str:
     """Return the sentence, the applications and the jobs that lost most, and what it rests on."""
     lines = [summary.sentence, ""]
     lines.append(align_columns([_KIN, *_kin_cells(summary)[:_MOST]]))
-    heads, rows = _column_heads(summary), _worst_placed(summary)[:_MOST]
+    rows = [_job_cells(summary, verdict) for verdict in _worst_placed(summary)[:_MOST]]
     if rows:
-        lines.append(
-            align_columns([heads, *(_job_cells(summary, v) for v in rows)], left=(0, 1, 2))
-        )
+        table: list[list[object]] = [list(rows[0]), *(list(row.values()) for row in rows)]
+        lines.append(align_columns(table, left=(0, 1, 2)))
     lines += [f"note: {note}" for note in summary.notes]
     return "\n".join(lines) + "\n"
 
@@ -302,21 +296,16 @@ def _worst_placed(summary: Summary) -> list[Verdict]:
     return sorted(slowed, key=lambda v: (-summary.saved_by(v).likely, -v.slowdown.likely))
 
 
-def _column_heads(summary: Summary) -> list[str]:
-    levels = list(summary.verdicts[0].touches) if summary.verdicts else []
-    ends = dict.fromkeys([*levels[:1], *levels[-1:]])
-    more = [counted(2, level).partition(" ")[2] for level in ends]
-    return ["job", "name", "user", "nodes", *more, "spread", "free", "slowdown", "node-hours"]
-
-
-def _job_cells(summary: Summary, verdict: Verdict) -> list[object]:
+def _job_cells(summary: Summary, verdict: Verdict) -> dict[str, object]:
+    """Return the cells of a job by their heads, its units of the outermost and innermost level."""
     job, levels = summary.record(verdict), list(verdict.touches)
-    touched = [verdict.touches[k] for k in dict.fromkeys([*levels[:1], *levels[-1:]])]
-    hours = "-" if summary.timeless else hours_text(summary.saved_by(verdict).likely)
-    return [
-        job.id, job.name[:24], job.user[:16], verdict.nodes, *touched, f"{verdict.spread:.2f}",
-        verdict.free, ratio_text(verdict.slowdown), hours,
-    ]  # fmt: skip
+    return {
+        "job": job.id, "name": job.name[:24], "user": job.user[:16], "nodes": verdict.nodes,
+        **{plural(unit_name(level)): verdict.touches[level] for level in levels[:1] + levels[-1:]},
+        "spread": f"{verdict.spread:.2f}", "free": verdict.free,
+        "slowdown": ratio_text(verdict.slowdown),
+        "node-hours": "-" if summary.timeless else hours_text(summary.saved_by(verdict).likely),
+    }  # fmt: skip
 
 
 def draw(summary: Summary, form: str) -> bytes:

@@ -16,7 +16,7 @@ from placement.errors import UsageError, printable
 from placement.support.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from placement.traffic import Traffic
     from rankmap.placement import Placement
@@ -164,6 +164,55 @@ class UnsizedPattern(Pattern):
 def pattern(name: str) -> Callable[[Builder], Builder]:
     """Register the decorated function, from the text after the colon, as pattern `name`."""
     return _builders.register(name)
+
+
+def parse_options(name: str, text: str, known: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a pattern by name, '' for one that has no value.
+
+    Parameters
+    ----------
+    name : str
+        The pattern's.
+    text : str
+        As in ``periodic,weights=1:2:4``.
+    known : mapping of str to str
+        A value of each option, for the hint; '' where it has none.
+
+    Raises
+    ------
+    UsageError
+        An option that is unknown or given twice, a value that is missing or too much.
+
+    Examples
+    --------
+    >>> parse_options("sweep", "pieces=10", {"pieces": "4"})
+    {'pieces': '10'}
+    """
+    options: dict[str, str] = {}
+    for word in text.split(",") if text else ():
+        key, _, value = word.partition("=")
+        if key in options:
+            raise UsageError(f"{name}: {key} is given twice")
+        if key not in known or word != (f"{key}={value}" if known[key] else key):
+            examples = [f"{key}={value}" if value else key for key, value in known.items()]
+            what = f"{name}: no option '{printable(word, 40)}'"
+            raise UsageError(what, f"there are {', '.join(examples) or 'none'}")
+        options[key] = value
+    return options
+
+
+def parse_whole(name: str, key: str, text: str, least: int = 0) -> int:
+    """Return the whole number that an option's value is.
+
+    Raises
+    ------
+    UsageError
+        Where it is none, less than `least`, or has more than 18 digits.
+    """
+    if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) < least:
+        above = f" above {least - 1}" if least else ""
+        raise UsageError(f"{name}: {key}={printable(text, 30)} is not a whole number{above}")
+    return int(text)
 
 
 def names() -> list[str]:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.support.array_types import Shape
 from placement.traffic import Traffic
 from rankmap.collectives import FAMILIES, ROOTED, collective_parts, usual_algorithm
-from rankmap.pattern import Pattern, pattern
+from rankmap.pattern import Pattern, parse_options, parse_whole, pattern
 
 #: Bytes for which the edges' algorithm is chosen.
 USUAL_BYTES = 1e6
@@ -80,14 +80,8 @@ class Collective(Pattern):
 
 def _build_collective(name: str, text: str) -> Pattern:
     """Build a collective, with ``root=0`` behind the colon where it has a root."""
-    key, _, value = text.partition("=")
-    if not text:
-        return Collective(name)
-    if name not in ROOTED:
-        raise UsageError(f"pattern {name} takes no options, not '{printable(text, 40)}'")
-    if key != "root" or not (value.isascii() and value.isdigit()) or len(value) > 9:
-        raise UsageError(f"{name}: '{printable(text, 40)}' is not a root", f"write {name}:root=0")
-    return Collective(name, int(value))
+    options = parse_options(name, text, {"root": "0"} if name in ROOTED else {})
+    return Collective(name, parse_whole(name, "root", options.get("root", "0")))
 
 
 for _name in FAMILIES:

@@ -35,21 +35,6 @@ if TYPE_CHECKING:
 else:
     recording_file = lazy("rankmap.recording.file")
 
-#: Where a graph keeps its messages with their directions, in `Graph.known`: from, to, bytes.
-DIRECTED = "directed"
-
-#: Where it keeps a recording's messages that follow each other: the same of each step.
-STEPS = "steps"
-
-#: Where it keeps in how many passes a recording sends them, each after the one before.
-PASSES = "passes"
-
-#: Where it keeps a recording that says in which order its ranks did things.
-ORDERED = "ordered"
-
-#: Where it keeps the recording that it was made of.
-RECORDING = "recording"
-
 #: Differences of rank numbers that the edges of a stencil have at most (4 periodic dimensions).
 MOST_OFFSETS = 320
 
@@ -72,8 +57,10 @@ class Graph(Pattern):
         The pattern as it was asked for.
     notes : tuple of str
         What was done to the file's entries to make a graph of them.
-    known : dict
-        What has been found out about the graph.
+    directed : Traffic or None
+        Its messages with their directions, where these are known and do not carry alike.
+    recording : Recording or None
+        What it was made of, where a prediction may go by the order of its messages.
 
     Examples
     --------
@@ -88,7 +75,8 @@ class Graph(Pattern):
     stated: bool = True
     text: str = "graph"
     notes: tuple[str, ...] = ()
-    known: dict[str, Any] = field(default_factory=dict, repr=False)
+    directed: Traffic | None = field(default=None, repr=False)
+    recording: Recording | None = field(default=None, repr=False)
 
     @property
     def spec(self) -> str:
@@ -143,17 +131,17 @@ class Graph(Pattern):
         notes = self.notes
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
-        kept = (DIRECTED, ORDERED, PASSES, RECORDING, STEPS)
-        known = {name: self.known[name] for name in kept if name in self.known}
         indptr = np.append(self.indptr, more)
-        return replace(self, indptr=indptr, stated=True, notes=notes, known=known)
+        return replace(self, indptr=indptr, stated=True, notes=notes)
 
 
+@functools.lru_cache(maxsize=8)
 def stencil_of(graph: Graph) -> Stencil | None:
     """Return the stencil whose graph this is, None where there is none; looked for once a graph.
 
     A file that somebody made from a grid, or measured on one, is given back to the orders and
-    bounds that know grids.
+    bounds that know grids. Nothing is taken on likeness: the stencil's own edges must be the
+    graph's, every one and every weight.
 
     Examples
     --------
@@ -161,18 +149,6 @@ def stencil_of(graph: Graph) -> Stencil | None:
     'stencil:4x3x5,weights=1:2:4'
     >>> stencil_of(expand_pattern(Stencil((6, 4), wrap=True, reach=2))).spec
     'stencil:6x4,periodic,points=9'
-    """
-    if "stencil" not in graph.known:
-        graph.known["stencil"] = _recognise_stencil(graph)
-    known: Stencil | None = graph.known["stencil"]
-    return known
-
-
-def _recognise_stencil(graph: Graph) -> Stencil | None:
-    """Return the stencil whose graph this is, None where there is none.
-
-    Nothing is taken on likeness: the stencil's own edges must be the graph's, every one and
-    every weight.
     """
     row = graph.row
     once = row < graph.indices
@@ -300,7 +276,7 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
     Returns
     -------
     Graph
-        Of a matrix that is not symmetric, `known` has the messages with their directions.
+        Of a matrix that is not symmetric it has the messages with their directions.
     """
     low, high, there, back = _pair_weights(entries)
     entries = entries._replace(sent=NO_TRAFFIC)  # lets go of what was read
@@ -315,14 +291,8 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
     total = there + back if both else np.maximum(there, back)
     more: dict[str, Any] = {"stated": entries.stated, "text": text, "notes": tuple(notes)}
     if both and uneven:
-        ways = (low, high, there), (high, low, back)
-        kept = [(low != high) & (way[2] != 0) for way in ways]
-        more["known"] = {
-            DIRECTED: tuple(
-                np.concatenate([way[k][mine] for way, mine in zip(ways, kept, strict=True)])
-                for k in range(3)
-            )
-        }
+        ways = Traffic.of(low, high, there), Traffic.of(high, low, back)
+        more["directed"] = join_traffic(way.some(way.bytes != 0).away() for way in ways)
     return from_edges(entries.ranks, low, high, total, **more)
 
 

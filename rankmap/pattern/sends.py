@@ -5,110 +5,86 @@ Every one of them becomes a graph of ranks that remembers which way each message
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.support.array_types import Ints
+from placement.errors import UsageError
+from placement.support.array_types import Ints, Shape
+from placement.support.reading import read_bytes
 from placement.traffic import Traffic
-from rankmap.pattern import Pattern, UnsizedPattern, pattern
-from rankmap.pattern.graph import DIRECTED, Graph, from_entries
+from rankmap.pattern import Pattern, UnsizedPattern, parse_options, parse_whole, pattern
+from rankmap.pattern.graph import Graph, from_entries
 from rankmap.pattern.structured import parse_extents
 from rankmap.readers.csv import read_messages
-from rankmap.readers.entries import Entries, file_bytes, no_edges
+from rankmap.readers.entries import MOST_BYTES, Entries, no_edges
 
 
 @dataclass(frozen=True, slots=True)
-class Permutation(UnsizedPattern):
-    """Every rank sends one message to a rank drawn at random, no two to the same one.
-
-    Attributes
-    ----------
-    seed : int
-        The same seed and rank count always give the same permutation. A rank
-        that draws itself sends nothing.
-
-    Examples
-    --------
-    >>> Permutation(1).fit(8).ranks
-    8
-    """
-
-    seed: int = 0
-
-    @property
-    def spec(self) -> str:
-        """The text of this pattern."""
-        return f"permutation:seed={self.seed}"
-
-    def resized(self, ranks: int) -> Pattern:
-        """Return the permutation of so many ranks."""
-        to = np.random.default_rng(self.seed).permutation(ranks)
-        return _one_each(to, self.spec)
-
-
-@dataclass(frozen=True, slots=True)
-class Transposition(UnsizedPattern):
-    """Rank i*C + j of a process grid of R x C sends to rank j*R + i.
+class OneEach(UnsizedPattern):
+    """Every rank sends one message to a rank of its own; one that is to send to itself sends none.
 
     Its messages are listed when a job has so many ranks: a grid may be named that no
     machine has memory for.
 
     Attributes
     ----------
-    extents : tuple of int
-        R and C.
+    receivers : callable
+        Returns the rank that each of so many ranks sends to.
+    spec : str
+        The text of this pattern.
+    ranks : int or None
+        None where any number will do.
+
+    Examples
+    --------
+    >>> permutation("seed=1").fit(8).ranks
+    8
     """
 
-    extents: tuple[int, ...]
-
-    @property
-    def spec(self) -> str:
-        """The text of this pattern."""
-        return f"transposition:{self.extents[0]}x{self.extents[1]}"
-
-    @property
-    def ranks(self) -> int | None:
-        """One at every point of the grid."""
-        return math.prod(self.extents)
+    receivers: Callable[[int], Ints]
+    spec: str
+    ranks: int | None = None
 
     def fit(self, ranks: int) -> Pattern:
-        """Return the messages of the grid; UsageError where there are other ranks."""
-        return Pattern.fit(self, ranks).resized(ranks)
+        """Return the messages; UsageError where the pattern is for other ranks."""
+        if self.ranks is not None:
+            Pattern.fit(self, ranks)  # refuses another number
+        return self.resized(ranks)
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the messages of the grid."""
-        to = np.arange(ranks).reshape(self.extents[::-1]).T.ravel()
-        return _one_each(to, self.spec)
+        """Return the messages of so many ranks."""
+        sender, receiver = np.arange(ranks), self.receivers(ranks)
+        sent = Traffic.of(sender, receiver, 1.0).away()
+        return _messages_graph(Entries(ranks, sent), self.spec)
 
 
-def _one_each(to: Ints, text: str) -> Graph:
-    """Return the pattern in which rank r sends one message to rank ``to[r]``."""
-    ranks = np.arange(len(to))
-    away = to != ranks
-    return _messages_graph(Entries(len(to), Traffic.of(ranks[away], to[away], 1.0)), text)
+def _draw_receivers(ranks: int, seed: int) -> Ints:
+    """Return a permutation, the same one for the same seed and ranks."""
+    return np.random.default_rng(seed).permutation(ranks)
+
+
+def _transpose(ranks: int, extents: Shape) -> Ints:
+    """Return where each rank of a grid stands in the transposed one."""
+    return np.arange(ranks).reshape(extents[::-1]).T.ravel()
 
 
 def _messages_graph(messages: Entries, text: str) -> Graph:
     """Return the graph of a list of messages, which remembers every single one."""
     away = messages.sent.away()
-    kept = away.some(away.bytes > 0).columns[:3]
     graph = from_entries(messages, both=True, text=text)
     notes = tuple(note for note in graph.notes if not note.startswith("not symmetric"))
-    return replace(graph, notes=notes, known={DIRECTED: kept})
+    return replace(graph, notes=notes, directed=away.some(away.bytes > 0))
 
 
 @pattern("permutation")
 def permutation(text: str) -> Pattern:
     """Build ``permutation[:seed=1]``."""
-    key, _, value = text.partition("=")
-    if text and (key != "seed" or not (value.isascii() and value.isdigit()) or len(value) > 18):
-        raise UsageError(
-            f"permutation: '{printable(text, 40)}' is not a seed", "write permutation:seed=1"
-        )
-    return Permutation(int(value) if text else 0)
+    options = parse_options("permutation", text, {"seed": "1"})
+    seed = parse_whole("permutation", "seed", options.get("seed", "0"))
+    return OneEach(partial(_draw_receivers, seed=seed), f"permutation:seed={seed}")
 
 
 @pattern("transposition")
@@ -117,7 +93,9 @@ def transposition(text: str) -> Pattern:
     extents = parse_extents(text, "transposition", most=2)
     if len(extents) != 2:
         raise UsageError("transposition: a grid of two dimensions is needed", "as in 16x16")
-    return Transposition(extents)
+    rows, columns = extents
+    receivers = partial(_transpose, extents=extents)
+    return OneEach(receivers, f"transposition:{rows}x{columns}", rows * columns)
 
 
 @pattern("sends")
@@ -127,7 +105,8 @@ def sends(text: str) -> Pattern:
         raise UsageError(
             "pattern sends needs a file: sends:FILE", "source destination bytes a line"
         )
-    pattern = _messages_graph(read_messages(file_bytes(text), text), f"sends:{text}")
+    messages = read_messages(read_bytes(text, "sends:-", MOST_BYTES), text)
+    pattern = _messages_graph(messages, f"sends:{text}")
     if not len(pattern.indices):
         raise no_edges(text)
     return pattern

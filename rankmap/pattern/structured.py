@@ -19,7 +19,7 @@ from placement.errors import UsageError, printable
 from placement.support.array_types import Shape
 from placement.traffic import Traffic
 from rankmap.grid.dims import dims, step_ends
-from rankmap.pattern import Pattern, UnsizedPattern, pattern
+from rankmap.pattern import Pattern, UnsizedPattern, parse_options, pattern
 from rankmap.placement import Placement
 
 Step = tuple[Shape, float]
@@ -280,19 +280,10 @@ class AutoStencil(UnsizedPattern):
 @pattern("stencil")
 def stencil(text: str) -> Pattern:
     """Build ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27][,staged]`` or ``:auto``."""
-    grid, *words = text.split(",")
+    grid, _, more = text.partition(",")
     auto = grid == "auto"
-    options: dict[str, str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if key in options:
-            raise UsageError(f"stencil: {key} is given twice")
-        if word not in ("periodic", "staged") and not (
-            equals and key in ("weights", "points", "ndims" if auto else "")
-        ):
-            known = "there are periodic, staged, weights=1:2:4, points=9" + ", ndims=3" * auto
-            raise UsageError(f"stencil: no option '{printable(word, 40)}'", known)
-        options[key] = value
+    known = {"periodic": "", "staged": "", "weights": "1:2:4", "points": "9"}
+    options = parse_options("stencil", more, known | {"ndims": "3"} if auto else known)
     dims = (1,) * _stated_dimensions(options) if auto else parse_extents(grid, "stencil")
     weights = _parse_weights(options["weights"], len(dims)) if "weights" in options else ()
     reach = _parse_reach(options["points"], len(dims)) if "points" in options else 1

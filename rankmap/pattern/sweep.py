@@ -19,7 +19,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Ints, Shape
-from rankmap.pattern import Pattern, pattern
+from rankmap.pattern import Pattern, parse_options, parse_whole, pattern
 from rankmap.pattern.structured import GridPattern, Step, parse_extents
 
 #: Octants that begin in the same corner of the process grid.
@@ -136,14 +136,12 @@ def _from_corner(rank: Ints, free: Ints, messages: int) -> Iterator[tuple[Ints, 
 @pattern("sweep")
 def sweep(text: str) -> Pattern:
     """Build ``sweep:PxQ[,pieces=N]``."""
-    grid, comma, word = text.partition(",")
+    grid, _, more = text.partition(",")
     dims = parse_extents(grid, "sweep", most=2)
     if len(dims) != 2:
         raise UsageError(f"sweep: '{printable(grid, 30)}' is no grid of two", "as in sweep:8x8")
-    key, _, value = word.partition("=")
-    if comma and (key != "pieces" or not (value.isascii() and value.isdigit())):
-        raise UsageError(f"sweep: no option '{printable(word, 40)}'", "there is pieces=10")
-    pattern = Sweep(dims, int(value[:18]) if comma else 1)
-    if not pattern.pieces or 8 * pattern.messages * math.prod(dims) > _MOST_MESSAGES:
-        raise UsageError(f"sweep: '{printable(text, 60)}' has no messages, or too many to follow")
+    options = parse_options("sweep", more, {"pieces": "10"})
+    pattern = Sweep(dims, parse_whole("sweep", "pieces", options.get("pieces", "1"), least=1))
+    if 8 * pattern.messages * math.prod(dims) > _MOST_MESSAGES:
+        raise UsageError(f"sweep: '{printable(text, 60)}' has too many messages to follow")
     return pattern

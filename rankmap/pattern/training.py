@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from placement.errors import UsageError, printable
 from placement.support.array_types import Ints, Shape
 from placement.support.arrays import connected_components
 from placement.traffic import Traffic
-from rankmap.pattern import Pattern, pattern
+from rankmap.pattern import Pattern, parse_options, parse_whole, pattern
 from rankmap.pattern.structured import GridPattern, Step
 from rankmap.placement import MOST_RANKS
 
@@ -198,8 +198,7 @@ class Training(Pattern):
         {'tp': 2560.0, 'cp': 0.0, 'ep': 0.0, 'dp': 96.0, 'pp': 0.0}
         """
         z = self.sizes
-        layers = z.layers / self.pp * z.microbatches
-        moe = (z.moe or z.layers) / self.pp * z.microbatches
+        layers, moe = self._layers_of_stage()
         s = z.bytes * z.seq * z.batch * z.hidden / self.cp
         k = 2 * z.bytes * (z.seq / self.cp) * z.batch * z.kv * z.head / self.tp
         tokens = z.seq * z.batch / (self.cp * self.tp)
@@ -212,12 +211,26 @@ class Training(Pattern):
             "pp": s / (self.tp if z.sp else 1) * z.microbatches if self.pp > 1 else 0.0,
         }
 
+    def in_turn(self) -> dict[str, float]:
+        """Return how many messages of a rank wait for each other along each axis."""
+        layers, moe = self._layers_of_stage()
+        return {
+            "tp": (10 if self.sizes.sp else 8) * (self.tp - 1) * layers,
+            "cp": 3 * (self.cp - 1) * layers,
+            "ep": 4 * moe,
+            "dp": 2.0 * ((self.dp or 1) * self.cp - 1),
+            "pp": 2.0 * (self.sizes.microbatches + self.pp - 2),
+        }
+
+    def sending_groups(self) -> Iterator[tuple[str, float, Ints]]:
+        """Yield the axes that send anything: the name, a rank's bytes and the ranks of groups."""
+        for axis, size in self.sent().items():
+            if size:
+                yield axis, size, self.groups("dp-cp" if axis == "dp" else axis)
+
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield the edges of every axis; see `Pattern.edges`. A pair may stand on several axes."""
-        for axis, size in self.sent().items():
-            if not size:
-                continue
-            groups = self.groups("dp-cp" if axis == "dp" else axis)
+        for axis, size, groups in self.sending_groups():
             rows = max(1, block // groups.shape[1])  # about so many ranks at a time
             for part in np.split(groups, range(rows, len(groups), rows)):
                 if axis == "ep":
@@ -237,6 +250,11 @@ class Training(Pattern):
         rings = tuple(extent > 2 and name != "pp" for name, extent in zip(axes, dims, strict=True))
         weights = (sent[name] / (2 if ring else 1) for name, ring in zip(axes, rings, strict=True))
         return _Rings(dims, rings, tuple(weights))
+
+    def _layers_of_stage(self) -> tuple[float, float]:
+        """Return the layers of a stage over all microbatches, and those with experts."""
+        z = self.sizes
+        return z.layers / self.pp * z.microbatches, (z.moe or z.layers) / self.pp * z.microbatches
 
     def _dense(self) -> dict[str, int]:
         dp = self.known_ranks() // (self.tp * self.cp * self.pp)
@@ -284,50 +302,37 @@ def _ring_share(n: int) -> float:
 @pattern("training")
 def training(text: str) -> Pattern:
     """Build ``training:tp=8,cp=1,dp=16,pp=4[,ep=8][,order=…][,hidden=4096 …]``."""
-    options: dict[str, str] = {}
-    for word in filter(None, text.split(",")):
-        key, equals, value = word.partition("=")
-        if not equals or not value:
-            raise UsageError(f"training: '{printable(word, 40)}' is not key=value")
-        if key in options:
-            raise UsageError(f"training: {printable(key, 30)} is given twice")
-        options[key] = value
+    examples = {**dict.fromkeys((*DEFAULT_ORDER, "etp"), "8"), "order": "-".join(DEFAULT_ORDER)}
+    examples |= {field.name: f"{field.default:g}" for field in fields(ModelSizes)}
+    options = parse_options("training", text, examples)
     if not options:
         raise UsageError("training: nothing is given", "write training:tp=8,dp=16,pp=4")
-    axes = {key: _whole_number(key, options.pop(key)) for key in DEFAULT_ORDER if key in options}
+    stated = [axis for axis in DEFAULT_ORDER if axis in options]
+    axes = {axis: parse_whole("training", axis, options.pop(axis), least=1) for axis in stated}
     dp = axes.pop("dp", None)
-    etp = _whole_number("etp", options.pop("etp")) if "etp" in options else axes.get("tp", 1)
+    etp = parse_whole("training", "etp", options.pop("etp", str(axes.get("tp", 1))), least=1)
     order = _axis_order(options.pop("order", "-".join(DEFAULT_ORDER)))
-    sizes = ModelSizes(**{key: _size_in_bytes(key, value) for key, value in options.items()})
-    stated = tuple(sorted(options.items()))
-    pattern = Training(**axes, dp=dp, etp=etp, order=order, sizes=sizes, given=stated)
+    sizes = ModelSizes(**{key: _parse_size(key, value) for key, value in options.items()})
+    given = tuple(sorted(options.items()))
+    pattern = Training(**axes, dp=dp, etp=etp, order=order, sizes=sizes, given=given)
     return pattern if pattern.dp is None else _check_job(pattern)
 
 
-def _whole_number(key: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
-        raise UsageError(f"training: {key}={printable(text, 30)} is not a whole number above 0")
-    return int(text)
-
-
-def _size_in_bytes(key: str, text: str) -> int:
-    known = ModelSizes.__dataclass_fields__
-    if key not in known:
-        raise UsageError(
-            f"training: no option '{printable(key, 30)}'",
-            f"there are tp, cp, dp, pp, ep, etp, order, {', '.join(known)}",
-        )
-    if (key, text) in (("sp", "0"), ("sp", "1"), ("moe", "0")):
-        return int(text)
-    if key != "params":
-        return _whole_number(key, text)
-    try:
-        value = float(text)  # 8e9 or 8000000000
-    except ValueError:
-        value = math.nan
-    if not 1 <= value < 1e18:
-        raise UsageError(f"training: params={printable(text, 30)} is not a number of parameters")
-    return int(value)
+def _parse_size(key: str, text: str) -> int:
+    """Return a size of the model; parameters may be written as 8e9."""
+    if key == "params":
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 1 <= value < 1e18:
+            what = f"training: params={printable(text, 30)} is not a number of parameters"
+            raise UsageError(what)
+        return int(value)
+    size = parse_whole("training", key, text, least=int(key not in ("sp", "moe")))
+    if key == "sp" and size > 1:
+        raise UsageError(f"training: sp={size} is neither 0 nor 1")
+    return size
 
 
 def _axis_order(text: str) -> tuple[str, ...]:

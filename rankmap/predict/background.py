@@ -40,12 +40,22 @@ class Other:
     load : float
         GB/s that each of them sends to the others.
     name : str
+
+    Raises
+    ------
+    UsageError
+        A load that is negative, infinite or no number.
     """
 
     rows: Ints
     load: float = USUAL_LOAD
     name: str = ""
     _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the load."""
+        if not 0 <= self.load <= MOST:
+            raise UsageError(f"background load {self.load:g} GB/s: it must be 0 to {MOST:g}")
 
     def sent(self, machine: Machine, routing: str) -> tuple[Ints, Floats]:
         """Return the channels that its nodes send over, and GB/s on each at 1 GB/s a node.
@@ -92,36 +102,16 @@ class SharedLoads:
 
 
 def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> SharedLoads:
-    """Return what jobs put on the channels of a machine under a routing.
-
-    Raises
-    ------
-    UsageError
-        A load that is negative or no number.
-    """
+    """Return what jobs put on the channels of a machine under a routing."""
     size = len(channels(machine, routing))
     rate, jobs = np.zeros(size), np.zeros(size, dtype=np.int64)
     for other in others:
-        check_load(other.load)
         if len(other.rows) < 2 or not other.load:
             continue
         where, share = other.sent(machine, routing)
         rate[where] += share * other.load
         jobs[where] += 1
     return SharedLoads(rate, jobs)
-
-
-def check_load(load: float) -> float:
-    """Return a load in GB/s a node.
-
-    Raises
-    ------
-    UsageError
-        Negative, infinite or no number.
-    """
-    if not 0 <= load <= MOST:
-        raise UsageError(f"background load {load:g} GB/s: it must be 0 to {MOST:g}")
-    return load
 
 
 def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD) -> list[Other]:
@@ -141,7 +131,7 @@ def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD
     >>> [(j.rows.tolist(), j.load) for j in from_file(m, "0-1\\n4,5 load=2 # b\\n", "jobs")]
     [([0, 1], 1.0), ([4, 5], 2.0)]
     """
-    jobs = list(_read_jobs(machine, text, source, check_load(load)))
+    jobs = list(_read_jobs(machine, text, source, load))
     if not jobs:
         raise ParseError(source, 0, "names no job", "write one node list a line")
     return jobs
@@ -158,13 +148,13 @@ def _read_jobs(machine: Machine, text: str, source: str, load: float) -> Iterato
         except ParseError as error:
             raise ParseError(source, number, error.text, error.hint) from None
         try:
-            job_load = check_load(float(load_text)) if mark else load
+            other = Other(rows, float(load_text) if mark else load, f"line {number}")
         except (ValueError, UsageError):
             shown = printable(load_text.strip(), 30)
             raise ParseError(
                 source, number, f"load={shown} is not a number of GB/s, 0 or above"
             ) from None
-        yield Other(rows, job_load, f"line {number}")
+        yield other
 
 
 def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other], list[str]]:
@@ -175,7 +165,6 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     LaunchError
         Slurm is missing, down, slow, or prints what is not Slurm's.
     """
-    check_load(load)
     order = np.argsort(machine.names)
     names = machine.names[order]
     jobs, lost = [], 0

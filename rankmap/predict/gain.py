@@ -25,15 +25,14 @@ import numpy as np
 
 from rankmap.placement import Placement
 from rankmap.predict.model import Model
-from rankmap.predict.placement_times import PlacementTimes, Values
-from rankmap.predict.recorded_run import (
-    NOTHING,
-    RunSeconds,
+from rankmap.predict.placement_times import NOTHING, PlacementTimes, RunSeconds, Values
+from rankmap.predict.unknowns import (
     beside_communication,
     comparable_recording,
+    likely_values,
     run_seconds,
+    unknowns_of,
 )
-from rankmap.predict.unknowns import likely_values, unknowns_of
 from rankmap.progress import step
 
 #: Share of a recorded run that communication has at most, below which it is said.

@@ -25,7 +25,7 @@ from placement.network import (
     usual_bias,
 )  # fmt: skip
 from placement.network.adaptive import guess_each
-from placement.network.bounds import bound_demand
+from placement.network.bounds import cut_time
 from placement.network.model import injection_bandwidth
 from placement.network.routes import busiest_link_s
 from placement.support.array_types import Floats, Ints
@@ -35,7 +35,6 @@ from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.place_ranks import parse_counts
 from rankmap.placement import Placement
-from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
 from rankmap.predict.constants import (
     histogram_s,
@@ -44,10 +43,9 @@ from rankmap.predict.constants import (
     machine_constants,
     messages_s,
 )
-from rankmap.predict.job import Job, fit_pattern, size_of
-from rankmap.predict.lines import most_steps
+from rankmap.predict.job import Job, algorithms, fit_pattern, size_of
 from rankmap.predict.phase import Course, Phase
-from rankmap.predict.phases import phases
+from rankmap.predict.phases import most_steps, phases
 
 #: Loads of channels that are kept.
 KEPT = 32_000_000
@@ -110,7 +108,7 @@ class Model:
         The machine's MPI, as its site calls it; '' where nothing says.
     steps : int or None
         Steps of an all-to-all that are looked at, at most; None: as many as
-        there is time for (`rankmap.predict.lines.most_steps`).
+        there is time for (`rankmap.predict.phases.most_steps`).
     follows : bool
         Whether ranks are followed from step to step where that can be done.
 
@@ -206,7 +204,7 @@ class Model:
         """Return seconds that nodes, ranks and, where routers adapt, cuts of the network need."""
         least, _ = self.node_limits(phase)
         if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
-            least = max(least, bound_demand(self.machine, phase.total).seconds)
+            least = max(least, cut_time(self.machine, phase.total))
         return least
 
     def node_limits(self, phase: Phase) -> tuple[float, float]:

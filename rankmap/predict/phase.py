@@ -13,7 +13,33 @@ from placement.support.array_types import Floats, Ints, Mask
 from placement.traffic import Traffic
 from rankmap.placement import Placement
 
-Steps = Callable[[], Iterator[tuple[Traffic, float]]]
+
+class RankStep(NamedTuple):
+    """Messages that ranks send at the same time.
+
+    Attributes
+    ----------
+    source, target : int64 (m,)
+        Ranks.
+    size : float64 (m,) or float
+        Bytes of each.
+    times : float
+        Steps that it stands for.
+    """
+
+    source: Ints
+    target: Ints
+    size: Any
+    times: float = 1.0
+
+
+def between_nodes(
+    steps: Iterable[RankStep], placement: Placement
+) -> Iterator[tuple[Traffic, float]]:
+    """Yield what goes from node to node in each step, and how many steps it stands for."""
+    for step in steps:
+        sent = Traffic.of(step.source, step.target, step.size)
+        yield sent.by_node(placement.node_of_rank, len(placement.rows)), step.times
 
 
 class Sends(NamedTuple):
@@ -57,6 +83,11 @@ class Sends(NamedTuple):
         off = a != b
         step = step[off]
         return cls(step, a[off], b[off], size[off].astype(np.float64), step, step, step)
+
+    @classmethod
+    def in_turn(cls, steps: Iterable[RankStep]) -> Sends:
+        """Return the messages of steps that follow each other."""
+        return cls.of((k, step.source, step.target, step.size) for k, step in enumerate(steps))
 
     def some(self, kept: Ints | Mask | slice) -> Sends:
         """Return some of the messages, in the order of `kept`."""
@@ -153,7 +184,7 @@ class Phase:
     name: str
     placement: Placement
     traffic: Traffic
-    steps: Steps | None = None
+    steps: Callable[[], Iterator[tuple[Traffic, float]]] | None = None
     in_turn: float = 1.0
     a_rank: float = 0.0
     sent: float = 0.0

@@ -5,6 +5,18 @@ node to node and the messages it is made of. Structured patterns are never
 expanded into pairs of ranks: an all-to-all is so many ranks on each node, a
 stencil the grid of nodes against itself, shifted.
 
+All-to-alls along the lines of a process grid, all lines of a direction doing the same step at the
+same time, go one of these ways:
+
+==========  ====================================================================
+at-once     everything is posted at once (MPI's linear and scattered algorithms)
+pairwise    step i: rank r exchanges with r XOR i where a line's ranks are a power
+            of two, else it sends to r + i (MPICH's and Open MPI's pairwise)
+ring        step i: rank r sends to r + i (the name that STAR-MPI and SimGrid use)
+bruck       round k: rank r sends to r + 2^k all blocks whose distance has bit k:
+            fewest messages, more bytes
+==========  ====================================================================
+
 Of a collective each part of an algorithm is a phase, its steps follow each other; a step is
 as long as its own busiest link. Combining what arrives costs nothing here.
 
@@ -17,22 +29,29 @@ computation: what is added up here is what the network has to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Ints
 from placement.support.arrays import sample_evenly
 from placement.traffic import Traffic, join_traffic
-from rankmap.collectives import BlockStep, Part, collective_parts
+from rankmap.collectives import Part, collective_parts, partner_in_turn
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines
 from rankmap.pattern.training import Training
 from rankmap.placement import Placement
-from rankmap.predict import lines, neighbours
-from rankmap.predict.algorithms import algorithms
-from rankmap.predict.phase import Phase, Sends
+from rankmap.predict import neighbours
+from rankmap.predict.job import algorithms
+from rankmap.predict.phase import Phase, RankStep, Sends, between_nodes
+
+#: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
+#: at, at least so many.
+MOST_US, LEAST_STEPS = 3e5, 6
+
+#: us that a step takes for each channel of the network, about, where a routing takes long.
+US_A_CHANNEL = {"single": 1.0, "adaptive": 0.45}
 
 
 def phases(
@@ -52,17 +71,19 @@ def phases(
     steps : int or None
         Steps of an algorithm that are looked at, at most; None: all.
     """
+    in_order: Iterable[Phase]
     mpi = placement.known_machine.topology.parameters.get("mpi", "")
     if isinstance(pattern, Collective):
         (algorithm_used,) = algorithms(pattern, algorithm, size, mpi)
-        in_order = _collective_phases(pattern, placement, size, algorithm_used, steps)
+        parts = collective_parts(pattern.name, algorithm_used, placement.ranks, pattern.root, size)
+        in_order = (_collective_phase(part, placement, steps) for part in parts if part.steps)
     elif isinstance(pattern, Lines):
         by_line = algorithms(pattern, algorithm, size, mpi)
-        in_order = lines.phases(pattern, placement, size, by_line, steps)
+        in_order = _line_phases(pattern, placement, size, by_line, steps)
     elif isinstance(pattern, Training):
         in_order = _training_phases(pattern, placement, size)
     else:
-        in_order = iter([neighbours.neighbour_phase(pattern, placement, size, steps)])
+        in_order = [neighbours.neighbour_phase(pattern, placement, size, steps)]
     before: tuple[Phase, ...] = ()
     for phase in in_order:
         phase.before = before
@@ -72,117 +93,66 @@ def phases(
 
 def _training_phases(pattern: Training, placement: Placement, size: float) -> Iterator[Phase]:
     """Yield a phase for each axis that sends something."""
-    nodes = len(placement.rows)
-    for axis, sent in pattern.sent().items():
-        groups = pattern.groups("dp-cp" if axis == "dp" else axis)
-        if not sent or groups.shape[1] < 2:
-            continue
-        in_turn, at_once = _axis_messages(pattern, axis, groups.shape[1])
-        traffic = _axis_traffic(axis, placement.node_of_rank[groups], sent * size, in_turn, nodes)
+    nodes, in_turn = len(placement.rows), pattern.in_turn()
+    for axis, sent, groups in pattern.sending_groups():
+        turns, node, size_sent = in_turn[axis], placement.node_of_rank[groups], sent * size
+        members = groups.shape[1]
+        others = [np.roll(node, -1, axis=1)]
+        if axis == "ep":  # to all others directly
+            others = [np.roll(node, -shift, axis=1) for shift in range(1, members)]
+        elif axis == "pp":  # no stage comes behind the last
+            node, others = node[:, :-1], [node[:, 1:]]
+        share = size_sent / len(others)
+        traffic = join_traffic(
+            Traffic.of(node.ravel(), other.ravel(), share, turns).by_pair(nodes) for other in others
+        )
         yield Phase(
             axis,
             placement,
-            traffic,
-            in_turn=in_turn,
-            a_rank=at_once * in_turn if at_once > 1 else 0.0,
-            sent=sent * size * (2 if axis == "pp" else 1),
+            traffic + traffic.reversed() if axis == "pp" else traffic,
+            in_turn=turns,
+            a_rank=turns * len(others) if len(others) > 1 else 0.0,
+            sent=size_sent * (2 if axis == "pp" else 1),
         )
 
 
-def _axis_traffic(axis: str, node: Ints, sent: float, turns: float, nodes: int) -> Traffic:
-    """Return what goes between nodes along one axis (`node`: groups x members), in all turns."""
-    if axis == "ep":
-        members = node.shape[1]
-        shifts = (np.roll(node, -d, axis=1).ravel() for d in range(1, members))
-        share = sent / (members - 1)
-        return join_traffic(
-            Traffic.of(node.ravel(), there, share, turns).by_pair(nodes) for there in shifts
-        )
-    if axis == "pp":
-        forward = Traffic.of(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, turns).by_pair(nodes)
-        return forward + forward.reversed()
-    return Traffic.of(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, turns).by_pair(nodes)
-
-
-def _axis_messages(pattern: Training, axis: str, members: int) -> tuple[float, float]:
-    """Return how many messages of a rank wait for each other, and how many it posts at once."""
-    z = pattern.sizes
-    layers = z.layers / pattern.pp * z.microbatches
-    moe = (z.moe or z.layers) / pattern.pp * z.microbatches
-    in_turn = {
-        "tp": (10 if z.sp else 8) * (members - 1) * layers,
-        "cp": 3 * (members - 1) * layers,
-        "ep": 4 * moe,
-        "dp": 2.0 * (members - 1),
-        "pp": 2.0 * (z.microbatches + members - 2),
-    }[axis]
-    return in_turn, members - 1.0 if axis == "ep" else 1.0
-
-
-def _collective_phases(
-    pattern: Collective, placement: Placement, size: float, algorithm: str, steps: int | None
-) -> Iterator[Phase]:
-    """Yield a phase for each part of an algorithm.
+def _collective_phase(part: Part, placement: Placement, most: int | None) -> Phase:
+    """Return a part of an algorithm, as a phase.
 
     Parameters
     ----------
-    pattern : Collective
-        Fitted to the ranks.
+    part : Part
     placement : Placement
-    size : float
-        ``--bytes``.
-    algorithm : str
-        Its name.
-    steps : int or None
+    most : int or None
         Steps that are looked at, at most, where they are much alike; None: all.
     """
-    for part in collective_parts(pattern.name, algorithm, pattern.ranks or 0, pattern.root, size):
-        if part.steps:
-            yield _StepSums(part, placement, steps).phase()
 
+    def rank_steps(sample: Iterable[tuple[int, float]]) -> Iterator[RankStep]:
+        for k, times in sample:
+            step = part.step(k)
+            yield RankStep(step.source, step.target, step.blocks * part.block, times)
 
-class _StepSums:
-    """The traffic, bytes and messages of the steps of a collective's part on a job's nodes."""
-
-    def __init__(self, part: Part, placement: Placement, most: int | None) -> None:
-        self.part, self.placement = part, placement
-        self.sent: Floats = np.zeros(len(placement.node_of_rank))
-        self.posted = 0.0
-        self.steps: list[tuple[Traffic, float]] = []
-        for k, times in _sampled_steps(part, most):
-            self._add(part.step(k), times)
-
-    def _add(self, step: BlockStep, times: float) -> None:
-        """Add a step that stands for so many."""
-        node = self.placement.node_of_rank
-        sent = Traffic.of(step.source, step.target, step.blocks * self.part.block)
-        self.sent += times * np.bincount(sent.source, sent.bytes, minlength=len(node))
-        self.posted += times * float(np.bincount(sent.source).max(initial=0))
-        self.steps.append((sent.by_node(node, len(self.placement.rows)), times))
-
-    def phase(self) -> Phase:
-        """Return the part as a phase."""
-        part = self.part
-        alone = part.steps == 1
-        in_turn = sum(times for step, times in self.steps if len(step.away()))
-        sampled = not part.alike and in_turn > len(self.steps)
-        return Phase(
-            part.name,
-            self.placement,
-            join_traffic(step * times for step, times in self.steps),
-            None if alone else lambda: iter(self.steps),
-            in_turn=in_turn,
-            a_rank=self.posted if alone else 0.0,
-            sent=float(self.sent.max(initial=0.0)),
-            shown=len(self.steps) if sampled else 0,
-            sends=self._sends,
-        )
-
-    def _sends(self) -> Sends:
-        """Return the messages of all steps."""
-        part = self.part
-        steps = ((k, part.step(k)) for k in range(part.steps))
-        return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in steps)
+    steps = list(rank_steps(_sampled_steps(part, most)))
+    flows = list(between_nodes(steps, placement))
+    sent, posted = np.zeros(placement.ranks), 0.0
+    for step in steps:
+        size = np.broadcast_to(step.size, step.source.shape)
+        sent += step.times * np.bincount(step.source, size, minlength=len(sent))
+        posted += step.times * float(np.bincount(step.source).max(initial=0))
+    in_turn = sum(times for flow, times in flows if len(flow.away()))
+    sampled = not part.alike and in_turn > len(steps)
+    alone = part.steps == 1
+    return Phase(
+        part.name,
+        placement,
+        join_traffic(flow * times for flow, times in flows),
+        None if alone else lambda: iter(flows),
+        in_turn=in_turn,
+        a_rank=posted if alone else 0.0,
+        sent=float(sent.max(initial=0.0)),
+        shown=len(steps) if sampled else 0,
+        sends=lambda: Sends.in_turn(rank_steps((k, 1.0) for k in range(part.steps))),
+    )
 
 
 def _sampled_steps(part: Part, most: int | None) -> list[tuple[int, float]]:
@@ -193,3 +163,103 @@ def _sampled_steps(part: Part, most: int | None) -> list[tuple[int, float]]:
         return [(k, 1.0) for k in range(part.steps)]
     at, times = sample_evenly(part.steps, most)
     return [(k - 1, t) for k, t in zip(at, times, strict=True)]
+
+
+def _line_phases(
+    pattern: Lines, placement: Placement, size: float, algorithms: list[str], most: int | None
+) -> Iterator[Phase]:
+    """Yield the all-to-all of each direction of the grid, rows (the last dimension) first."""
+    dims = pattern.dims or ()
+    ranks = np.arange(placement.ranks).reshape(dims)
+    for axis, extent in reversed(list(enumerate(dims))):
+        if extent < 2:
+            continue
+        name = "exchange" if len(dims) == 1 else ("column", "row")[axis]
+        lines = np.moveaxis(ranks, axis, -1).reshape(-1, extent)
+        block = size * pattern.weight
+        if algorithms[axis] == "at-once":
+            yield _posted_at_once(name, placement, lines, block)
+        else:
+            yield _sent_in_turn(name, placement, lines, block, algorithms[axis], most or extent)
+
+
+def _posted_at_once(name: str, placement: Placement, lines: Ints, block: float) -> Phase:
+    """Return the all-to-all of each row of ranks, everything posted at once."""
+    count = lines.shape[1] - 1
+
+    def sends() -> Sends:
+        steps = _line_steps(lines, "ring", count)
+        return Sends.of((0, step.source, step.target, block) for step in steps)
+
+    traffic = _line_traffic(placement, lines, block)
+    return Phase(name, placement, traffic, a_rank=float(count), sent=count * block, sends=sends)
+
+
+def _sent_in_turn(
+    name: str, placement: Placement, lines: Ints, block: float, algorithm: str, most: int
+) -> Phase:
+    """Return the all-to-all of each row of ranks, step by step."""
+    in_blocks = list(_line_steps(lines, algorithm, most))
+    steps = [step._replace(size=step.size * block) for step in in_blocks]
+    exact = all(step.times == 1 for step in steps)
+    traffic = _line_traffic(placement, lines, block)
+    if any(step.size != 1 for step in in_blocks):
+        traffic = join_traffic(sent * times for sent, times in between_nodes(steps, placement))
+    return Phase(
+        name,
+        placement,
+        traffic,
+        lambda: between_nodes(steps, placement),
+        in_turn=float(sum(step.times for step in steps)),
+        sent=sum(step.size * step.times for step in in_blocks) * block,
+        shown=0 if exact else len(steps),
+        sends=(lambda: Sends.in_turn(steps)) if exact else None,
+    )
+
+
+def _line_traffic(placement: Placement, lines: Ints, block: float) -> Traffic:
+    """Return what goes between nodes when the ranks of each row send to each other."""
+    if len(lines) == 1:
+        return Traffic.everyone(np.arange(len(placement.rows)), placement.counts, block)
+    line = np.repeat(np.arange(len(lines)), lines.shape[1])
+    return Traffic.lines(line, placement.node_of_rank[lines].ravel(), 1, block)
+
+
+def _line_steps(lines: Ints, algorithm: str, most: int) -> Iterator[RankStep]:
+    """Yield the steps of an all-to-all, or an even sample of them; sizes are in blocks.
+
+    Examples
+    --------
+    >>> row = np.arange(4)[None]
+    >>> [(s.target.tolist(), s.times) for s in _line_steps(row, "pairwise", 9)]
+    [([1, 0, 3, 2], 1.0), ([2, 3, 0, 1], 1.0), ([3, 2, 1, 0], 1.0)]
+    >>> [(s.target.tolist(), s.size) for s in _line_steps(np.arange(5)[None], "bruck", 9)]
+    [([1, 2, 3, 4, 0], 2.0), ([2, 3, 4, 0, 1], 2.0), ([4, 0, 1, 2, 3], 1.0)]
+    """
+    extent = lines.shape[1]
+    place = np.arange(extent)
+    turns, times = sample_evenly(extent - 1, most)
+    if algorithm == "bruck":
+        turns = [1 << k for k in range((extent - 1).bit_length())]
+        times = [1.0] * len(turns)
+    for turn, stands_for in zip(turns, times, strict=True):
+        partner = partner_in_turn(place, turn, extent, algorithm == "pairwise")
+        blocks = float((place & turn > 0).sum()) if algorithm == "bruck" else 1.0
+        yield RankStep(lines.ravel(), lines[:, partner].ravel(), blocks, stands_for)
+
+
+def most_steps(channels: int, ranks: int, routing: str) -> int:
+    """Return how many steps of an all-to-all are looked at, by what one takes, about.
+
+    Parameters
+    ----------
+    channels, ranks : int
+    routing : str
+
+    Examples
+    --------
+    >>> most_steps(3072, 512, "minimal"), most_steps(24576, 512, "single")
+    (364, 12)
+    """
+    us = 300 + US_A_CHANNEL.get(routing, 0.15) * channels + 0.12 * ranks
+    return max(LEAST_STEPS, int(MOST_US / us))

@@ -24,7 +24,6 @@ from rankmap.predict.constants import hops_by_class
 from rankmap.predict.job import fit_pattern
 from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
-from rankmap.predict.recorded_run import NOTHING, RunSeconds
 
 #: What ranks that run ahead may win, of what posting all at once would win. Messages of different
 #: steps that meet may lose them as much, and at least a step.
@@ -35,9 +34,56 @@ AHEAD = 0.5
 #: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
 MOST_EAGER = 65536.0
 
+#: A prediction of a program's communication is too short by this factor at worst, about
+#: (docs/minicray.md).
+TOO_SHORT = 1.25
+
 #: Jobs of more nodes are large, and steps of their exchanges that are looked at by values of the
 #: unknowns that are not likely.
 LARGE, SOME_STEPS = 1024, 2
+
+
+class RunSeconds(NamedTuple):
+    """What a run does beside its communication.
+
+    Attributes
+    ----------
+    work : float
+        Seconds outside MPI that come on top.
+    rest : float
+        What passes in part while links carry, in seconds that it would take alone.
+    """
+
+    work: float = 0.0
+    rest: float = 0.0
+
+    def with_messages(self, communication_s: float) -> float:
+        """Return the seconds of the run.
+
+        Examples
+        --------
+        >>> RunSeconds(1.0, 3.0).with_messages(4.0)
+        6.0
+        """
+        return self.work + math.hypot(communication_s, self.rest)
+
+    def least(self, communication_s: float) -> RunSeconds:
+        """Return the least that it may be: the prediction is too short, and nothing passes at once.
+
+        Communication counts as what is predicted of it, in the same proportion.
+
+        Examples
+        --------
+        >>> round(RunSeconds(1.0, 3.0).least(4.0).work, 3)
+        0.8
+        """
+        in_mpi_s = math.hypot(communication_s, self.rest)
+        longer = min(in_mpi_s / communication_s, TOO_SHORT) if communication_s else 1.0
+        return RunSeconds((self.work + in_mpi_s) / longer - communication_s)
+
+
+#: Of what is no recorded run.
+NOTHING = RunSeconds()
 
 
 class Values(NamedTuple):

@@ -12,18 +12,17 @@ once.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sample_evenly
-from placement.traffic import Traffic
-from rankmap.collectives import collective_parts, usual_algorithm
-from rankmap.placement import Placement
-from rankmap.predict.algorithms import Library
-from rankmap.predict.phase import Sends, Stretches
+from rankmap.collectives import LIBRARIES
+from rankmap.collectives.algorithms import call_steps, usual_algorithm_of
+from rankmap.predict.phase import RankStep, Sends, Stretches
 from rankmap.recording import EVENTS, RecordedPhase, Recording
 
 SEND, RECEIVE, WAIT_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE, ANY_DONE, CANCELLED = range(
@@ -39,42 +38,31 @@ PARTS = 3
 #: Waves that are looked at, at most: of more that differ an even sample.
 MOST_WAVES = 64
 
-#: What messages of so many bytes cost.
-Cost = Callable[[Floats], Floats | Ints]
-
 #: What a member of a collective does in turn: whom it sends how many bytes, whom it hears from.
 Turns = list[tuple[list[tuple[int, float]], list[int]]]
 
 
-class RecordedRun:
-    """A recording gone through event by event, as far as its ranks' order is kept.
+@lru_cache(maxsize=8)
+def messages_in_waves(recording: Recording, library: str) -> tuple[Sends, Waves, float] | None:
+    """Return a recording's messages, when they go, and how many times as long the whole run is.
 
     Parameters
     ----------
     recording : Recording
+    library : str
+        See `messages_of`.
 
-    Attributes
-    ----------
-    recording : Recording
+    Returns
+    -------
+    Sends, Waves, float
+        None where nobody knows what waits for what. The run is longer by its bytes.
     """
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        self._kept: dict[Library | None, tuple[Sends, Waves] | None] = {}
-
-    def messages(self, library: Library | None) -> tuple[Sends, Waves] | None:
-        """Return its messages and when they go; None where nobody knows what waits for what."""
-        if library not in self._kept:
-            sends = messages_of(self.recording, library)
-            waves = None if sends is None else waves_of(sends, self.recording.ranks)
-            known = sends is not None and waves is not None
-            self._kept[library] = (sends, waves) if known else None  # type: ignore[assignment]
-        return self._kept[library]
-
-    def times(self, sends: Sends) -> float:
-        """Return how many times as long as these messages the whole run is, by its bytes."""
-        total = sum(float(phase.messages().away().bytes.sum()) for phase in self.recording.phases)
-        return max(1.0, total / max(1.0, float(sends.size.sum())))
+    sends = messages_of(recording, library)
+    waves = None if sends is None else waves_of(sends, recording.ranks)
+    if sends is None or waves is None:
+        return None
+    total = sum(float(phase.messages().away().bytes.sum()) for phase in recording.phases)
+    return sends, waves, max(1.0, total / max(1.0, float(sends.size.sum())))
 
 
 def cheap_stretches(
@@ -110,23 +98,19 @@ def cheap_stretches(
     return Stretches(chosen, total / counted)
 
 
-def wave_steps(
-    sends: Sends, waves: Waves, placement: Placement, times: float
-) -> Iterator[tuple[Traffic, float]]:
-    """Yield what goes between nodes in a wave, and how many waves it stands for.
+def wave_steps(sends: Sends, waves: Waves, times: float) -> Iterator[RankStep]:
+    """Yield what goes in a wave; waves that are alike, or much the same, stand for each other.
 
     Parameters
     ----------
     sends : Sends
     waves : Waves
-    placement : Placement
     times : float
         How often all of this was done.
     """
-    order = np.argsort(waves.wave, kind="stable")
+    ordered = sends.some(np.argsort(waves.wave, kind="stable"))
     ends = np.cumsum(np.bincount(waves.wave))
     alike: dict[bytes, list[int]] = defaultdict(list)
-    ordered = sends.some(order)
     columns = [ordered.source, ordered.target, ordered.size]
     for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
         if end > begin:
@@ -134,20 +118,19 @@ def wave_steps(
     groups = sorted(alike.values(), key=lambda group: ends[group[0]])
     for place, many in zip(*sample_evenly(len(groups), MOST_WAVES), strict=True):
         group = groups[place - 1]
-        here = slice(ends[group[0] - 1] if group[0] else 0, ends[group[0]])
-        sent = Traffic.of(ordered.source[here], ordered.target[here], ordered.size[here])
+        sent = ordered.some(slice(ends[group[0] - 1] if group[0] else 0, ends[group[0]]))
         count = len(group) if many == 1 else sum(map(len, groups)) / len(groups) * many
-        yield sent.by_node(placement.node_of_rank, len(placement.rows)), count * times
+        yield RankStep(sent.source, sent.target, sent.size, count * times)
 
 
-def messages_of(recording: Recording, library: Library | None) -> Sends | None:
+def messages_of(recording: Recording, library: str) -> Sends | None:
     """Return the messages of a recording, each with the steps of both ranks.
 
     Parameters
     ----------
     recording : Recording
-    library : Library or None
-        That chooses the algorithm of an all-to-all; None: all at once.
+    library : str
+        That chooses the algorithm of an all-to-all; '': all at once.
 
     Returns
     -------
@@ -313,7 +296,7 @@ class _RankPath:
 class _Collectives:
     """What members of a recording's collectives do, step by step."""
 
-    def __init__(self, recording: Recording, library: Library | None) -> None:
+    def __init__(self, recording: Recording, library: str) -> None:
         self.recording, self.library = recording, library
         self._kept: dict[tuple[int, ...], dict[int, Turns]] = {}
 
@@ -324,54 +307,32 @@ class _Collectives:
             assert self.recording.order is not None
             members = self.recording.order.groups[group]
             recorded = self.recording.phases[phase]
+            steps = self._even_steps(recorded.kind, members, root, size)
             if recorded.sent.source.size and root < 0:
-                self._kept[key] = self._uneven(recorded, members)
-            else:
-                self._kept[key] = self._even(recorded.kind, members, root, size)
+                steps = iter([_uneven_step(recorded, members)])
+            self._kept[key] = _as_turns(steps, members)
         return self._kept[key].get(rank, [])
 
-    def _uneven(self, phase: RecordedPhase, members: Ints) -> dict[int, Turns]:
-        """Return one turn: a call's share of all that the phase sends between these ranks."""
-        here = np.isin(phase.sent.source, members) & np.isin(phase.sent.target, members)
-        sent = phase.sent.some(here).away()
-        size = sent.bytes / np.maximum(1, sent.messages)
-        return _as_turns([(sent.source, sent.target, size)], members)
-
-    def _even(self, kind: str, members: Ints, root: int, size: float) -> dict[int, Turns]:
-        """Return the turns of the algorithm that a library usually takes."""
+    def _even_steps(
+        self, kind: str, members: Ints, root: int, size: float
+    ) -> Iterator[tuple[Ints, Ints, Any]]:
+        """Yield the steps of the algorithm that the library takes, or libraries usually do."""
         count = len(members)
-        if kind == "alltoall":
-            return _as_turns(self._alltoall(members, size), members)
-        if kind in ("scan", "exscan"):
-            chain = [(members[k : k + 1], members[k + 1 : k + 2], np.array([size]))
-                     for k in range(count - 1)]  # fmt: skip
-            return _as_turns(chain, members)
-        name = kind.replace("_", "")
-        if kind == "point-to-point" or count < 2:
-            return {}
-        algorithm = usual_algorithm(name, size, count)
-        steps = [
-            (members[step.source], members[step.target], step.blocks * part.block)
-            for part in collective_parts(name, algorithm, count, max(root, 0), size)
-            for step in (part.step(k) for k in range(part.steps))
-        ]
-        return _as_turns(steps, members)
-
-    def _alltoall(self, members: Ints, size: float) -> list[tuple[Ints, Ints, Floats]]:
-        """Return the steps of an all-to-all: pairwise, or all in one."""
-        count = len(members)
-        place, block = np.arange(count), np.full(count, float(size))
-        even = count & (count - 1) == 0
-        chosen = self.library and self.library.choose("alltoall", size, count)
-        partners = [place ^ k if even and chosen == "pairwise" else (place + k) % count
-                    for k in range(1, count)]  # fmt: skip
-        steps = [(members, members[partner], block) for partner in partners]
-        if chosen == "pairwise" or not steps:
-            return steps
-        return [tuple(np.concatenate(column) for column in zip(*steps, strict=True))]  # type: ignore[list-item]
+        algorithm = usual_algorithm_of(kind, size, count)
+        if kind == "alltoall" and self.library:
+            algorithm = LIBRARIES[self.library].choose(kind, size, count)
+        for source, target, sent, times in call_steps(kind, algorithm, count, root, size):
+            yield from [(members[source], members[target], sent)] * times
 
 
-def _as_turns(steps: list[tuple[Ints, Ints, Any]], members: Ints) -> dict[int, Turns]:
+def _uneven_step(phase: RecordedPhase, members: Ints) -> tuple[Ints, Ints, Any]:
+    """Return one step: a call's share of all that the phase sends between these ranks."""
+    here = np.isin(phase.sent.source, members) & np.isin(phase.sent.target, members)
+    sent = phase.sent.some(here).away()
+    return sent.source, sent.target, sent.bytes / np.maximum(1, sent.messages)
+
+
+def _as_turns(steps: Iterable[tuple[Ints, Ints, Any]], members: Ints) -> dict[int, Turns]:
     """Return what each rank does in each step in which it takes part."""
     turns: dict[int, Turns] = {rank: [] for rank in members.tolist()}
     for source, target, size in steps:

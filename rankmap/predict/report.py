@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,15 @@ from placement.nodelist import NodeList
 from placement.plan import overfull
 from placement.support.quantities import size_text
 from placement.traffic import NO_TRAFFIC
+from rankmap.collectives import LIBRARIES
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.pattern.sweep import Sweep
 from rankmap.placement import Placement
-from rankmap.predict.algorithms import asked_library
 from rankmap.predict.constants import PROBES, ROUNDS, Constants, hops_by_class
-from rankmap.predict.job import fit_pattern
+from rankmap.predict.job import asked_library, fit_pattern
 from rankmap.predict.model import Model
 from rankmap.predict.phase import Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
@@ -37,13 +39,8 @@ def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
     if not phases:  # nothing is sent at all
         phases = [Phase("exchange", placement, NO_TRAFFIC, in_turn=0.0)]
     left = asked.left(placement)
-    timed: list[PhaseTime] = []
-    for phase in phases:
-        loads = asked.loads(phase.total, left)
-        timed.append(_time_phase(asked, phase, loads, left))
-    total_loads = timed[0].loads
-    for phase_time in timed[1:]:
-        total_loads = total_loads + phase_time.loads
+    timed = [_time_phase(asked, phase, left) for phase in phases]
+    total_loads = reduce(add, (phase_time.loads for phase_time in timed))
     terms = tuple(_terms_of(asked, pattern, timed, phases, asked.histogram(placement)))
     return Prediction(
         time_s=sum(term.seconds for term in terms),
@@ -61,8 +58,9 @@ def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
     )
 
 
-def _time_phase(model: Model, phase: Phase, loads: Loads, left: Channels | None) -> PhaseTime:
+def _time_phase(model: Model, phase: Phase, left: Channels | None) -> PhaseTime:
     """Return a phase with its seconds, and what they are spent on."""
+    loads = model.loads(phase.total, left)
     limits = model.limits(phase, loads, left)
     bandwidth = max(limits.values())
     hops = hops_by_class(loads, phase.total.total)
@@ -158,14 +156,10 @@ def _terms_of(
         gbs = f"{figures.memory_gbs:g} GB/s a node {figures.memory_source}"
         inside = f"{gbs}, beyond what the network takes"
     yield Term("memory", sum(phase_time.memory_s for phase_time in timed), inside)
-    yield Term(
-        "latency", sum(phase_time.latency_s for phase_time in timed), _latency_words(figures, timed)
-    )
-    yield Term(
-        "messages",
-        sum(phase_time.messages_s for phase_time in timed),
-        _message_words(figures, phases),
-    )
+    latency_s = sum(phase_time.latency_s for phase_time in timed)
+    yield Term("latency", latency_s, _latency_words(figures, timed))
+    messages_s = sum(phase_time.messages_s for phase_time in timed)
+    yield Term("messages", messages_s, _message_words(figures, phases))
     if model.pattern.spec == "sort":
         rounds = f"{ROUNDS} rounds of {PROBES} counters a splitter, assumed"
         yield Term("histogram", histogram, "switched off" if figures.timeless else rounds)
@@ -245,10 +239,9 @@ def _what_is_assumed(
         if phase.shown:
             yield f"{phase.name}: {phase.shown} of {phase.in_turn:.0f} steps stand for all"
     if model.background:
-        loads_gbs = sorted({job.load for job in model.background})
-        load_text = " to ".join(
-            f"{load:g}" for load in dict.fromkeys((loads_gbs[0], loads_gbs[-1]))
-        )
+        loads_gbs = [job.load for job in model.background]
+        ends = dict.fromkeys((min(loads_gbs), max(loads_gbs)))
+        load_text = " to ".join(f"{load:g}" for load in ends)
         count = len(model.background)
         jobs = "1 other job is" if count == 1 else f"each of {count} other jobs is"
         yield (
@@ -260,10 +253,10 @@ def _what_is_assumed(
 def _algorithm_notes(model: Model, pattern: Pattern) -> Iterator[str]:
     """Yield who chose the algorithm of a collective where nobody named it."""
     library = asked_library(model.algorithm, model.mpi)
-    if library is not None and isinstance(pattern, Lines):
-        size = size_text(model.size * pattern.weight)
+    if library and isinstance(pattern, Lines):
+        size, name = size_text(model.size * pattern.weight), LIBRARIES[library].name
         yield (
-            f"{size} from rank to rank go {_algorithm_words(model, pattern)}, as {library.name}"
+            f"{size} from rank to rank go {_algorithm_words(model, pattern)}, as {name}"
             " sends them (--algorithm says another way)"
         )
     if isinstance(pattern, Collective) and model.algorithm == "library":
@@ -275,6 +268,7 @@ def _question_document(
     model: Model, pattern: Pattern, placement: Placement, strategy: str
 ) -> dict[str, Any]:
     """Return what was asked, as JSON takes it."""
+    algorithm = _algorithm_words(model, pattern)
     background = [
         {"job": job.name, "nodes": len(job.rows), "load_gbs": job.load} for job in model.background
     ]
@@ -288,13 +282,8 @@ def _question_document(
         "ranks": placement.ranks,
         "ppn": placement.counts.tolist() if placement.ppn is None else placement.ppn,
         "bytes": model.size,
-        "algorithm": _algorithm_words(model, pattern),
+        "algorithm": algorithm,
         "background": background,
         "words": placement.words(),
-        "how": _collective_algorithm(model, pattern),
+        "how": f" ({algorithm})" if isinstance(pattern, Collective) else "",
     }
-
-
-def _collective_algorithm(model: Model, pattern: Pattern) -> str:
-    """Return which algorithm a collective is done by; '' for other patterns."""
-    return f" ({_algorithm_words(model, pattern)})" if isinstance(pattern, Collective) else ""

@@ -7,11 +7,11 @@ file's first bytes; its name decides where these leave a choice.
 from __future__ import annotations
 
 import os
-import zlib
 from importlib import import_module
 
-from placement.errors import ParseError, printable
-from rankmap.readers.entries import Entries, file_bytes
+from placement.errors import ParseError
+from placement.support.reading import read_bytes
+from rankmap.readers.entries import MOST_BYTES, Entries
 from rankmap.readers.monitoring import read_directory
 
 #: The formats that are read, in words for a message.
@@ -35,9 +35,7 @@ def read(path: str) -> Entries:
     """
     if os.path.isdir(path):
         return read_directory(path)
-    raw = file_bytes(path)
-    if raw[:2] == b"\x1f\x8b":
-        raw = _unpack_gzip(raw, path)
+    raw = read_bytes(path, "the pattern's -", MOST_BYTES)
     raw = raw.removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as editors on Windows write
     if not raw.strip():
         raise ParseError(path, 0, "the file is empty")
@@ -86,16 +84,3 @@ def _refuse_unread(raw: bytes, path: str) -> None:
     for begin, (what, hint) in _UNREAD.items():
         if head.startswith(begin):
             raise ParseError(path, 0, what, f"{hint}; {FORMATS}")
-
-
-def _unpack_gzip(raw: bytes, path: str) -> bytes:
-    """Return gunzipped bytes; a bomb is refused before it is unpacked whole."""
-    unpack = zlib.decompressobj(wbits=31)
-    try:
-        out = unpack.decompress(raw, 1 << 28)
-    except zlib.error as error:
-        raise ParseError(path, 0, f"damaged gzip: {printable(str(error), 60)}") from None
-    if unpack.unconsumed_tail or not unpack.eof:
-        what = "more than 256 MB unpacked" if unpack.unconsumed_tail else "gzip file cut short"
-        raise ParseError(path, 0, what)
-    return out

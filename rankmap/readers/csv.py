@@ -41,22 +41,13 @@ def read(raw: bytes, source: str) -> Entries:
     >>> e.ranks, e.sent.source.tolist(), e.stated
     (3, [0, 1, 1, 2], True)
     """
-    header = _header_lines(raw)
-    values, line, _ = gather_numbers(raw, source, skip=header)
-    if not len(values):
-        raise ParseError(source, 0, "no numbers")
-    at, counts = np.unique(line, return_counts=True)
-    width, hint = int(counts[0]), "is the file cut short?"
-    odd = np.flatnonzero(counts != width)
-    if len(odd):
-        fault = f"{counts[odd[0]]} numbers where the lines above have {width}"
-        raise ParseError(source, int(at[odd[0]]), fault, hint)
-    rows = values.reshape(-1, width)
+    rows, at, header = _read_rows(raw, source)
+    width = rows.shape[1]
     if len(rows) == width and not (header and width in (2, 3)):
         return _read_matrix(rows, at, source)
     if width not in (2, 3):
         fault = f"{len(rows)} lines of {width} numbers: neither a square matrix nor edges"
-        raise ParseError(source, int(at[-1]), fault, hint)
+        raise ParseError(source, int(at[-1]), fault, "is the file cut short?")
     return _read_edges(rows, at, raw, source)
 
 
@@ -73,20 +64,37 @@ def read_messages(raw: bytes, source: str) -> Entries:
     >>> found = read_messages(b"src,dst,bytes\\n0,1,100\\n0,1,50\\n", "-")
     >>> found.ranks, found.sent.bytes.tolist()
     (2, [100.0, 50.0])
-    >>> read_messages(b"0 1 8\\n1 2\\n", "sent.txt")
+    >>> read_messages(b"0 1\\n1 2\\n", "sent.txt")
     Traceback (most recent call last):
         ...
-    placement.errors.ParseError: sent.txt:2: 2 numbers, not 3: source, destination and bytes
+    placement.errors.ParseError: sent.txt:1: 2 numbers, not 3: source, destination and bytes
     """
-    values, line, _ = gather_numbers(raw, source, skip=_header_lines(raw))
+    rows, at, _ = _read_rows(raw, source)
+    if rows.shape[1] != 3:
+        fault = f"{rows.shape[1]} numbers, not 3: source, destination and bytes"
+        raise ParseError(source, int(at[0]), fault)
+    return _read_edges(rows, at, raw, source)
+
+
+def _read_rows(raw: bytes, source: str) -> tuple[Floats, Ints, int]:
+    """Return the numbers of lines that have as many, those lines, and how many of words are above.
+
+    Raises
+    ------
+    ParseError
+        No numbers, or a line with more or fewer than the first.
+    """
+    header = _header_lines(raw)
+    values, line, _ = gather_numbers(raw, source, skip=header)
     if not len(values):
-        raise ParseError(source, 0, "no messages", "write source, destination and bytes a line")
+        raise ParseError(source, 0, "no numbers")
     at, counts = np.unique(line, return_counts=True)
-    odd = np.flatnonzero(counts != 3)
+    width = int(counts[0])
+    odd = np.flatnonzero(counts != width)
     if len(odd):
-        fault = f"{counts[odd[0]]} numbers, not 3: source, destination and bytes"
-        raise ParseError(source, int(at[odd[0]]), fault)
-    return _read_edges(values.reshape(-1, 3), at, raw, source)
+        fault = f"{counts[odd[0]]} numbers where the lines above have {width}"
+        raise ParseError(source, int(at[odd[0]]), fault, "is the file cut short?")
+    return values.reshape(-1, width), at, header
 
 
 def _read_edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:

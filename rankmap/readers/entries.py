@@ -10,7 +10,6 @@ import numpy as np
 
 from placement.errors import ParseError, printable
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.reading import read_at_most
 from placement.traffic import Traffic
 from rankmap.placement import MOST_RANKS
 
@@ -85,24 +84,6 @@ def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> E
 def no_edges(source: str) -> ParseError:
     """Return the error for a file that holds no edge between two ranks."""
     return ParseError(source, 0, "no edge between two ranks", "is it the right file?")
-
-
-def file_bytes(path: str) -> bytes:
-    """Return a file's content.
-
-    Raises
-    ------
-    ParseError
-        Missing, unreadable or too large.
-    """
-    try:
-        with open(path, "rb") as stream:
-            raw = read_at_most(stream, MOST_BYTES)
-    except (OSError, ValueError) as error:  # a ValueError: no file may be called so
-        raise ParseError(path, 0, getattr(error, "strerror", None) or str(error)) from None
-    if len(raw) > MOST_BYTES:
-        raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MB")
-    return raw
 
 
 class Numbers(NamedTuple):

@@ -17,9 +17,10 @@ import re
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.support.reading import read_bytes
 from placement.traffic import Traffic, join_traffic
 from rankmap.placement import MOST_RANKS
-from rankmap.readers.entries import Entries, check_entries, file_bytes
+from rankmap.readers.entries import Entries, check_entries
 
 _LINE = re.compile(
     rb"^(?:\[[^\]\n]*\](?:<\w+>)?:?\s*)?([EISR])[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]+bytes\b",
@@ -79,7 +80,7 @@ def read_directory(path: str) -> Entries:
     missing = sorted(set(range(ranks[-1] + 1)) - set(ranks))
     if missing:
         raise ParseError(path, 0, f"the file of rank {missing[0]} is missing")
-    parts = [read(file_bytes(os.path.join(path, name)), name) for name in named]
+    parts = [read(read_bytes(os.path.join(path, name)), name) for name in named]
     n = max(len(ranks), *(p.ranks for p in parts))
     if n > len(ranks):
         raise ParseError(path, 0, f"rank {n - 1} is sent to, but there are {len(ranks)} files")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import math
 import warnings
 import zipfile
-from typing import IO, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +43,8 @@ def read(raw: bytes, source: str) -> Entries:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numpy's, on headers of other times
             if raw[:2] != b"PK":
-                return _dense_entries(_read_array(io.BytesIO(raw), io.BytesIO(raw), source), source)
+                matrix = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
+                return _dense_entries(matrix, source)
             with zipfile.ZipFile(io.BytesIO(raw)) as archive:
                 return _read_archive(archive, source)
     except NidmapError:
@@ -54,16 +55,12 @@ def read(raw: bytes, source: str) -> Entries:
 
 
 def _read_archive(archive: zipfile.ZipFile, source: str) -> Entries:
-    members = {name.removesuffix(".npy"): name for name in archive.namelist()}
-
-    def load(name: str) -> Array:
-        with archive.open(members[name]) as head, archive.open(members[name]) as stream:
-            return _read_array(head, stream, source)
-
-    if {"row", "col", "data", "shape"} <= members.keys():
+    members = {name.removesuffix(".npy") for name in archive.namelist()}
+    load = partial(read_member, archive, source=source)
+    if {"row", "col", "data", "shape"} <= members:
         n = _check_square(load("shape").tolist(), source)
         return _sparse_entries(n, load("row"), load("col"), load("data"), source)
-    if {"indptr", "indices", "data"} <= members.keys():
+    if {"indptr", "indices", "data"} <= members:
         indptr, column, data = load("indptr"), load("indices"), load("data")
         shape = load("shape").tolist() if "shape" in members else [len(indptr) - 1] * 2
         form = str(load("format")) if "format" in members else "csr"
@@ -102,23 +99,19 @@ def _dense_entries(matrix: Array, source: str) -> Entries:
     return _sparse_entries(n, row, column, matrix[row, column], source)
 
 
-def _read_array(head: IO[bytes], stream: IO[bytes], source: str) -> Array:
-    """Return an array; `head` and `stream` both stand at its beginning."""
-    version = np.lib.format.read_magic(head)
-    if version not in ((1, 0), (2, 0)):
-        raise ParseError(source, 0, f"numpy format {version} is not known")
-    later = version == (2, 0)
-    formats = np.lib.format
-    shape, _, dtype = (
-        formats.read_array_header_2_0(head) if later else formats.read_array_header_1_0(head)
-    )
-    if dtype.hasobject:
-        raise ParseError(source, 0, "pickled objects are not read")
-    if math.prod(map(int, shape)) * dtype.itemsize > MOST_BYTES:
-        fault = f"an array of {'x'.join(map(str, shape))} is too large"
-        raise ParseError(source, 0, fault, "save the matrix as scipy.sparse does")
-    array: Array = formats.read_array(stream, allow_pickle=False)
-    return array
+def read_member(archive: zipfile.ZipFile, name: str, source: str, most: int = MOST_BYTES) -> Any:
+    """Return one array of a ``.npz`` file, of at most so many bytes.
+
+    Raises
+    ------
+    ParseError
+        A larger one. What else is wrong raises as zipfile and numpy do.
+    """
+    member = f"{name}.npy"
+    if archive.getinfo(member).file_size > most:
+        raise ParseError(source, 0, f"{name} is larger than {most >> 30} GB")
+    with archive.open(member) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _check_square(shape: list[Any], source: str) -> int:

@@ -13,6 +13,7 @@ import math
 import os
 import zipfile
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from placement.errors import ParseError, UsageError, printable
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
 from rankmap.placement import MOST_RANKS
+from rankmap.readers.npz import read_member
 from rankmap.recording import (
     EVENTS,
     KINDS,
@@ -134,21 +136,19 @@ def load_recording(path: str) -> Recording:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             if "recording.npy" not in archive.namelist():
                 raise ParseError(path, 0, "not a recording of nidmap record", OTHERS)
-            header = json.loads(str(_read_column(archive, "recording", path)))
+            load = partial(read_member, archive, source=path, most=_MOST_BYTES)
+            header = json.loads(str(load("recording")))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
                 fault = f"no recording of the version that is read here ({SCHEMA})"
                 raise ParseError(path, 0, fault)
-            names = (*_SENT, *_CALLED[:2], *_MEMBERS, *_GROUPS)
-            columns = {name: _read_column(archive, name, path) for name in names}
+            columns = {name: load(name) for name in (*_SENT, *_CALLED[:2], *_MEMBERS, *_GROUPS)}
             listed = np.full(len(columns["called_phase"]), _LISTED)
             columns |= dict(zip(_CALLED[2:], (np.arange(len(listed)), listed, listed), strict=True))
             if "called_group.npy" in archive.namelist():  # else each has a list of its own
-                columns |= {name: _read_column(archive, name, path) for name in _CALLED[2:]}
+                columns |= {name: load(name) for name in _CALLED[2:]}
             recording = _make_recording(header, columns)
             if f"{_ORDER[0]}.npy" in archive.namelist():
-                order = _read_order(
-                    recording, *(_read_column(archive, name, path) for name in _ORDER)
-                )
+                order = _read_order(recording, *map(load, _ORDER))
                 recording = replace(recording, order=order)
             return recording
     except ParseError:
@@ -163,14 +163,6 @@ def load_recording(path: str) -> Recording:
     except Exception as error:  # zipfile, zlib and numpy's header parser raise what comes
         text = f"damaged recording: {printable(str(error), 80)}"
         raise ParseError(path, 0, text) from None
-
-
-def _read_column(archive: zipfile.ZipFile, name: str, path: str) -> Any:
-    member = f"{name}.npy"
-    if archive.getinfo(member).file_size > _MOST_BYTES:
-        raise ParseError(path, 0, f"{name} is larger than {_MOST_BYTES >> 30} GB")
-    with archive.open(member) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _make_recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,7 @@ class RecordedStep(NamedTuple):
         return cls(sent, int(sent.messages.max(initial=0)), place)
 
 
+@lru_cache(maxsize=8)
 def steps_in(recording: Recording) -> list[RecordedStep]:
     """Return what a program sends, step by step; all in one where nothing tells steps apart.
 

@@ -153,9 +153,8 @@ def describe(recording: Recording) -> str:
       1.2 s from the first message to the last, at most 25% of them outside MPI
        100 %  32 kB  messages to 1 partner a rank, one after the other, 10 steps  (app+0x1f)
     """
-    sent = [phase.messages().away() for phase in recording.phases]
-    total = join_traffic(sent).by_pair(recording.ranks)
-    total_bytes, to_themselves = int(total.bytes.sum()), _bytes_to_themselves(recording)
+    sent, total, to_themselves = _sent_away(recording)
+    total_bytes = int(total.bytes.sum())
     lines = [
         f"{counted(recording.ranks, 'rank')}, {recording.seconds:.3g} s:"
         f" {size_text(total_bytes)} in {int(total.messages.sum()):,} messages between"
@@ -174,22 +173,24 @@ def describe(recording: Recording) -> str:
             share = f"{100 * size / total_bytes:.3g} %" if total_bytes else ""
             words = phase_words(phase, recording.ranks)
             lines.append(f"  {share:>6}  {size_text(size)}  {words}  ({phase.site})")
-    lines += [
-        f"  {words}" for words in (_staged_stencils(recording), _shared_stencil(recording)) if words
-    ]
     named = named_pattern(recording)
-    if named:
-        lines.append(f"  by name: {named}")
+    together = _staged_stencils(recording), _shared_stencil(recording)
+    lines += [f"  {words}" for words in (*together, named and f"by name: {named}") if words]
     small = sum(size < _LISTED * total_bytes for size in sizes)
     if small:
         lines.append(f"  {small} more with less than 0.1 % of the bytes each")
     return "\n".join([*lines, *(f"note: {note}" for note in recording.notes)])
 
 
-def _bytes_to_themselves(recording: Recording) -> int:
-    """Return the bytes that ranks send to themselves: they cost no network anything."""
-    sent = (phase.messages() for phase in recording.phases)
-    return sum(int(traffic.bytes[traffic.source == traffic.target].sum()) for traffic in sent)
+def _sent_away(recording: Recording) -> tuple[list[Traffic], Traffic, int]:
+    """Return what ranks send to others, by phase and by pair, and the bytes to themselves.
+
+    What ranks send to themselves costs no network anything.
+    """
+    messages = [phase.messages() for phase in recording.phases]
+    sent = [traffic.away() for traffic in messages]
+    all_bytes, away = (sum(int(t.bytes.sum()) for t in part) for part in (messages, sent))
+    return sent, join_traffic(sent).by_pair(recording.ranks), all_bytes - away
 
 
 def phase_words(phase: RecordedPhase, ranks: int) -> str:
@@ -212,11 +213,7 @@ def phase_words(phase: RecordedPhase, ranks: int) -> str:
         return f"{_stencil_words(stencil)}{sizes}, {how}, {_step_words(phase.calls)}"
     partners = np.bincount(phase.sent.by_pair(ranks).source, minlength=1)
     least, most = int(partners[partners > 0].min(initial=0)), int(partners.max())
-    to = (
-        f"{most} partner{'s' * (most != 1)}"
-        if least in (0, most)
-        else f"{least} to {most} partners"
-    )
+    to = counted(most, "partner") if least in (0, most) else f"{least} to {most} partners"
     what = "one-sided accesses" if phase.kind == "one-sided" else "messages"
     return f"{what} to {to} a rank, {how}, {_step_words(phase.calls)}"
 
@@ -231,7 +228,7 @@ def _collective_words(phase: RecordedPhase, ranks: int) -> str:
     if not where:
         sizes_text = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         groups = len({c.members.tobytes() for c in phase.collectives})
-        where = f"{groups} communicator{'s' * (groups != 1)} of {sizes_text} ranks"
+        where = f"{counted(groups, 'communicator')} of {sizes_text} ranks"
     return f"{phase.kind} of {size_text(size)} on {where}, {_times_words(calls)}"
 
 
@@ -248,14 +245,11 @@ def _staged_stencils(recording: Recording) -> str:
             single.setdefault(phase.calls, []).append(phase)
     sentences = []
     for calls, phases in single.items():
-        stencil = (
-            stencil_in(join_traffic(p.sent for p in phases), ranks) if len(phases) > 1 else None
-        )
-        if stencil:
+        stencil = stencil_in(join_traffic(phase.sent for phase in phases), ranks)
+        if stencil and len(phases) > 1:
             what = f"{_stencil_words(stencil)}, staged by direction"
-            sentences.append(
-                f"{len(phases)} of these, with {_step_words(calls)} each, are a {what}"
-            )
+            these = f"{len(phases)} of these, with {_step_words(calls)} each"
+            sentences.append(f"{these}, are a {what}")
     return "; ".join(sentences)
 
 
@@ -277,28 +271,28 @@ def _shared_stencil(recording: Recording) -> str:
 
 def named_pattern(recording: Recording) -> str:
     """Return the options that name what most bytes are; '' where nothing is."""
-    return _named_sweep(recording) or _named_stencil(recording) or _named_transposes(recording)
+    most = _MOST * sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
+    named = _named_sweep(recording, most) or _named_stencil(recording, most)
+    return named or _named_transposes(recording, most)
 
 
-def _named_sweep(recording: Recording) -> str:
+def _named_sweep(recording: Recording, most: float) -> str:
     """Return the sweep that most bytes are, of the size of its messages."""
-    total_bytes = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
     for phase in recording.phases:
         waves = sweep_in(phase, recording.ranks)
-        if waves is not None and phase.sent.bytes.sum() >= _MOST * total_bytes:
+        if waves is not None and phase.sent.bytes.sum() >= most:
             size = phase.sent.bytes.sum() / phase.sent.messages.sum()
             return f"--pattern {waves.spec} --bytes {size:.3g}"
     return ""
 
 
-def _named_transposes(recording: Recording) -> str:
+def _named_transposes(recording: Recording, most: float) -> str:
     """Return the all-to-alls on the rows and columns of one process grid."""
     phases = [phase for phase in recording.phases if phase.kind == "alltoall"]
     called = [collective for phase in phases for collective in phase.collectives]
     lines = grid_lines(called, recording.ranks)
-    total_bytes = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
     alltoall_bytes = sum(int(phase.messages().bytes.sum()) for phase in phases)
-    if " and " not in lines or alltoall_bytes < _MOST * total_bytes:
+    if " and " not in lines or alltoall_bytes < most:
         return ""
     block = sum(int(collective.bytes.sum()) for collective in called) / sum(
         int(collective.calls.sum()) for collective in called
@@ -306,14 +300,13 @@ def _named_transposes(recording: Recording) -> str:
     return f"--pattern fft:{lines.split()[-2]} --bytes {block:.3g}"
 
 
-def _named_stencil(recording: Recording) -> str:
+def _named_stencil(recording: Recording, most: float) -> str:
     ranks = recording.ranks
     alone = [p for p in recording.phases if p.kind == "point-to-point" and len(p.sent.source)]
     phases = [p for p in alone if stencil_in(p.sent, ranks, NEARLY_EQUAL)] or alone
     sent = join_traffic(p.sent for p in phases).by_pair(ranks)
-    total_bytes = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
     stencil = stencil_in(sent, ranks, NEARLY_EQUAL)
-    if not stencil or stencil.reach > 1 or sent.bytes.sum() < _MOST * total_bytes:
+    if not stencil or stencil.reach > 1 or sent.bytes.sum() < most:
         return ""
     ends = np.unravel_index(sent.source, stencil.dims), np.unravel_index(sent.target, stencil.dims)
     along = np.not_equal(*map(np.array, ends))
@@ -341,13 +334,12 @@ def _times_words(count: int) -> str:
 
 def document(recording: Recording) -> dict[str, Any]:
     """Return a recording's figures as JSON holds them (schema ``nidmap.pattern/1``)."""
-    sent = [phase.messages().away() for phase in recording.phases]
-    total = join_traffic(sent).by_pair(recording.ranks)
+    sent, total, to_themselves = _sent_away(recording)
     return {
         "schema": "nidmap.pattern/1",
         "ranks": recording.ranks,
         "bytes": int(total.bytes.sum()),
-        "bytes_to_themselves": _bytes_to_themselves(recording),
+        "bytes_to_themselves": to_themselves,
         "messages": int(total.messages.sum()),
         "pairs": len(total.source),
         "seconds": recording.seconds,

@@ -25,27 +25,13 @@ from rankmap.launch.process import REFUSED, become, is_refused, job_environment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
-
     from placement import load
-    from rankmap import predict, preload
+    from rankmap import preload
     from rankmap.commands.model import RunRequest
-    from rankmap.pattern import Pattern, graph
     from rankmap.runtime import rerank
-    from rankmap.runtime.rerank import Reranked
-
-    #: Of each process: its host, and Slurm's name for it, '' for none.
-    Hosts = list[tuple[str, str]]
 else:  # a launch starts without numpy
-    np, predict = lazy("numpy"), lazy("rankmap.predict")
     load, preload = lazy("placement.load"), lazy("rankmap.preload")
-    graph, rerank = lazy("rankmap.pattern.graph"), lazy("rankmap.runtime.rerank")
-
-#: First line of a question.
-_HEAD = "nidmap 1"
-
-#: Words for what a question's second line says besides a pattern.
-_GRAPH, _WORLD = "graph", "world"
+    rerank = lazy("rankmap.runtime.rerank")
 
 
 def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = "") -> int:
@@ -98,7 +84,7 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
 
 
 def _question_for(request: RunRequest, world: bool) -> dict[str, Any]:
-    """Return how the ranks are to be answered, as `answer` takes it, and whether ``quiet``ly."""
+    """Return how the ranks are to be answered, for `rerank.answer`, and whether ``quiet``."""
     job, path = request.job, request.order_file
     if job.nodes or job.ppn:
         raise UsageError("--inside finds nodes and ranks itself: drop --nodes and --ppn")
@@ -130,7 +116,7 @@ def main() -> None:
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
         how = json.loads(sys.argv[1])
         quiet = how.pop("quiet")
-        reranked = answer(question, **how)
+        reranked = rerank.answer(question, **how)
         text = "\n".join(map(str, reranked.ranks.tolist()))
         if reranked.remark and not quiet:
             remark = "; ".join(filter(None, [reranked.warning, reranked.remark]))
@@ -138,66 +124,3 @@ def main() -> None:
     except Exception as error:
         text = f"no: {error_text(error)}"
     print(text, flush=True)
-
-
-def answer(
-    question: str,
-    job: Mapping[str, Any] | None = None,
-    machine: str = "",
-    strategy: str = "",
-    order_file: str = "",
-) -> Reranked:
-    """Return the processes in their new order.
-
-    Parameters
-    ----------
-    question : str
-    job : mapping or None
-        What a `Job` takes; without a ``pattern`` the question says who talks to whom.
-    machine : str
-        Specs as ``-m`` takes them, '' for ``$NIDMAP_MACHINE``.
-    strategy, order_file : str
-        See `rankmap.runtime.rerank.rerank`.
-
-    Raises
-    ------
-    UsageError
-        A question of another nidmap's library, or one about no pattern.
-    NidmapError
-        A pattern or an order file that does not fit the processes.
-
-    Examples
-    --------
-    >>> text = "nidmap 1\\nstencil:2x2\\n4 4\\na -\\nb -\\na -\\nb -\\n"
-    >>> answer(text, strategy="row-major").ranks.tolist()
-    [0, 2, 1, 3]
-    """
-    pattern, hosts, edges = _parse_request(question)
-    words = dict(job or {})
-    if not (words.get("pattern") or order_file):
-        words["pattern"] = _named_pattern(pattern, hosts, edges)
-    return rerank.rerank(hosts, predict.Job(**words), machine or None, strategy, order_file)
-
-
-def _parse_request(text: str) -> tuple[str, Hosts, str]:
-    """Return who asks: its pattern, the hosts of its processes, the edges of its graph."""
-    head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
-    if head != _HEAD:
-        raise UsageError("the library before the program is of another nidmap version")
-    cells, size = map(int, sizes.split())
-    lines = rest[0].split("\n", size)
-    named = [line.split() for line in lines[:cells]]
-    hosts = [(host, "" if node == "-" else node) for host, node in named]
-    return pattern, hosts, lines[size]
-
-
-def _named_pattern(pattern: str, hosts: Hosts, edges: str) -> str | Pattern:
-    """Return the pattern of a question; that of a graph has a name where it is a grid."""
-    if pattern == _WORLD:
-        raise UsageError("no pattern is known of MPI_COMM_WORLD", "give --pattern")
-    if pattern != _GRAPH:
-        return pattern
-    a, b, weight = np.array(edges.split(), dtype=np.int64).reshape(-1, 3).T
-    edges_graph = graph.from_edges(len(hosts), a, b, weight.astype(float))
-    grid = graph.stencil_of(edges_graph)
-    return grid.spec if grid else edges_graph

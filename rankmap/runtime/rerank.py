@@ -1,26 +1,40 @@
-"""What rank 0 computes when a running program's ranks are reordered (`rankmap.runtime`)."""
+"""What rank 0 computes when a running program's ranks are reordered.
+
+The program asks in Python (`rankmap.runtime`), or by the library before it
+(`rankmap.runtime.inside`), whose question is a text.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import NidmapError, error_text
+from placement.errors import NidmapError, UsageError, error_text
 from placement.load import load_machine
 from placement.machine import Machine
 from placement.support.array_types import Ints
 from rankmap.emit import read_order_file
 from rankmap.orders import arrange
+from rankmap.pattern import Pattern, graph
 from rankmap.permutation import inverse
 from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.score import cost
 from rankmap.search.by_strategy import order_by_strategy
+
+#: First line of a question.
+_HEAD = "nidmap 1"
+
+#: Words for what a question's second line says besides a pattern.
+_GRAPH, _WORLD = "graph", "world"
+
+#: Of each process: its host, and Slurm's name for it, '' for none.
+Hosts = Sequence[tuple[str, str]]
 
 
 class Reranked(NamedTuple):
@@ -42,8 +56,47 @@ class Reranked(NamedTuple):
     remark: str = ""
 
 
+def answer(
+    question: str,
+    job: Mapping[str, Any] | None = None,
+    machine: str = "",
+    strategy: str = "",
+    order_file: str = "",
+) -> Reranked:
+    """Return the processes in their new order.
+
+    Parameters
+    ----------
+    question : str
+    job : mapping or None
+        What a `Job` takes; without a ``pattern`` the question says who talks to whom.
+    machine : str
+        Specs as ``-m`` takes them, '' for ``$NIDMAP_MACHINE``.
+    strategy, order_file : str
+        See `rerank`.
+
+    Raises
+    ------
+    UsageError
+        A question of another nidmap's library, or one about no pattern.
+    NidmapError
+        A pattern or an order file that does not fit the processes.
+
+    Examples
+    --------
+    >>> text = "nidmap 1\\nstencil:2x2\\n4 4\\na -\\nb -\\na -\\nb -\\n"
+    >>> answer(text, strategy="row-major").ranks.tolist()
+    [0, 2, 1, 3]
+    """
+    pattern, hosts, edges = _parse_request(question)
+    words = dict(job or {})
+    if not (words.get("pattern") or order_file):
+        words["pattern"] = _named_pattern(pattern, hosts, edges)
+    return rerank(hosts, Job(**words), machine or None, strategy, order_file)
+
+
 def rerank(
-    hosts: Sequence[tuple[str, str]],
+    hosts: Hosts,
     job: Job,
     machine: str | Machine | None = None,
     strategy: str = "",
@@ -140,3 +193,27 @@ def _find_slots(
     except Exception as error:
         why = error_text(error)
     return Placement(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
+
+
+def _parse_request(text: str) -> tuple[str, Hosts, str]:
+    """Return who asks: its pattern, the hosts of its processes, the edges of its graph."""
+    head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
+    if head != _HEAD:
+        raise UsageError("the library before the program is of another nidmap version")
+    cells, size = map(int, sizes.split())
+    lines = rest[0].split("\n", size)
+    named = [line.split() for line in lines[:cells]]
+    hosts = [(host, "" if node == "-" else node) for host, node in named]
+    return pattern, hosts, lines[size]
+
+
+def _named_pattern(pattern: str, hosts: Hosts, edges: str) -> str | Pattern:
+    """Return the pattern of a question; that of a graph has a name where it is a grid."""
+    if pattern == _WORLD:
+        raise UsageError("no pattern is known of MPI_COMM_WORLD", "give --pattern")
+    if pattern != _GRAPH:
+        return pattern
+    a, b, weight = np.array(edges.split(), dtype=np.int64).reshape(-1, 3).T
+    edges_graph = graph.from_edges(len(hosts), a, b, weight.astype(float))
+    grid = graph.stencil_of(edges_graph)
+    return grid.spec if grid else edges_graph

@@ -22,8 +22,7 @@ from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
-from rankmap.predict.algorithms import ALGORITHMS
-from rankmap.predict.job import fit_pattern
+from rankmap.predict.job import ALGORITHMS, fit_pattern
 from rankmap.refine.budget import LEAST_EFFORT, seconds_for
 from rankmap.refine.cache import kernels_compiled
 from rankmap.score.distance import job_distance

@@ -70,6 +70,8 @@ class _HydraFamily(Launcher):
         passed="launcher-exec= bootstrap-exec= wdir= l genvall genvnone genv== env==",
     )
     keeps_list = True
+    #: What an order file takes the place of.
+    replaced: ClassVar[dict[str, None]] = dict.fromkeys(("hosts", "files", "per_node"))
     host_variables: ClassVar[tuple[str, ...]] = ("HYDRA_HOST_FILE",)
     starter_variables: ClassVar[tuple[str, ...]] = ("HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP")
 
@@ -77,10 +79,6 @@ class _HydraFamily(Launcher):
         """Tell whether Slurm starts Hydra's proxies: as told, else inside of its jobs."""
         starter = self.step.values.get("starter") or self.first_set(self.starter_variables)[1]
         return starter == "slurm" or bool(self.env.get("SLURM_JOB_ID") and not starter)
-
-    def with_file(self, words: list[str], path: str, ranks: int) -> Launch:
-        """Return the command with words of an order file, in place of the user's hosts."""
-        return self.command(words, path, hosts=None, files=None, per_node=None, ranks=ranks)
 
 
 class Hydra(_HydraFamily):
@@ -121,7 +119,7 @@ class Hydra(_HydraFamily):
                 "under MPICH 4 and older only consecutive ranks of a node share memory",
                 "use srun, or a strategy that keeps each node's ranks together",
             )
-        return self.with_file(words, path, order.ranks)
+        return self.command(words, path, **self.replaced, ranks=order.ranks)
 
 
 class IntelHydra(_HydraFamily):
@@ -145,7 +143,7 @@ class IntelHydra(_HydraFamily):
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with ``-machinefile``."""
-        return self.with_file(["-machinefile", path], path, order.ranks)
+        return self.command(["-machinefile", path], path, **self.replaced, ranks=order.ranks)
 
 
 class OpenMpi(Launcher):

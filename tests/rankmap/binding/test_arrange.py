@@ -11,7 +11,7 @@ import nidmap
 from placement.errors import UsageError
 from placement.machine import Core, NodeHardware
 from rankmap.binding import bind
-from rankmap.binding.arrange import arrange_inside, best_seats, seating_cost
+from rankmap.binding.arrange import Seating, arrange_inside
 from rankmap.orders import find
 from rankmap.pattern import parse_pattern
 from rankmap.place_ranks import place_ranks
@@ -40,20 +40,20 @@ def test_seats_are_the_best_of_all_for_few_ranks_and_no_exchange_betters_them(pr
     talk, outside, apart, nics = (np.array(part, float) for part in problem)
     k = len(outside)
     inside, between = symmetric(talk, k), symmetric(apart, k)
-    seats = best_seats(inside, outside, between, nics)
+    seating = Seating(inside, outside, between, nics)
+    seats = seating.best_seats()
     assert sorted(seats.tolist()) == [*range(k)]
-    cost = seating_cost(seats, inside, outside, between, nics)
+    cost = seating.cost(seats)
     every = [
-        seating_cost(np.array(one), inside, outside, between, nics)
-        for one in (itertools.permutations(range(k)) if k <= 6 else ())
+        seating.cost(np.array(one)) for one in (itertools.permutations(range(k)) if k <= 6 else ())
     ]
     assert cost <= min(every, default=cost) + 1e-6
-    assert cost <= seating_cost(np.arange(k), inside, outside, between, nics) + 1e-9
+    assert cost <= seating.cost(np.arange(k)) + 1e-9
     # No exchange of two is better.
     for i, j in itertools.combinations(range(k), 2):
         other = seats.copy()
         other[[i, j]] = other[[j, i]]
-        assert cost <= seating_cost(other, inside, outside, between, nics) + 1e-6
+        assert cost <= seating.cost(other) + 1e-6
 
 
 def measured_cost(order, pattern):

@@ -12,8 +12,7 @@ from placement.errors import NidmapError, ParseError, UsageError
 from placement.nodelist import NodeList
 from rankmap import emit as formats
 from rankmap.emit import emit, format_of, names, read_order
-from rankmap.emit.numbers import line_of_number, parse_numbers
-from rankmap.emit.text import BrokenOrderError
+from rankmap.emit.text import BrokenOrderError, line_of_number, parse_numbers
 from rankmap.orders import arrange
 from rankmap.placement import Origin
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
@@ -246,13 +245,9 @@ def test_what_a_file_is_called_may_say_its_format():
     assert format_of("-") == "slots"
 
 
-def test_an_unknown_format_or_launcher_order_names_those_there_are():
+def test_an_unknown_format_names_those_there_are():
     with pytest.raises(UsageError, match="no format 'scotch'; there are deepspeed, hydra, intel"):
         emit(MADE, "scotch")
-    with pytest.raises(UsageError, match="no launcher order 'random'; there are sorted and given"):
-        emit(MADE, "mpich", "random")
-    with pytest.raises(UsageError, match="no launcher order"):
-        read_order("", "mpich", ON, "-", "")
 
 
 def test_a_format_of_another_distribution_is_found(monkeypatch):

@@ -116,13 +116,11 @@ def test_any_words_are_read_or_refused(words):
     assert got.argv == ("x", *words)
 
 
-def test_options_are_taken_out_one_after_the_other():
+def test_options_are_taken_out():
     words = ["x", "-n", "4", "--nodes=2", "-I", "-n", "5", "./app", "-n", "6"]
     step = SMALL.parse(words)
-    assert step.without("ranks").argv == ("x", "--nodes=2", "-I", "./app", "-n", "6")
-    both = step.without("nodes").without("ranks")
-    assert (both.argv, both.program) == (("x", "-I", "./app", "-n", "6"), 2)
-    assert both.values == {}
+    assert step.without("ranks") == ("x", "--nodes=2", "-I", "./app", "-n", "6")
+    assert step.without("nodes", "ranks") == ("x", "-I", "./app", "-n", "6")
     for shared in ("-ln64", "-vn64"):
         with pytest.raises(LaunchError, match=f"{shared} combines several options"):
             SMALL.parse(["x", shared, "./app"]).without("ranks")
@@ -130,11 +128,11 @@ def test_options_are_taken_out_one_after_the_other():
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(["-n 4", "--nodes=3", "-l", "-I9", "--label"]), max_size=8))
-def test_what_is_left_reads_as_if_the_rest_had_never_been_there(options):
+def test_what_is_left_is_as_if_the_rest_had_never_been_there(options):
     argv = ["x", *" ".join(options).split(), "./app", "-n", "3"]
     kept = [option for option in options if "label" not in option and option != "-l"]
     left = SMALL.parse(argv).without("label")
-    assert left == SMALL.parse(["x", *" ".join(kept).split(), "./app", "-n", "3"])
+    assert left == ("x", *" ".join(kept).split(), "./app", "-n", "3")
 
 
 def test_an_option_with_two_values():

@@ -19,7 +19,7 @@ SAYS = {
 
 def program(folder, name, text):
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\necho . >> {folder}/calls\ncat <<'E'\n{text}\nE\n")
+    (folder / name).write_text(f"#!/bin/sh\ncat <<'E'\n{text}\nE\n")
     (folder / name).chmod(0o755)
     return str(folder / name)
 
@@ -32,14 +32,12 @@ def test_the_executable_says_whose_it_is(tmp_path, name, version, called):
     assert mpi_library(path, os.environ).major == int(version.split(".")[0])
 
 
-def test_the_first_on_the_path_of_the_job_counts_and_is_asked_once(tmp_path):
+def test_the_first_on_the_path_of_the_job_counts(tmp_path):
     program(tmp_path / "one", "mpiexec", SAYS["openmpi", "4.1.4"])
     program(tmp_path / "two", "mpiexec", SAYS["mpich", "4.0.2"])
-    for _ in range(3):
-        for first, second, name in (("one", "two", "openmpi"), ("two", "one", "mpich")):
-            env = {"PATH": f"{tmp_path / first}:{tmp_path / second}:{os.environ['PATH']}"}
-            assert mpi_library("mpiexec", env).name == name
-    assert [(tmp_path / k / "calls").read_text() for k in ("one", "two")] == [".\n", ".\n"]
+    for first, second, name in (("one", "two", "openmpi"), ("two", "one", "mpich")):
+        env = {"PATH": f"{tmp_path / first}:{tmp_path / second}:{os.environ['PATH']}"}
+        assert mpi_library("mpiexec", env).name == name
 
 
 def test_a_program_that_does_not_say_is_refused(tmp_path):

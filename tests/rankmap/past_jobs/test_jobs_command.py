@@ -7,7 +7,7 @@ import json
 import pytest
 
 from placement.commands import run
-from rankmap.past_jobs.judging import read_applications
+from rankmap.past_jobs import read_applications
 
 MACHINE = "fattree:leaf=4,leaves=6,spines=1,bw=1"
 

@@ -10,8 +10,8 @@ from placement.nodelist import NodeList
 from placement.records import JobRecord
 from placement.seats import free_at_starts, seat_jobs
 from placement.specs import parse_spec
-from rankmap.past_jobs import judging
-from rankmap.past_jobs.judging import Application, judge_jobs
+from rankmap import past_jobs
+from rankmap.past_jobs import Application, judge_jobs
 from rankmap.past_jobs.quick_cost import QuickCost, Span
 from rankmap.past_jobs.report import Summary
 from rankmap.predict import Job, Predictor
@@ -70,7 +70,7 @@ def test_slowdowns_against_every_placement(spec):
         real = [a / b for a, b in zip(cost.of(rows), best, strict=True)]
         assert 1 <= found.slowdown.low <= found.slowdown.likely <= found.slowdown.high
         assert found.slowdown.likely <= real[1] * (1 + 1e-9)  # no better than the best of all
-        reached.append(found.slowdown.likely >= real[1] / (1 + judging.ALIKE) - 1e-9)
+        reached.append(found.slowdown.likely >= real[1] / (1 + past_jobs.ALIKE) - 1e-9)
     assert np.mean(reached) >= 0.9
 
 
@@ -78,8 +78,8 @@ def test_workers_say_the_same(monkeypatch):
     machine = parse_spec(SPECS[0])
     seats = seat_jobs(machine, drawn_jobs(machine, 60, seed=7))
     plain = judge_jobs(machine, seats, range(len(seats)))
-    monkeypatch.setattr(judging, "_FEW", 10)
-    monkeypatch.setattr(judging, "_CHUNK", 7)
+    monkeypatch.setattr(past_jobs, "_FEW", 10)
+    monkeypatch.setattr(past_jobs, "_CHUNK", 7)
     told = []
     found = judge_jobs(machine, seats, range(len(seats)), told=lambda done, text: told.append(done))
     assert found == plain

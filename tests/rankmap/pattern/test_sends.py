@@ -8,14 +8,12 @@ from placement.errors import ParseError, UsageError
 from placement.options import with_figures
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Job, predict
-from rankmap.predict.neighbours import directed_messages
 
 
 def messages(spec, ranks):
     """Return (source, destination, bytes) of every message of a pattern."""
-    return list(
-        zip(*(x.tolist() for x in directed_messages(parse_pattern(spec).fit(ranks))), strict=True)
-    )
+    directed = parse_pattern(spec).fit(ranks).directed
+    return list(zip(*(column.tolist() for column in directed.columns[:3]), strict=True))
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 7, 64])
@@ -59,12 +57,13 @@ def test_every_line_of_a_list_is_a_message(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("0 1 8\n1 2\n", ":2: 2 numbers, not 3"),
+        ("0 1 8\n1 2\n", ":2: 2 numbers where the lines above have 3"),
+        ("0 1\n1 2\n", ":1: 2 numbers, not 3"),
         ("0 1 8\n1 2 x\n", ":2: 'x' is not a number"),
         ("0 1 8\n\n-1 2 4\n", ":3: "),
         ("0 1.5 8\n", ":1: 1.5 is not a rank"),
         ("0 1 -8\n", ":1: "),
-        ("# nothing\n", "no messages"),
+        ("# nothing\n", "no numbers"),
         ("3 3 8\n", "no edge between two ranks"),
     ],
 )

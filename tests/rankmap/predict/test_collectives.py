@@ -8,7 +8,7 @@ import pytest
 import nidmap
 from placement.errors import UsageError
 from placement.options import with_figures
-from rankmap.collectives import FAMILIES, algorithms_of, choose_algorithm, collective_parts
+from rankmap.collectives import FAMILIES, LIBRARIES, algorithms_of, collective_parts
 from rankmap.pattern import parse_pattern
 from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, predict
@@ -118,15 +118,15 @@ def test_the_other_algorithm_is_an_unknown():
     ],
 )
 def test_rules_of_an_all_to_all(library, call, size, ranks, algorithm):
-    assert choose_algorithm(library, call, size, ranks) == algorithm
+    assert LIBRARIES[library].choose(call, size, ranks) == algorithm
 
 
 @pytest.mark.parametrize(
     ("spec", "algorithm", "said"),
     [
         ("bcast:root=30", "library", "there are 30 ranks, 0 to 29"),
-        ("bcast:root=x", "library", "not a root"),
-        ("allreduce:root=1", "library", "takes no options"),
+        ("bcast:root=x", "library", "not a whole number"),
+        ("allreduce:root=1", "library", "no option .root=1.; there are none"),
         ("bcast", "bruck", "for bcast"),
         ("alltoall", "binomial", "for an all-to-all"),
     ],

@@ -17,7 +17,7 @@ from placement.options import with_figures
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains, time_range
-from rankmap.predict.recorded_run import beside_communication
+from rankmap.predict.unknowns import beside_communication
 from rankmap.recording import RecordedPhase, Recording
 from rankmap.recording.file import save_recording
 from tests.rankmap.helpers import time_of

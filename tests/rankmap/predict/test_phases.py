@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.specs import parse_spec
+from placement.support.arrays import sample_evenly
 from rankmap.pattern.structured import Lines, Ring, Stencil
 from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
-from rankmap.predict.algorithms import algorithm_of
-from rankmap.predict.job import fit_pattern, parse_wanted
-from rankmap.predict.lines import sample_evenly
+from rankmap.predict.job import algorithm_of, fit_pattern, parse_wanted
 from rankmap.predict.phases import phases
 from tests.placement.network.dense import dense
 from tests.rankmap.predict import brute

@@ -310,10 +310,11 @@ def test_bad_figures_are_refused():
         {"bytes": math.inf},
         {"bytes": 1e300},
         {"algorithm": "nope"},
-        {"background": [Other(np.array([0, 1]), math.nan)]},
     ):
         with pytest.raises(UsageError):
             predict(machine, "0-3", Job("alltoall", **bad))
+    with pytest.raises(UsageError, match="background load nan"):
+        Other(np.array([0, 1]), math.nan)
     with pytest.raises(UsageError, match="16 ranks, but there are 4 slots"):
         predict(machine, "0-3", Job("stencil:4x4", bytes=1.0))
     with pytest.raises(PlanError, match="3 ranks for 4 slots"):

@@ -46,14 +46,14 @@ EARLY = [
 
 
 def test_a_message_that_waits_for_another_goes_in_a_later_wave():
-    sends = messages_of(CHAIN, None)
+    sends = messages_of(CHAIN, "")
     waves = waves_of(sends, 3)
     assert sends.source.tolist() == [0, 1]
     assert waves.wave.tolist() == [0, 1]
 
 
 def test_a_receive_that_is_posted_early_is_waited_for_where_it_is_seen_done():
-    sends = messages_of(recorded(*EARLY, sent=[(0, 1, 30), (1, 0, 30)]), None)
+    sends = messages_of(recorded(*EARLY, sent=[(0, 1, 30), (1, 0, 30)]), "")
     assert sends.size.tolist() == [10, 20, 10, 20]
     assert sends.step.tolist() == [0, 1, 0, 1]
     assert sends.taken.tolist() == [0, 0, 0, 0]
@@ -67,7 +67,7 @@ def test_a_receive_from_any_rank_takes_what_no_other_one_does():
         [(SEND, 2, 8), (LAST, 1)],
         [(RECEIVE, -1), (LAST, 1), (RECEIVE, 1), (LAST, 1)],
     ]
-    sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8)]), None)
+    sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8)]), "")
     assert dict(zip(sends.source.tolist(), sends.awaited.tolist(), strict=True)) == {0: 0, 1: 1}
 
 
@@ -78,7 +78,7 @@ def test_a_receive_from_any_rank_takes_what_it_was_seen_to_get():
         [(RECEIVE, -1), (RECEIVE, -1), (CAME_FROM, 1), (SEND, 3, 8), (LAST, 1), (CAME_FROM, 0)],
         [(RECEIVE, 2), (LAST, 1)],
     ]
-    sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8), (2, 3, 8)]), None)
+    sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8), (2, 3, 8)]), "")
     awaited = dict(zip(sends.source.tolist(), sends.awaited.tolist(), strict=True))
     assert awaited == {1: 0, 2: 0, 0: 1}
     assert waves_of(sends, 4).wave.tolist() == [0, 0, 1]
@@ -97,7 +97,7 @@ def test_a_receive_that_is_cancelled_takes_nothing():
         ],
         [(SEND, 0, 8), (SENT, 0), (RECEIVE, 0), (LAST, 1), (SEND, 0, 8), (LAST, 1)],
     ]  # fmt: skip
-    sends = messages_of(recorded(*ranks, sent=[(0, 1, 8), (1, 0, 16)]), None)
+    sends = messages_of(recorded(*ranks, sent=[(0, 1, 8), (1, 0, 16)]), "")
     waves = waves_of(sends, 2)
     assert sorted(zip(sends.source.tolist(), waves.wave.tolist(), strict=True)) == [
         (0, 1), (1, 0), (1, 2),
@@ -109,7 +109,7 @@ def test_collectives_are_the_messages_of_a_usual_algorithm():
     recording = recorded(*[[(CALL, -1, 8, 0, 1)]] * 4, sent=[(0, 1, 8)], groups=(members,))
     called = RecordedPhase("allreduce", "a+0x2", 1, 4, Traffic.of(members[:0], members[:0], 1.0))
     recording = replace(recording, phases=(*recording.phases, called))
-    sends = messages_of(recording, None)
+    sends = messages_of(recording, "")
     waves = waves_of(sends, 4)
     pairs = {
         (wave, a, b)
@@ -120,14 +120,14 @@ def test_collectives_are_the_messages_of_a_usual_algorithm():
 
 def test_ranks_that_wait_for_ever_are_not_followed():
     never = messages_of(recorded(*[[(RECEIVE, b), (LAST, 1), (SEND, b, 8), (LAST, 1)]
-                                   for b in (1, 0)], sent=[(0, 1, 8)]), None)  # fmt: skip
+                                   for b in (1, 0)], sent=[(0, 1, 8)]), "")  # fmt: skip
     assert waves_of(never, 2) is None
 
 
 def test_stretches_of_a_run_stand_for_all_of_it():
     again = [event for _ in range(60) for event in EARLY[0]]
     back = [event for _ in range(60) for event in EARLY[1]]
-    sends = messages_of(recorded(again, back, sent=[(0, 1, 1800), (1, 0, 1800)]), None)
+    sends = messages_of(recorded(again, back, sent=[(0, 1, 1800), (1, 0, 1800)]), "")
     waves = waves_of(sends, 2)
     whole = cheap_stretches(sends, waves, np.ones_like, 10_000)
     assert whole.stand_for == 1

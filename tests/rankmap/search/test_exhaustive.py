@@ -17,7 +17,7 @@ from placement.plan import plan
 from placement.specs import parse_spec
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
-from rankmap.predict.algorithms import ALGORITHMS
+from rankmap.predict.job import ALGORITHMS
 
 MB = 1e6
 

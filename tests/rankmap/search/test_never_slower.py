@@ -21,8 +21,7 @@ from rankmap import orders
 from rankmap.compare import compare_strategies
 from rankmap.pattern.graph import from_edges
 from rankmap.predict import Job, Predictor, predict
-from rankmap.predict.algorithms import ALGORITHMS
-from rankmap.predict.job import fit_pattern
+from rankmap.predict.job import ALGORITHMS, fit_pattern
 from rankmap.search.budget import LIMITS
 from rankmap.search.node_sets import node_choices
 from tests.effort import examples
