@@ -38,10 +38,10 @@ from rankmap.launch.process import (
     REFUSED,
     become,
     discard_launch,
-    is_refused,
     job_environment,
     remove_at_end,
     report,
+    report_unclear,
 )
 from rankmap.launch.queries import plain_host, query_rank_nodes
 
@@ -185,7 +185,7 @@ def _show_launch(request: RunRequest, as_json: bool, strict: bool) -> int:
         known |= {"optimised": origin.optimised, "gain": plan.gain}
     except (Exception, SystemExit) as error:
         unclear = error_text(error)
-        if is_refused(unclear, strict):
+        if report_unclear(unclear, strict):
             return REFUSED
     shown = {"argv": list(launch.argv), "env": launch.env, "command": launch.line()}
     document = {"schema": SCHEMA, **shown, **known, "unclear": unclear}
@@ -207,7 +207,7 @@ def _start(request: RunRequest, strict: bool, verify: bool) -> int:
         unclear = _verify_ranks(plan, env, strict, seconds)
     if plan is None or unclear:
         discard_launch(path)
-        if is_refused(unclear, strict):
+        if report_unclear(unclear, strict):
             return REFUSED
         become(Launch(request.command), env)
     for line in (plan.words, *plan.remarks):
