@@ -104,25 +104,24 @@ def nodes_of(
     BrokenOrderError
         A node that gets more or fewer ranks than it has slots.
     """
-    index = {name: k for k, name in enumerate(placement.names.tolist())}
-    node_indices = list(map(index.get, hosts))
-    if None in node_indices:
-        at = node_indices.index(None)
-        known = f"one of the job's {len(placement.counts)} nodes"
-        raise ParseError(source, line_of(at), f"'{hosts[at]}' is not {known}")
-    node = np.array(node_indices, dtype=np.int64)
-    have = np.bincount(node, counts, minlength=len(placement.counts)).astype(np.int64)
-    more = have - placement.counts
-    if not more.any():
-        return np.repeat(node, counts)
-    k = int(np.argmax(more > 0)) if (more > 0).any() else int(np.argmax(more < 0))
-    fault = f"{placement.names[k]} gets {have[k]} ranks and has {placement.counts[k]} slots"
-    if more[k] < 0:
-        text = f"{have.sum()} ranks for {placement.ranks} slots: {fault}"
-        raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
-    held = np.cumsum(np.where(node == k, counts, 0))
-    at = int(np.searchsorted(held, placement.counts[k], side="right"))
-    raise BrokenOrderError(source, line_of(at), fault)
+    slots = dict(zip(placement.names.tolist(), placement.counts.tolist(), strict=True))
+    left = dict(slots)
+    for at, (host, count) in enumerate(zip(hosts, counts, strict=True)):
+        if host not in left:
+            stranger = f"'{host}' is not one of the job's {len(slots)} nodes"
+            raise ParseError(source, line_of(at), stranger)
+        left[host] -= count
+        if left[host] < 0:
+            ranks = sum(n for name, n in zip(hosts, counts, strict=True) if name == host)
+            fault = f"{host} gets {ranks} ranks and has {slots[host]} slots"
+            raise BrokenOrderError(source, line_of(at), fault)
+    for host, empty in left.items():
+        if empty:
+            fault = f"{host} gets {slots[host] - empty} ranks and has {slots[host]} slots"
+            text = f"{sum(counts)} ranks for {placement.ranks} slots: {fault}"
+            raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
+    place = {name: k for k, name in enumerate(slots)}
+    return np.repeat([place[host] for host in hosts], counts)
 
 
 class RankLines:
@@ -282,9 +281,9 @@ class RankFile:
         if without:
             fault = f"rank {without[0].rank} has no slot, others have"
             raise ParseError(source, without[0].line, fault)
-        where = np.array([(row.core, row.socket, at) for row, at in zip(rows, node, strict=True)]).T
-        by_core = np.lexsort(where)
-        same = (np.diff(where[:, by_core]) == 0).all(axis=0)
+        where = np.array([(row.core, row.socket) for row in rows]).T
+        by_core = np.lexsort((*where, node))
+        same = (np.diff(np.stack([*where, node])[:, by_core]) == 0).all(axis=0)
         if same.any():
             first, second = sorted(by_core[int(np.argmax(same)) :][:2].tolist())
             fault = f"ranks {first} and {second} both begin on one core"
