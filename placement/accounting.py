@@ -32,7 +32,7 @@ COLUMNS = {
     "name": ("jobname", "name"),
     "user": ("user", "username"),
     "partition": ("partition", "queue"),
-    "nodes": ("nodelist", "hosts", "hostlist", "execvnode", "exechost", "nodes"),
+    "nodes": ("nodelist", "hosts", "hostlist", "exechost", "nodes"),
     "start": ("start", "starttime"),
     "end": ("end", "endtime"),
     "elapsed": ("elapsed", "elapsedraw", "runtime"),
@@ -113,8 +113,10 @@ def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecor
     places, mark = head
     _refuse_incomplete(places, source, first + 1)
     width = len(lines[first].split(mark))
-    cells_of = _quoted_rows if mark != "|" and not delimiter else _plain_rows
-    for line, cells in cells_of(lines, first + 1, mark, source):
+    numbered = enumerate(lines[first + 1 :], first + 2)
+    plain = ((number, row.split(mark)) for number, row in numbered if row.strip())
+    quoted = mark != "|" and not delimiter
+    for line, cells in _csv_rows(lines, first + 1, mark, source) if quoted else plain:
         if delimiter and len(cells) < width:
             continue  # the rest of a name that holds the end of a line
         job = _table_job(_by_column(cells, places, width, source, line), source, line)
@@ -130,16 +132,7 @@ def _refuse_incomplete(places: dict[str, int], source: str, line: int) -> None:
         raise ParseError(source, line, what, f"try {_WANTED}")
 
 
-def _plain_rows(
-    lines: Sequence[str], begin: int, mark: str, source: str
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of rows without quotes."""
-    for k, line in enumerate(lines[begin:], begin + 1):
-        if line.strip():
-            yield k, line.split(mark)
-
-
-def _quoted_rows(
+def _csv_rows(
     lines: Sequence[str], begin: int, mark: str, source: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of CSV, where a name may hold commas and ends of lines."""
@@ -437,8 +430,6 @@ RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?;([A-Za-z]);([^;]*
 
 _FIELD = re.compile(r'(?:^|\s)([\w.]+)=("[^"]*"|\S*)')
 
-_HOSTS = ("exec_host", "exec_vnode")
-
 
 def read_log(text: str, source: str) -> Iterator[JobRecord]:
     r"""Yield the jobs that ended, by an accounting log of PBS.
@@ -477,8 +468,7 @@ def read_log(text: str, source: str) -> Iterator[JobRecord]:
 def _logged_job(number: str, message: str, source: str, line: int) -> JobRecord | None:
     """Return the job of a record; None where it never had a node."""
     fields = {name: value.strip('"') for name, value in _FIELD.findall(message)}
-    hosts = next((key for key in _HOSTS if fields.get(key)), "")
-    if not hosts or fields.get("start") == "0":
+    if not fields.get("exec_host") or fields.get("start") == "0":
         return None
     try:
         start, end = float(fields["start"]), float(fields["end"])
@@ -487,7 +477,7 @@ def _logged_job(number: str, message: str, source: str, line: int) -> JobRecord 
         raise ParseError(source, line, what, "is the record complete?") from None
     if not start <= end < 1e12:
         raise ParseError(source, line, f"job {number} ends before it starts")
-    parts = exec_host(fields[hosts], line, source, vnodes=hosts == "exec_vnode")
+    parts = exec_host(fields["exec_host"], line, source)
     names = dict.fromkeys(part.text.partition(":")[0] for part in parts)
     name, user, queue = (fields.get(key, "") for key in ("jobname", "user", "queue"))
     return JobRecord(number, NodeList(names), name, user, queue, start, end, "COMPLETED")

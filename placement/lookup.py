@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.errors import NidmapError, ParseError
 from placement.machine import Machine
-from placement.names import Cname, Xname, name_numbers, parse_cnames
+from placement.names import name_numbers, parse_cname, parse_cnames, parse_xname
 from placement.nodelist import NodeList
 from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import find_sorted
@@ -203,23 +203,15 @@ def _rows_of_place(machine: Machine, word: str) -> Ints:
 
 
 def _in_cname(machine: Machine, word: str) -> Mask:
-    place = Cname.parse(word)
+    named = np.array(parse_cname(word))
     parts = parse_cnames(machine.cname)
-    mask = parts[:, 0] >= 0
-    for column, value in enumerate(place.parts):
-        if value >= 0:
-            mask &= parts[:, column] == value
-    if place.gemini is not None:
-        mask &= parts[:, 4] // 2 == place.gemini
-    return mask
+    places = np.column_stack([parts, parts[:, 4] // 2])  # and the Gemini of each node
+    return np.asarray((parts[:, 0] >= 0) & ((places == named) | (named < 0)).all(axis=1))
 
 
 def _in_xname(machine: Machine, word: str) -> Mask:
     """Return the mask of the nodes whose xname begins with all of `word`."""
-    place = Xname.parse(word)
-    start = str(place)
-    if place.nic is not None:
-        start = start[: start.rindex("h")]
+    start = parse_xname(word).name.partition("h")[0]  # a network card's node
     behind = len(start)
     names = machine.cname.tolist()
     return np.array([x.startswith(start) and not x[behind : behind + 1].isdigit() for x in names])
@@ -240,13 +232,18 @@ def _without_domain(machine: Machine, word: str) -> Ints:
 def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
     """Return what to say of a NID that the machine does not have."""
     problem = f"{machine.name or 'the machine'} has no NID {nid}{where}"
-    if not len(machine):
-        return problem, "it has no nodes"
-    low, high = int(machine.nid.min()), int(machine.nid.max())
-    if low <= nid <= high:
-        below, above = machine.nid[machine.nid < nid].max(), machine.nid[machine.nid > nid].min()
-        return problem, f"the nearest are {below} and {above}"
-    return problem, f"its NIDs run from {low} to {high}"
+    return problem, _say_nearest(machine.nid, machine.nid, nid)
+
+
+def _say_nearest(labels: Array, numbers: Ints, number: int) -> str:
+    """Say which of some numbered things stand on either side of a number that none has."""
+    if not len(numbers):
+        return "it has no nodes"
+    order = np.argsort(numbers, kind="stable")
+    at = int(np.searchsorted(numbers[order], number))
+    if 0 < at < len(order):
+        return f"the nearest are {labels[order[at - 1]]} and {labels[order[at]]}"
+    return f"they run from {labels[order[0]]} to {labels[order[-1]]}"
 
 
 def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
@@ -269,7 +266,7 @@ def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
     twin = alike[numbers[alike] == number]
     if len(twin):
         return problem, f"did you mean {machine.names[twin[0]]}?"
-    return problem, _nearest_names(machine, alike, numbers, number)
+    return problem, _say_nearest(machine.names[alike], numbers[alike], number)
 
 
 def _say_neighbours(machine: Machine, word: str) -> str:
@@ -284,22 +281,12 @@ def _say_neighbours(machine: Machine, word: str) -> str:
     return f"there is no node on {blade}" if _in_cname(machine, cabinet).any() else ""
 
 
-def _nearest_names(machine: Machine, alike: Ints, numbers: Ints, number: int) -> str:
-    """Say which names of the same kind stand on either side of a number; there may be holes."""
-    below, above = alike[numbers[alike] < number], alike[numbers[alike] > number]
-    last = machine.names[below[np.argmax(numbers[below])]] if len(below) else ""
-    first = machine.names[above[np.argmin(numbers[above])]] if len(above) else ""
-    if last and first:
-        return f"the nearest are {last} and {first}"
-    return f"the last such name is {last}" if last else f"the first such name is {first}"
-
-
 def _why_no_cname(word: str) -> str:
     """Say why a word that looks like a cname is none; '' for other words."""
     if not re.match(r"c\d+-\d", word, re.IGNORECASE):
         return ""
     try:
-        Cname.parse(word)
+        parse_cname(word)
     except ParseError as error:
         return f"{error.text}; {error.hint}" if error.hint else error.text
     return ""
@@ -309,13 +296,9 @@ def _line_of_word(nodes: str | Iterable[str], word: str) -> int:
     """Return the line of a text that a word stands on, 0 where there is no telling."""
     if not isinstance(nodes, str) or "\n" not in nodes:
         return 0
-    lines = nodes.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if word in line.replace(",", " ").split():
-            return number
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(nodes.split("\n"), start=1):
         try:
-            if "[" in line and word in NodeList.parse(line):
+            if word in line.replace(",", " ").split() or word in NodeList.parse(line):
                 return number
         except NidmapError:
             continue

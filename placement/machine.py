@@ -9,14 +9,13 @@ row a node, in NID order where NIDs are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import PlanError
 from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 from placement.support.lazy import lazy
 
@@ -337,23 +336,6 @@ class Machine:
     def __len__(self) -> int:
         return len(self.nid)
 
-    def __eq__(self, other: object) -> bool:
-        """Two machines are equal when all but their name, sources and notes is.
-
-        The file that a link list came from is a source too: ``links of A``
-        and ``links of B`` are the same wiring when the links are.
-        """
-        if not isinstance(other, Machine):
-            return NotImplemented
-        apart = {"name", "sources", "notes", "_cache"}
-        return all(
-            _equal_fields(getattr(self, f.name), getattr(other, f.name))
-            for f in fields(self)
-            if f.name not in apart
-        )
-
-    __hash__ = None  # type: ignore[assignment]  # columns are arrays: equal machines must not be keys
-
     @property
     def compute(self) -> Mask:
         """Mask of the compute nodes."""
@@ -364,21 +346,6 @@ class Machine:
         """Mask of the nodes that may be planned on: compute, up or idle, not promised."""
         usable = np.isin(self.state, FREE_STATES)
         return np.asarray(self.compute & usable & ~self.planned)
-
-    def column(self, level: str) -> Ints32:
-        """Return one coordinate of all nodes by its level's name.
-
-        Raises
-        ------
-        PlanError
-            Where the topology has no such level.
-        """
-        if level not in self.topology.levels:
-            raise PlanError(
-                f"a {self.topology.kind} has no level {level!r}",
-                f"its levels are {', '.join(self.topology.levels)}",
-            )
-        return self.coords[:, self.topology.levels.index(level)]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row a node as a pandas table (see `placement.views.to_pandas`)."""
@@ -414,15 +381,3 @@ def once(make: Callable[[Machine], T]) -> Callable[[Machine], T]:
         return value
 
     return make_once
-
-
-def _equal_fields(x: Any, y: Any) -> bool:
-    """Compare two fields, arrays by value, NaN equal to NaN."""
-    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
-        floats = x.dtype.kind == "f" and y.dtype.kind == "f"
-        return x.shape == y.shape and bool(np.array_equal(x, y, equal_nan=floats))
-    if type(x) is type(y) and isinstance(x, (Links, Switches, Topology)):
-        return all(_equal_fields(getattr(x, f.name), getattr(y, f.name)) for f in fields(x))
-    if isinstance(x, str) and x.startswith(LISTED):
-        return isinstance(y, str) and y.startswith(LISTED)
-    return bool(x == y)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import SupportsIndex, overload
 
-import numpy as np
-
 from placement.errors import ParseError
-from placement.names import name_numbers
-from placement.names.hostlist import MAX_LENGTH, MAX_NAMES, NAME, compile_pattern, count, expand
+from placement.names import split_number
+from placement.names.hostlist import MAX_LENGTH, MAX_NAMES, NAME, count, expand
 from placement.names.pasted import pieces
-from placement.support.array_types import Mask
-
-_ALL_NAMES = compile_pattern(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
 
 
 class NodeList(tuple[str, ...]):
@@ -194,11 +190,6 @@ class NodeList(tuple[str, ...]):
 
 def _check_names(names: list[str]) -> list[str]:
     """Return the names, or raise for the first that is none."""
-    if (
-        _ALL_NAMES.fullmatch("\n".join([*names, ""]))
-        and len(max(names, key=len, default="")) <= MAX_LENGTH
-    ):
-        return names
     for name in names:
         if not NAME.fullmatch(name) or len(name) > MAX_LENGTH:
             raise ParseError(
@@ -210,8 +201,6 @@ def _check_names(names: list[str]) -> list[str]:
     return names
 
 
-#: Names looked at together: bounds the memory that one very long name costs.
-_CHUNK = 65_536
 _NUMBER = re.compile(r"(\d+)", re.ASCII)
 
 
@@ -234,23 +223,29 @@ def fold(names: Sequence[str]) -> str:
     >>> fold(["nid00045", "nid00012", "nid00013", "login"])
     'nid[00045,00012-00013],login'
     """
-    if len(names) < 2:
-        return "".join(names)
-    heads, follows, together = _compare_neighbours(names)
-    starts = np.flatnonzero(~follows)
-    ends = np.append(starts[1:], len(names)) - 1
-    texts = [
-        names[s][heads[s] :] if s == e else f"{names[s][heads[s] :]}-{names[e][heads[e] :]}"
-        for s, e in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
-    firsts = np.flatnonzero(~together[starts])
-    lasts = np.append(firsts[1:], len(starts))
-    groups = []
-    for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True):
-        first, alone = starts[a].item(), starts[a] == ends[b - 1]
-        name = names[first]
-        groups.append(name if alone else f"{name[: heads[first]]}[{','.join(texts[a:b])}]")
-    return ",".join(groups)
+    groups: list[tuple[str, list[list[str]]]] = []
+    for name in names:
+        prefix, digits = split_number(name)
+        if not groups or not digits or prefix != groups[-1][0] or not groups[-1][1][-1][-1]:
+            groups.append((prefix, [[digits, digits]]))
+        elif _follows(groups[-1][1][-1][-1], digits):
+            groups[-1][1][-1][-1] = digits
+        else:
+            groups[-1][1].append([digits, digits])
+    return ",".join(itertools.starmap(_fold_group, groups))
+
+
+def _follows(digits: str, after: str) -> bool:
+    """Tell whether a number is the one before it plus one, in a range's writing."""
+    grown = len(after) == len(digits) + 1 and after[0] == "1"
+    return int(after) == int(digits) + 1 and (len(after) == len(digits) or grown)
+
+
+def _fold_group(prefix: str, runs: list[list[str]]) -> str:
+    """Return names that differ in their number alone, by the first and last of each run."""
+    texts = [first if first == last else f"{first}-{last}" for first, last in runs]
+    alone = len(runs) == 1 and texts[0] == runs[0][0]
+    return f"{prefix}{texts[0]}" if alone else f"{prefix}[{','.join(texts)}]"
 
 
 def nid_ranges(values: Iterable[int]) -> str:
@@ -262,37 +257,6 @@ def nid_ranges(values: Iterable[int]) -> str:
     '45,12-14,13'
     """
     return fold([str(value) for value in values]).strip("[]")
-
-
-def _compare_neighbours(names: Sequence[str]) -> tuple[list[int], Mask, Mask]:
-    """Compare every name with the one before it.
-
-    Returns
-    -------
-    heads : list of int
-        Characters before the number at each name's end.
-    follows : bool (n,)
-        True where a name is the one before it plus one, in a range's writing.
-    together : bool (n,)
-        True where both differ in their number only.
-    """
-    heads: list[int] = []
-    follows = np.zeros(len(names), dtype=bool)
-    together = np.zeros(len(names), dtype=bool)
-    for start in range(0, len(names), _CHUNK):
-        stop = min(start + _CHUNK, len(names))
-        begin = max(start - 1, 0)  # one more, to compare across the seam
-        texts = np.array(names[begin:stop], dtype=np.str_)
-        prefixes, numbers, widths = name_numbers(texts)
-        lengths = np.char.str_len(texts)
-        heads += (lengths - widths)[start - begin :].tolist()
-        same = (prefixes[1:] == prefixes[:-1]) & (widths[1:] > 0) & (widths[:-1] > 0)
-        full = 10 ** widths[:-1].astype(np.int64)
-        grown = (widths[1:] == widths[:-1] + 1) & (numbers[1:] == full)
-        step = (numbers[1:] == numbers[:-1] + 1) & ((widths[1:] == widths[:-1]) | grown)
-        together[begin + 1 : stop] = same
-        follows[begin + 1 : stop] = same & step
-    return heads, follows, together
 
 
 def numeric_order(names: Sequence[str]) -> list[int]:
@@ -307,14 +271,10 @@ def numeric_order(names: Sequence[str]) -> list[int]:
     >>> [names[k] for k in numeric_order(names)]
     ['m', 'n9', 'n09', 'n10']
     """
-    if not len(names):
-        return []
-    prefixes, numbers, widths = name_numbers(np.array(names, dtype=np.str_))
-    different, which = np.unique(prefixes, return_inverse=True)
-    keys = [_sorting_key(prefix) for prefix in different.tolist()]
-    by_prefix = sorted(range(len(keys)), key=keys.__getitem__)
-    order: list[int] = np.lexsort((widths, numbers, np.argsort(by_prefix)[which])).tolist()
-    return order
+    parts = [split_number(name) for name in names]
+    prefix_keys = {prefix: _sorting_key(prefix) for prefix, _ in parts}
+    keys = [(prefix_keys[prefix], int(digits or -1), len(digits)) for prefix, digits in parts]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _sorting_key(text: str) -> list[tuple[str, int, int]]:

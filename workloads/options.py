@@ -30,19 +30,6 @@ if TYPE_CHECKING:
 else:
     results = lazy("workloads.results")
 
-__all__ = [
-    "ByteCount",
-    "Common",
-    "Duration",
-    "Number",
-    "Param",
-    "Sizes",
-    "Words",
-    "bench_callback",
-    "named_machine",
-    "option_with_default",
-]  # fmt: skip
-
 
 class Duration(Param):
     """Seconds, or ``90s``, ``10m``, ``2h``, ``1:30:00``."""

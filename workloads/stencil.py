@@ -330,21 +330,22 @@ class Put(Halo):
     """``put``: one after the other, each complete before the next."""
 
     def prepare(self, shared: bool) -> None:
-        """Open the windows that neighbours put into."""
+        """Open the windows that neighbours put into, in memory that the node shares if wanted."""
         comm, size = self.comm, self.size
-        self._memory = NodeMemory(comm, 6 * size) if shared else None
+        self._node: Comm | None = None
         self._near: dict[int, Bytes] = {}
-        if self._memory is not None:
-            raw = self._memory.mine
-            self._near = {rank: self._blocks(raw) for rank, raw in self._memory.near.items()}
-            self._window = MPI.Win.Create(raw, 1, comm=comm)
+        if shared:
+            self._node = node = cast("Comm", comm.Split_type(MPI.COMM_TYPE_SHARED))
+            self._memory = MPI.Win.Allocate_shared(max(6 * size, 8), 1, comm=node)
+            self._memory.Lock_all(MPI.MODE_NOCHECK)
+            for at, rank in enumerate(node.allgather(comm.Get_rank())):
+                self._near[rank] = self._blocks(self._memory.Shared_query(at)[0])
+            self.into = self._near[comm.Get_rank()]  # itself, where the grid wraps around
+            self._window = MPI.Win.Create(self.into.reshape(-1), 1, comm=comm)
         else:
             self._window = MPI.Win.Allocate(6 * size, 1, comm=comm)
-            raw = np.frombuffer(cast("Any", self._window.tomemory()), np.uint8)
-        self.into = self._blocks(raw)
+            self.into = self._blocks(self._window.tomemory())
         self.into[...] = 0
-        if shared:
-            self._near[comm.Get_rank()] = self.into  # where the grid wraps around
         self._window.Lock_all(MPI.MODE_NOCHECK)
         self._steps = [
             (rank, OPPOSITE[way], [self.out[way], size, MPI.BYTE])
@@ -353,9 +354,9 @@ class Put(Halo):
         ]
         comm.Barrier()  # nobody puts before all have cleared their blocks
 
-    def _blocks(self, raw: Bytes) -> Bytes:
-        """Return the six blocks in the bytes that hold them."""
-        return raw[: 6 * self.size].reshape(6, self.size)
+    def _blocks(self, memory: Any) -> Bytes:
+        """Return the six blocks in the memory that holds them."""
+        return np.frombuffer(memory, np.uint8)[: 6 * self.size].reshape(6, self.size)
 
     def exchange(self) -> None:
         """Put each block into its neighbour's memory."""
@@ -382,8 +383,10 @@ class Put(Halo):
         self._near.clear()
         self.into = np.zeros((6, 0), np.uint8)
         self._window.Free()
-        if self._memory is not None:
-            self._memory.close()
+        if self._node is not None:
+            self._memory.Unlock_all()
+            self._memory.Free()
+            self._node.Free()
 
 
 class Neighbor(Halo):
@@ -412,39 +415,3 @@ METHODS: dict[str, type[Halo]] = {"put": Put, "neighbor": Neighbor}
 def _sent_block(rank: int, way: int, size: int) -> Bytes:
     """Return the bytes that a rank sends in a direction."""
     return np.random.default_rng([SEED, rank, way]).integers(0, 256, size, np.uint8)
-
-
-class NodeMemory:
-    """A part of the node's memory for each of its ranks. Collective to make and to close.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-        Ranks of one or more nodes.
-    size : int
-        Bytes of this rank's part.
-
-    Attributes
-    ----------
-    mine : uint8 (size,)
-    near : dict of int to uint8 array
-        The parts of the node's other ranks, by their rank in `comm`; at least as long as theirs.
-    """
-
-    def __init__(self, comm: Comm, size: int) -> None:
-        self._node = node = cast("Comm", comm.Split_type(MPI.COMM_TYPE_SHARED))
-        self._window = MPI.Win.Allocate_shared(max(size, 8), 1, comm=node)
-        self._window.Lock_all(MPI.MODE_NOCHECK)
-        self.near: dict[int, NDArray[np.uint8]] = {}
-        for at, rank in enumerate(node.allgather(comm.Get_rank())):
-            buffer: Any = self._window.Shared_query(at)[0]
-            self.near[rank] = np.frombuffer(buffer, np.uint8)
-        self.mine = self.near.pop(comm.Get_rank())[:size]
-
-    def close(self) -> None:
-        """Free the memory."""
-        self.mine = np.empty(0, np.uint8)
-        self.near.clear()
-        self._window.Unlock_all()
-        self._window.Free()
-        self._node.Free()

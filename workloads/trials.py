@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -74,9 +74,14 @@ class Phases:
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.seconds = dict.fromkeys(names, 0.0)
 
-    def __call__(self, name: str) -> _TimedStretch:
-        """Return a context manager that adds the time inside it to a phase."""
-        return _TimedStretch(self, name)
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Add the time inside to a phase."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(name, time.perf_counter() - began)
 
     def add(self, name: str, seconds: float) -> None:
         """Add seconds to a phase that was timed elsewhere."""
@@ -85,21 +90,6 @@ class Phases:
     def clear(self) -> None:
         """Set every phase back to none."""
         self.seconds.clear()
-
-
-class _TimedStretch:
-    """One stretch of a phase; a generator in its place would take twice as long."""
-
-    __slots__ = ("began", "name", "phases")
-
-    def __init__(self, phases: Phases, name: str) -> None:
-        self.phases, self.name, self.began = phases, name, 0.0
-
-    def __enter__(self) -> None:
-        self.began = time.perf_counter()
-
-    def __exit__(self, *error: object) -> None:
-        self.phases.add(self.name, time.perf_counter() - self.began)
 
 
 def seconds_of(call: Callable[[], object], times: int = 1) -> float:

@@ -31,28 +31,9 @@ from placement.support.lazy import lazy
 from workloads.launched import STARTED, current_launch, parse_count
 
 if TYPE_CHECKING:
-    from mpi4py import MPI
+    from mpi4py import MPI as MPI  # handed on
 else:
     MPI = lazy("mpi4py.MPI")  # for those who have a communicator: `world` has initialised it
-
-__all__ = [
-    "MPI",
-    "Comm",
-    "RankDefectError",
-    "RankPlace",
-    "decide_on_root",
-    "doubling_counts",
-    "forget_segments",
-    "interruption_error",
-    "oversubscription",
-    "places_of",
-    "processor",
-    "raise_together",
-    "rank_place",
-    "require_same",
-    "run_guarded",
-    "world",
-]
 
 
 mpi4py, runtime, traceback = lazy("mpi4py"), lazy("rankmap.runtime"), lazy("traceback")
@@ -474,14 +455,3 @@ def places_of(names: Sequence[str]) -> list[RankPlace]:
         found.append(RankPlace(node[name], seen[name], counts[name], len(counts), most))
         seen[name] += 1
     return found
-
-
-def doubling_counts(most: int) -> list[int]:
-    """Return 1, 2, 4 … and the most.
-
-    Examples
-    --------
-    >>> doubling_counts(6), doubling_counts(8)
-    ([1, 2, 4, 6], [1, 2, 4, 8])
-    """
-    return [1 << k for k in range((most - 1).bit_length())] + [most]

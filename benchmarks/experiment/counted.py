@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
@@ -73,9 +73,12 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
     9080.0
     """
     share = HEADER / segment_bytes(mtu)
-    there = loads(machine, demand * (1 + share), routing)
-    back = loads(machine, demand.reversed() * share, routing)
-    return there + back
+    there, back = (loads(machine, way, routing) for way in (demand, demand.reversed()))
+    amounts = {
+        name: (1 + share) * getattr(there, name) + share * getattr(back, name)
+        for name in ("load", "injection", "ejection")
+    }
+    return replace(there, **amounts)
 
 
 def expected_bytes(

@@ -59,7 +59,7 @@ def _list_entry(name: str) -> dict[str, Any] | None:
         "name": name,
         "title": site.config.title,
         "system": site.config.system.value,
-        "kind": site.kind,
+        "kind": site.topology().kind,
         "fabric": site.topology().fabric,
         "nodes": site.config.nodes.compute.value,
         "scheduler": site.scheduler,

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
-from placement.errors import ParseError, UsageError
+from placement.errors import ParseError
 from placement.fabrics import FABRICS
 from placement.geometry.network import Geometry
 from placement.machine import Topology
-from placement.names import Xname
+from placement.names import parse_xname
 from placement.options import Options
 from placement.records import Dump
 from placement.support.array_types import Ints
@@ -50,23 +50,16 @@ class GroupRule:
         ``cabinet`` or ``rack`` (one a group), ``half-cabinet`` (chassis 0-3
         and 4-7), ``racks`` (`racks` consecutive ones of those present).
     racks : int
-    table : tuple of tuple of int
-        Cabinets of each group; goes before the rule.
     nics : int
         NICs a node.
     """
 
     rule: str = "cabinet"
     racks: int = 1
-    table: tuple[tuple[int, ...], ...] = ()
     nics: int = 1
 
     def __str__(self) -> str:
-        if self.table:
-            return f"{len(self.table)} groups of cabinets as listed"
-        if self.rule == "racks":
-            return f"{self.racks} racks a group"
-        return f"{self.rule} = group"
+        return f"{self.racks} racks a group" if self.rule == "racks" else f"{self.rule} = group"
 
 
 def parse_groups(text: str) -> GroupRule:
@@ -75,9 +68,7 @@ def parse_groups(text: str) -> GroupRule:
     Parameters
     ----------
     text : str
-        ``group=`` cabinet, rack, half-cabinet or ``2-racks``; or ``table=``
-        with the cabinets of each group, groups separated by ``/``:
-        ``table=x3001-x3004/x3005-x3008``. ``nics=`` a node.
+        ``group=`` cabinet, rack, half-cabinet or ``2-racks``; ``nics=`` a node.
 
     Raises
     ------
@@ -87,28 +78,15 @@ def parse_groups(text: str) -> GroupRule:
     --------
     >>> str(parse_groups("xname:group=4-racks,nics=2"))
     '4 racks a group'
-    >>> parse_groups("xname:table=x1000-x1001/x3000").table
-    ((1000, 1001), (3000,))
     """
     options = Options(text)
-    options.only("group", "table", "nics")
+    options.only("group", "nics")
     nics = options.whole("nics", 1)
-    if "table" in options.given:
-        parts = options.given["table"].split("/")
-        return GroupRule(table=tuple(_cabinet_numbers(options, part) for part in parts), nics=nics)
     rule = options.given.get("group", "cabinet")
     if rule.endswith("-racks"):
         racks = options.number(rule.removesuffix("-racks"), "group", 99_999)
         return GroupRule("racks", racks, nics=nics)
     return GroupRule(options.choice("group", RULES, "cabinet"), nics=nics)
-
-
-def _cabinet_numbers(options: Options, part: str) -> tuple[int, ...]:
-    """Return the numbers of ``x3001-x3004``."""
-    first, _, last = part.partition("-")
-    ends = (options.number(x.removeprefix("x"), "table", 99_999) for x in (first, last or first))
-    low, high = ends
-    return tuple(range(low, high + 1))
 
 
 def locate_ex(
@@ -134,22 +112,27 @@ def locate_ex(
     ------
     ParseError
         Where an xname is not a node's.
-    UsageError
-        Where the table of groups lacks a cabinet.
     """
     chosen = groups or GroupRule()
     parts = _split_xnames(table)
-    floor = _chassis_table(parts, _count_switches(dumps), chosen)
-    chassis = floor.of_node
+    # the chassis that there are, by cabinet, and what each has
+    number = parts[:, 0] * 8 + parts[:, 1]
+    listed = _count_switches(dumps)
+    places = np.unique(np.concatenate([number, np.array([*listed], dtype=np.int64)]))
+    group_of = np.unique(_group_keys(places, chosen), return_inverse=True)[1].astype(np.int64)
+    chassis = np.searchsorted(places, number)
+    nodes = np.bincount(chassis, minlength=len(places))
+    known = np.array([listed.get(place, 0) for place in places.tolist()])
+    switches = np.where(known > 0, known, -(-nodes * chosen.nics // ENDPOINTS))
+    before = np.cumsum(switches) - switches
+    first = before - before[np.searchsorted(group_of, group_of)]
     # the nodes of a chassis divide evenly over its switches, in the order of their xnames
-    switch = (
-        floor.first[chassis]
-        + rank_within(chassis, *parts.T) * floor.switches[chassis] // floor.nodes[chassis]
-    )
-    group = floor.group[chassis]
+    inside = rank_within(chassis, *parts.T)
+    switch = first[chassis] + inside * switches[chassis] // nodes[chassis]
+    group = group_of[chassis]
     node = rank_within(group * 2**16 + switch, *parts.T)
     coords = np.column_stack([group, switch, node]).astype(np.int32)
-    sizes = np.bincount(floor.group, weights=floor.switches).astype(np.int64)
+    sizes = np.bincount(group_of, weights=switches).astype(np.int64)
     parameters: dict[str, Any] = {"nics": chosen.nics}
     if len(set(sizes.tolist())) > 1:
         parameters["switches"] = tuple(sizes.tolist())
@@ -162,42 +145,18 @@ def locate_ex(
         bandwidth=dict(bandwidth or FABRICS["slingshot"].bandwidth),
         parameters=parameters,
     )
-    return replace(attach_switches(topology, coords), notes=_what_is_assumed(groups, floor))
+    notes = _what_is_assumed(groups, bool((known == 0).any()))
+    return replace(attach_switches(topology, coords), notes=notes)
 
 
-def _what_is_assumed(groups: GroupRule | None, floor: _ChassisTable) -> tuple[str, ...]:
+def _what_is_assumed(groups: GroupRule | None, switches: bool) -> tuple[str, ...]:
+    """Say what no dump states: which cabinets make a group, switches, and global links."""
     chosen = f"groups: {groups or GroupRule()}"
     notes = [chosen if groups else f"{chosen} (assumed: no site says)"]
-    if floor.assumed:
+    if switches:
         notes.append(f"switches assumed: one for every {ENDPOINTS} NICs of a chassis")
     notes.append("global links assumed: wiring consecutive, as many as the switches' ports allow")
     return tuple(notes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ChassisTable:
-    """The chassis of a machine, sorted by group, cabinet and chassis.
-
-    Attributes
-    ----------
-    group : int64 (c,)
-    switches : int64 (c,)
-    nodes : int64 (c,)
-        How many of each there are.
-    first : int64 (c,)
-        First switch of the chassis in its group.
-    of_node : int64 (n,)
-        Chassis of each node.
-    assumed : bool
-        True where the switches of some chassis are not listed.
-    """
-
-    group: Ints
-    switches: Ints
-    nodes: Ints
-    first: Ints
-    of_node: Ints
-    assumed: bool
 
 
 def _split_xnames(table: Table) -> Ints:
@@ -205,53 +164,27 @@ def _split_xnames(table: Table) -> Ints:
     out = np.empty((len(table), 5), dtype=np.int64)
     for row, text in enumerate(table["cname"].tolist()):
         try:
-            name = Xname.parse(text)
+            name = parse_xname(text)
         except ParseError as error:
             raise table.error(row, str(error)) from None
         if not name.is_node:
             raise table.error(row, f"{text or 'a node without one'} is not a node's xname")
-        place = (name.cabinet, name.chassis, name.slot, name.board, name.node)
-        out[row] = [0 if part is None else part for part in place]
+        out[row] = name.parts
     return out
 
 
-def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
-    """Return how many switches are listed in each (cabinet, chassis)."""
+def _count_switches(dumps: Sequence[Dump]) -> Counter[int]:
+    """Return how many switches are listed in each chassis, by 8 times its cabinet plus itself."""
     lists = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
-    names = [Xname.parse(text) for routers in lists for text in routers.tolist()]
-    return Counter((x.cabinet, x.chassis) for x in names if x.chassis is not None)
+    parts = (parse_xname(text).parts for routers in lists for text in routers.tolist())
+    return Counter(cabinet * 8 + chassis for cabinet, chassis, *_ in parts if chassis >= 0)
 
 
-def _chassis_table(
-    parts: Ints, listed: dict[tuple[int, int], int], groups: GroupRule
-) -> _ChassisTable:
-    chassis = parts[:, 0] * 8 + parts[:, 1]
-    extra = np.array([c * 8 + h for c, h in listed], dtype=np.int64)
-    places = np.unique(np.concatenate([chassis, extra]))
-    order_of = _group_keys(places // 8, places % 8, groups)
-    places = places[np.lexsort((places, order_of))]
-    group = np.unique(np.sort(order_of), return_inverse=True)[1].astype(np.int64)
-    where = {int(p): i for i, p in enumerate(places)}
-    of_node = np.array([where[int(p)] for p in chassis], dtype=np.int64)
-    nodes = np.bincount(of_node, minlength=len(places))
-    known = np.array([listed.get((int(p) // 8, int(p) % 8), 0) for p in places])
-    switches = np.where(known > 0, known, -(-nodes * groups.nics // ENDPOINTS))
-    before = np.cumsum(switches) - switches
-    first = before - before[np.searchsorted(group, group)]
-    return _ChassisTable(group, switches, nodes, first, of_node, bool((known == 0).any()))
-
-
-def _group_keys(cabinet: Ints, chassis: Ints, groups: GroupRule) -> Ints:
+def _group_keys(places: Ints, groups: GroupRule) -> Ints:
     """Return a number for the group of each chassis, ascending in the order of the groups."""
-    if groups.table:
-        index = {c: g for g, row in enumerate(groups.table) for c in row}
-        missing = sorted(set(cabinet.tolist()) - index.keys())
-        if missing:
-            raise UsageError(f"the table of groups lacks cabinet x{missing[0]}")
-        return np.array([index[int(c)] for c in cabinet], dtype=np.int64)
     if groups.rule == "half-cabinet":
-        return cabinet * 2 + chassis // HALF
-    rank = np.unique(cabinet, return_inverse=True)[1]
+        return places // HALF
+    rank = np.unique(places // 8, return_inverse=True)[1]
     return (rank // groups.racks).astype(np.int64)
 
 

@@ -7,8 +7,9 @@ shape of the machine room is known, and that shape follows from any dump that li
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
@@ -33,11 +34,15 @@ def mark_missing(good: Mask, *columns: Ints) -> Ints32:
 class Numbering(ABC):
     """A rule that gives every place of a machine its NID and its coordinates.
 
-    Each has ``nid`` and ``coords`` of places, int (n, 5), and ``parts_of_coords``. What is
-    impossible is marked with -1.
+    Each has ``coords`` of places, int (n, 5), and ``parts_of_coords``. What is impossible is
+    marked with -1.
     """
 
     __slots__ = ()
+
+    @abstractmethod
+    def nid(self, parts: ArrayLike) -> Ints:
+        """Return the NIDs of places, int (n, 5)."""
 
     @property
     @abstractmethod
@@ -46,6 +51,10 @@ class Numbering(ABC):
 
     @classmethod
     @abstractmethod
+    def candidates(cls: type[Rule], parts: Ints, nid: Ints) -> Iterator[Rule]:
+        """Yield the numberings that may be the one of nodes that state place and NID."""
+
+    @classmethod
     def vote(cls: type[Rule], parts: ArrayLike, nid: ArrayLike) -> tuple[Rule, Mask] | None:
         """Find the numbering with which most nodes agree, and which do.
 
@@ -59,7 +68,24 @@ class Numbering(ABC):
         (Numbering, bool (n,)) or None
             The numbering and the mask of the nodes that agree with it (those
             left out count as agreeing); None where no node agrees with any.
+
+        Examples
+        --------
+        >>> xc, agrees = Xc.vote([[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [2, 1, 0, 0, 0]], [768, 960, 7])
+        >>> xc.positions, agrees.tolist()
+        (4, [True, True, False])
         """
+        table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
+        number = np.asarray(nid, dtype=np.int64).reshape(-1)
+        stated = (table >= 0).all(axis=1) & (number >= 0)
+        best: tuple[Rule, Mask] | None = None
+        for rule in cls.candidates(table[stated], number[stated]):
+            agrees = stated & (rule.nid(table) == number)
+            if agrees.sum() > (best[1].sum() if best else 0):
+                best = rule, agrees
+            if agrees.sum() == stated.sum():
+                break
+        return best and (best[0], best[1] | ~stated)
 
     @classmethod
     def fit(cls: type[Rule], parts: ArrayLike, nid: ArrayLike) -> Rule | None:
@@ -217,8 +243,8 @@ class Xc(Numbering):
         return mark_missing(good, col, row, cage, slot, node)
 
     @classmethod
-    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Xc, Mask] | None:
-        """Find the number of positions with which most nodes agree, and which do.
+    def candidates(cls, parts: Ints, nid: Ints) -> Iterator[Xc]:
+        """Yield the numbering that most nodes imply.
 
         Where only the first row of cabinets is there, so that any P would
         do, the smallest even one that holds all columns.
@@ -229,18 +255,10 @@ class Xc(Numbering):
         Xc(positions=10)
         >>> Xc.fit([[3, 0, 0, 0, 0]], [576])
         Xc(positions=4)
-        >>> xc, agrees = Xc.vote([[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [2, 1, 0, 0, 0]], [768, 960, 7])
-        >>> xc.positions, agrees.tolist()
-        (4, [True, True, False])
         """
-        table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
-        number = np.asarray(nid, dtype=np.int64).reshape(-1)
-        silent = (table < 0).any(axis=1) | (number < 0)
-        positions = _vote_positions(table[~silent], number[~silent])
-        if positions is None:
-            return None
-        rule = cls(positions)
-        return rule, silent | (rule.nid(table) == number)
+        positions = _vote_positions(parts, nid)
+        if positions is not None:
+            yield cls(positions)
 
 
 def _vote_positions(parts: Ints, nid: Ints) -> int | None:
@@ -400,10 +418,8 @@ class GeminiNumbering(Numbering):
         return mark_missing(good, *self._place(x, y, z), 2 * (y % 2) + low)
 
     @classmethod
-    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[GeminiNumbering, Mask] | None:
-        """Find the columns and rows of cabinets with which most nodes agree, and which do.
-
-        The fewest rows, then the fewest columns, where several do.
+    def candidates(cls, parts: Ints, nid: Ints) -> Iterator[GeminiNumbering]:
+        """Yield the numberings that most nodes imply, those of the fewest rows and columns first.
 
         Examples
         --------
@@ -414,18 +430,8 @@ class GeminiNumbering(Numbering):
         >>> agrees.tolist()
         [False, True, True]
         """
-        table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
-        number = np.asarray(nid, dtype=np.int64).reshape(-1)
-        silent = (table < 0).any(axis=1) | (number < 0) | (table[:, 3] >= _SLOTS)
-        best: tuple[GeminiNumbering, Mask] | None = None
-        for shape in _likely_floors(table[~silent], number[~silent]):
-            rule = cls(*shape)
-            agrees = rule.nid(table) == number
-            if agrees.sum() > (best[1].sum() if best else 0):
-                best = rule, agrees
-            if agrees.sum() == len(number) - silent.sum():
-                break
-        return best and (best[0], best[1] | (silent & (table[:, 3] < _SLOTS)))
+        there = parts[:, 3] < _SLOTS
+        yield from itertools.starmap(cls, _likely_floors(parts[there], nid[there]))
 
 
 def _torus_of(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) -> list[Ints]:

@@ -27,7 +27,7 @@ from placement.support.reading import read_bytes
 
 _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
 _EXEC = compile_pattern(
-    r"^[ \t]*+(exec_host|exec_vnode)[ \t]*+=[ \t]*+([^\n]*+(?:\n(?:\t|[ ]{8})[^\n]*+)*+)", re.M
+    r"^[ \t]*+exec_host[ \t]*+=[ \t]*+([^\n]*+(?:\n(?:\t|[ ]{8})[^\n]*+)*+)", re.M
 )
 _SLOTS = re.compile(r"[A-Za-z0-9_][\w.\-]*/\d[\w.\-/*+,\s]*", re.ASCII)
 #: The field of each kind of record that says its nodes.
@@ -43,7 +43,6 @@ _SLOT = re.compile(
     r"([A-Za-z0-9_][\w.\-]*)/(?:(\d+)\*(\d{1,9})|(\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*))",
     re.ASCII,
 )
-_VNODE = re.compile(r"\(?([A-Za-z0-9_][\w.\-]*)(?::[^+()]*)?\)?", re.ASCII)
 
 _LISTS = ("NODELIST", "NODELIST(REASON)", "HOSTNAMES")
 #: Columns whose text may hold blanks.
@@ -101,7 +100,7 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
         return scontrol(text, source), False
     if head[0] == "{" and '"R_lite"' in text:
         return flux_resource_set(text, source), False
-    if "exec_" in text or _SLOTS.fullmatch(head):
+    if "exec_host" in text or _SLOTS.fullmatch(head):
         return _pbs_hosts(text, source, head), False
     listing = table(text, source) if len(text) > len(head) or " " in head else None
     return listing or ([TextPiece(text)], False)
@@ -109,15 +108,12 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
 
 def _pbs_hosts(text: str, source: str, head: str) -> list[TextPiece]:
     """Read the nodes of a job as PBS writes them; host list text where it does not."""
-    matches = list(_EXEC.finditer(text))
-    hosts = [match for match in matches if match[1] == "exec_host"]
-    text_pieces: list[TextPiece] = []
-    for match in hosts or matches:
-        line = text.count("\n", 0, match.start()) + 1
-        text_pieces += exec_host("".join(match[2].split()), line, source, vnodes=not hosts)
-    if not matches and _SLOTS.fullmatch(head):
-        return exec_host("".join(text.split()), 1, source)
-    return text_pieces if matches else [TextPiece(text)]
+    matches = [*with_lines(_EXEC.finditer(text), text)]
+    if not matches and not _SLOTS.fullmatch(head):
+        return [TextPiece(text)]
+    values = [("".join(match[1].split()), line) for match, line in matches]
+    values = values or [("".join(text.split()), 1)]
+    return [piece for value, line in values for piece in exec_host(value, line, source)]
 
 
 def scontrol(text: str, source: str) -> list[TextPiece]:
@@ -167,7 +163,7 @@ def _read_record(record: str, kind: str, line: int, source: str) -> list[TextPie
     return [TextPiece(value, at, state=named) for value, at in values if value not in _NONE]
 
 
-def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> list[TextPiece]:
+def exec_host(value: str, line: int, source: str) -> list[TextPiece]:
     """Return the nodes of PBS's ``exec_host``, each once a slot.
 
     Parameters
@@ -177,8 +173,6 @@ def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> li
         ``n1/0-23`` (Torque: slots by number), without white space.
     line : int
     source : str
-    vnodes : bool
-        True for ``exec_vnode``, ``(n1:ncpus=24)+(n2:ncpus=24)``: each once.
 
     Raises
     ------
@@ -192,11 +186,11 @@ def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> li
     """
     text_pieces: list[TextPiece] = []
     for part in value.split("+"):
-        match = (_VNODE if vnodes else _SLOT).fullmatch(part)
+        match = _SLOT.fullmatch(part)
         if match is None:
             what = f"'{part}' is not part of a PBS host list"
             raise ParseError(source, line, what, "one looks like node1/0*24")
-        slots = 1 if vnodes else _count_slots(match)
+        slots = _count_slots(match)
         text_pieces.append(TextPiece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
     return text_pieces
 

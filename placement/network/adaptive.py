@@ -21,15 +21,14 @@ share. The cost follows the groups that the demand touches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from placement.machine import Machine, once
+from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.dragonfly import channels, path_hops
-from placement.network.groups import Groups, groups_of
+from placement.network.groups import groups_of
 from placement.network.model import has_spines
 from placement.network.touched import (
     ChannelTables,
@@ -37,12 +36,11 @@ from placement.network.touched import (
     PathPrices,
     TouchedGroups,
     TouchedRouters,
-    keep_last,
-    third_groups,
+    TouchedTables,
+    touched_tables,
 )  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import add_by_key
-from placement.support.quantities import GB
 
 __all__ = ["Division", "channels", "divide", "divide_each", "guess_each", "hops", "loads", "notes"]
 
@@ -63,20 +61,12 @@ FIRST, LONGER, SHORTER, LONGEST, MOST, SURE = 2.0, 1.5, 0.5, 8.0, 4.0, 12.0
 #: Weights below this are none.
 TINY = 1e-300
 
-#: Touched groups from which on what they pass on for others is taken for even over their gates
-#: while a division is sought: it is the sum of many, and the work grows with their cube.
-MANY = 48
-
-#: Third groups that stand for all that a demand does not touch, where these are more than a few.
-THIRDS, FEW_THIRDS = 2, 4
-
 FEW_GROUPS = "fewer than three groups: adaptive takes detours inside groups alone"
 
 FEW_WITH_SPINES = "fewer than three groups: adaptive is the same as minimal"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Division:
+class Division(NamedTuple):
     """How a demand is divided.
 
     Attributes
@@ -89,80 +79,6 @@ class Division:
 
     load: Floats
     minimal_share: float
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """What is the same for all demands of the same routers.
-
-    Attributes
-    ----------
-    routers : TouchedRouters
-    others : int64 (k,)
-        Groups that they are not in, and that detours between theirs lead over.
-    sought : TouchedGroups
-        With a few third groups.
-    second : ChannelTables
-        Seconds of a byte on the channels of `sought`.
-    """
-
-    routers: TouchedRouters
-    others: Ints
-    sought: TouchedGroups
-    second: ChannelTables
-
-    @cached_property
-    def every(self) -> TouchedGroups:
-        """The same with all third groups, which a guess does without."""
-        if len(self.sought.thirds) == len(self.others) and not self.sought.mean_passing:
-            return self.sought
-        return TouchedGroups(self.sought.groups, self.routers, self.others)
-
-
-class Network:
-    """What is kept of a machine: seconds of a byte, and tables of the last sets of routers."""
-
-    def __init__(self, groups: Groups) -> None:
-        self.groups = groups
-        self.known: dict[bytes, Kept] = {}
-        scale = 1 / (groups.channels.bandwidth * GB)
-        self.inside: Floats = np.zeros(groups.lanes)
-        self.inside.reshape(-1)[groups.lane] = groups.paths * scale[groups.inside]
-        self.between: Floats = np.zeros((groups.count, groups.count))
-        seconds = groups.share * scale[groups.between]
-        np.maximum.at(self.between.reshape(-1), groups.pair, seconds)
-
-    def touched(self, demands: Sequence[Demand]) -> Kept:
-        """Return the tables of the routers of demands; those of the last few are kept."""
-        used = np.unique(np.concatenate([demand.routers_used() for demand in demands]))
-        return keep_last(self.known, used, lambda: self._make(TouchedRouters(self.groups, used)))
-
-    def _make(self, routers: TouchedRouters) -> Kept:
-        others = third_groups(self.groups, routers.units)
-        seen = others
-        if len(others) > FEW_THIRDS:
-            seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
-        mean_passing = len(routers.units) >= MANY
-        sought = TouchedGroups(self.groups, routers, seen, mean_passing=mean_passing)
-        return Kept(routers, others, sought, self._seconds(sought, routers.units, others))
-
-    def _seconds(self, touched: TouchedGroups, units: Ints, others: Ints) -> ChannelTables:
-        """Return the seconds of a byte on every channel that is looked at.
-
-        Of links to third groups those of the slowest: a few third groups stand for all.
-        """
-        members, count = touched.members, len(units)
-        out, back = (table[np.ix_(units, members)] for table in (self.between, self.between.T))
-        if len(members) > count:
-            pairs = np.ix_(units, others)
-            out[:, count:] = self.between[pairs].max(axis=1)[:, None]
-            back[:, count:] = self.between.T[pairs].max(axis=1)[:, None]
-        return ChannelTables(self.inside[members], out, back)
-
-
-@once
-def _network_of(machine: Machine) -> Network:
-    return Network(groups_of(machine))
 
 
 class Pairs:
@@ -348,8 +264,8 @@ def _split_batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Bat
     """Yield runs of demands that share tables, those with few pairs apart from others."""
     if not demands:
         return
-    network = _network_of(machine)
-    touched = network.touched(demands)
+    used = np.unique(np.concatenate([demand.routers_used() for demand in demands]))
+    touched = touched_tables(machine, used)
     listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
     starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])
     most = max(1, TOGETHER // touched.sought.numbers)
@@ -357,7 +273,7 @@ def _split_batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Bat
         for first in range(0, len(run), most):
             part = run[first : first + most].tolist()
             together = [demands[k] for k in part]
-            yield _Batch(network.groups, touched, together, bool(listed[part[0]]))
+            yield _Batch(touched, together, bool(listed[part[0]]))
 
 
 def _pairs_of(demand: Demand) -> int:
@@ -370,7 +286,7 @@ class _Batch:
 
     Attributes
     ----------
-    touched : Kept
+    touched : TouchedTables
     demands : sequence of Demand
     total : GroupTraffic
         Their bytes between routers that paths of the tables join.
@@ -381,10 +297,8 @@ class _Batch:
     variables : Pairs or Between
     """
 
-    def __init__(
-        self, groups: Groups, touched: Kept, demands: Sequence[Demand], pairwise: bool
-    ) -> None:
-        routers, units = touched.routers, touched.routers.units
+    def __init__(self, touched: TouchedTables, demands: Sequence[Demand], pairwise: bool) -> None:
+        groups, routers, units = touched.groups, touched.routers, touched.routers.units
         self.touched, self.demands = touched, demands
         self.total = routers.traffic(demands)
         self.lost = ~(groups.linked | groups.valiant | groups.same)

@@ -1,10 +1,9 @@
 """The least time that traffic can take, whatever the routing, and whatever the placement.
 
-*This placement* (`bound_demand`). Bytes that leave a part of the network cross the
+*This placement* (`cut_time`). Bytes that leave a part of the network cross the
 channels that leave it, by any routing. So for every part the bytes out over
-the bandwidth out is a lower bound, and so are a node's own bytes over its own
-links. The parts: single routers; the subtrees, groups, chassis … that the
-coordinates name; on a torus every slab between two planes.
+the bandwidth out is a lower bound. The parts: single routers; the subtrees,
+groups, chassis … that the coordinates name; on a torus slabs between two planes.
 
 *Any placement* (`best_bound`). Let N nodes be chosen so that every node sends
 at least `out` bytes to the others and no node more than `pair` to any single
@@ -27,27 +26,22 @@ own links: the N-th fastest of those eligible is as fast as the slowest used.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.all_to_alls import AllToAlls
 from placement.errors import UsageError
 from placement.machine import Machine, once
 from placement.network import channels
 from placement.network.demand import Demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import add_by_key, sum_by_pair
+from placement.support.arrays import add_by_key
 from placement.support.quantities import GB
-from placement.topologies import router_coords, router_names
+from placement.topologies import router_coords
 
-#: On axes longer than this only some thicknesses of slabs are looked at …
+#: On axes longer than this only some thicknesses of slabs are looked at.
 ALL_SLABS = 64
-
-#: … from so many first planes each.
-SHIFTS = 8
 
 #: Halvings of the interval of times; 2**-60 of it is less than rounding.
 HALVINGS = 60
@@ -60,68 +54,37 @@ class Bound(NamedTuple):
     ----------
     seconds : float
         0.0 where no link is limited.
-    kind : str
-        ``injection``, ``ejection``, ``cut`` or ''.
     why : str
         One phrase for the reader.
     """
 
     seconds: float
-    kind: str
     why: str
 
 
-class DisjointParts(NamedTuple):
+class Partition(NamedTuple):
     """Disjoint parts of the network.
 
     Attributes
     ----------
     name : str
         What one part is called.
-    label : int64 (units,)
-        Part of each unit.
+    label : int64 (routers,)
+        Part of each router.
     out, into : float64 (parts,)
         GB/s of the channels that leave and enter each part.
-    shifted : bool
-        True for a slab partition that does not begin at plane 0.
     """
 
     name: str
     label: Ints
     out: Floats
     into: Floats
-    shifted: bool = False
 
 
-class Family(NamedTuple):
-    """Partitions that never part some routers: those of a unit (a plane of a torus).
+def cut_time(machine: Machine, demand: Demand) -> float:
+    """Return the least time of a demand where its nodes are, by any routing, in seconds.
 
-    Attributes
-    ----------
-    unit : int64 (routers,)
-    partitions : tuple of DisjointParts
-        Of the units.
-    """
-
-    unit: Ints
-    partitions: tuple[DisjointParts, ...]
-
-
-NOTHING = Bound(0.0, "", "no link is limited")
-
-
-def bound_demand(machine: Machine, demand: Demand) -> Bound:
-    """Return the least time of a demand where its nodes are, by any routing.
-
-    Parameters
-    ----------
-    machine : Machine
-    demand : Demand
-        Its split over several NICs of a node is taken as given.
-
-    Returns
-    -------
-    Bound
+    What nodes' own links need is not looked at.
 
     Examples
     --------
@@ -130,14 +93,15 @@ def bound_demand(machine: Machine, demand: Demand) -> Bound:
     >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=4,leaves=2,spines=1,bw=1")
-    >>> bound_demand(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1e9)))
-    Bound(seconds=16.0, kind='cut', why='16 GB leave leaf0 over 1 GB/s')
+    >>> cut_time(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1e9)))
+    16.0
     """
-    limits = [NOTHING, *_own_links(machine, demand)]
-    for family in partition_families(machine):
-        folded = _fold_demand(demand, family.unit)
-        limits += [_bound_cut(machine, folded, family.unit, parts) for parts in family.partitions]
-    return max(limits, key=lambda bound: bound.seconds)
+    seconds = 0.0
+    for parts in partitions(machine):
+        leaving = demand.leaving(parts.label, len(parts.out))
+        for amount, gbs in zip(leaving, (parts.out, parts.into), strict=True):
+            seconds = max(seconds, float(_crossing_time(amount, gbs).max(initial=0.0)))
+    return seconds
 
 
 def best_bound(
@@ -183,35 +147,22 @@ def best_bound(
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=4,leaves=4,spines=2,bw=1")
     >>> found = best_bound(m, 16, out=15e9, pair=1e9)
-    >>> found.kind, round(found.seconds, 9)
-    ('cut', 24.0)
+    >>> round(found.seconds, 9), found.why
+    (24.0, 'any 16 nodes, whichever leaf each is on')
     """
     eligible = machine.compute if among is None else np.asarray(among)
     if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):
         raise UsageError(f"cannot bound {count} of {int(eligible.sum())} nodes")
-    limits = [NOTHING, _best_own(machine, count, eligible, out, max(out, busiest))]
-    chosen = ((f, p) for f in partition_families(machine) for p in f.partitions if not p.shifted)
-    for family, parts in chosen:
-        room = _eligible_room(machine, parts.label[family.unit], len(parts.out), eligible)
+    limits = [
+        Bound(0.0, "no link is limited"),
+        _best_own(machine, count, eligible, out, max(out, busiest)),
+    ]
+    for parts in partitions(machine):
+        room = _eligible_room(machine, parts.label, len(parts.out), eligible)
         if room is not None:
             seconds = _least_time(count, out, pair, room, parts.out)
-            text = f"any {count} nodes, whichever {parts.name} each is on"
-            limits.append(Bound(seconds, "cut", text))
+            limits.append(Bound(seconds, f"any {count} nodes, whichever {parts.name} each is on"))
     return max(limits, key=lambda bound: bound.seconds)
-
-
-def _own_links(machine: Machine, demand: Demand) -> Iterator[Bound]:
-    gbs = injection_bandwidth(machine)
-    for kind, verb, load in (
-        ("injection", "sends", demand.out),
-        ("ejection", "receives", demand.into),
-    ):
-        seconds = load / (gbs * GB)
-        if len(seconds):
-            row = int(np.argmax(seconds))
-            amount, name = load[row] / GB, machine.names[row]
-            why = f"{name} {verb} {amount:.3g} GB at {gbs[row]:.3g} GB/s"
-            yield Bound(float(seconds[row]), kind, why)
 
 
 def _best_own(machine: Machine, count: int, eligible: Mask, out: float, busiest: float) -> Bound:
@@ -219,39 +170,7 @@ def _best_own(machine: Machine, count: int, eligible: Mask, out: float, busiest:
     fast = np.sort(injection_bandwidth(machine)[eligible])[::-1]
     seconds = max(out / (fast[count - 1] * GB), busiest / (fast[0] * GB))
     why = f"a node sends {max(out, busiest) / GB:.3g} GB at {fast[0]:.3g} GB/s"
-    return Bound(float(seconds), "injection", why)
-
-
-def _fold_demand(demand: Demand, unit: Ints) -> Demand:
-    """Return the demand between units; itself where each router is one."""
-    count = int(unit.max(initial=-1)) + 1
-    if count == len(unit):
-        return demand
-    source, target, amount = sum_by_pair(
-        unit[demand.source], unit[demand.target], demand.amount, count
-    )
-    lines = demand.within
-    entries = sum_by_pair(lines.line, unit[lines.end], lines.weight, count)
-    within = AllToAlls(*entries, lines.scale)
-    return replace(
-        demand, routers=count, source=source, target=target, amount=amount, within=within
-    )
-
-
-def _bound_cut(machine: Machine, demand: Demand, unit: Ints, parts: DisjointParts) -> Bound:
-    """Return the bound of the part of a partition that takes longest."""
-    out, into = demand.leaving(parts.label, len(parts.out))
-    after, before = _crossing_time(out, parts.out), _crossing_time(into, parts.into)
-    seconds = np.maximum(after, before)
-    if not seconds.any():
-        return NOTHING
-    row = int(np.argmax(seconds))
-    leaves = bool(after[row] >= before[row])
-    amount, gbs = (out[row], parts.out[row]) if leaves else (into[row], parts.into[row])
-    name = _part_name(machine, parts.name, np.flatnonzero(parts.label[unit] == row))
-    verb = "leave" if leaves else "enter"
-    why = f"{amount / GB:.3g} GB {verb} {name} over {gbs:.4g} GB/s"
-    return Bound(float(seconds[row]), "cut", why)
+    return Bound(float(seconds), why)
 
 
 def _crossing_time(amount: Floats, gbs: Floats) -> Floats:
@@ -261,44 +180,30 @@ def _crossing_time(amount: Floats, gbs: Floats) -> Floats:
     return seconds
 
 
-def _part_name(machine: Machine, name: str, inside: Ints) -> str:
-    """Return a part's name: of a single router its own."""
-    if len(inside) == 1:
-        return str(router_names(machine)[inside[0]])
-    return f"a {name} of {len(inside)} routers"
-
-
 @once
-def partition_families(machine: Machine) -> list[Family]:
+def partitions(machine: Machine) -> list[Partition]:
     """Return the partitions of a machine, made once: of routers, and from the outside in.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
-    >>> [part.name for part in partition_families(m)[0].partitions]
+    >>> [part.name for part in partitions(m)]
     ['router', 'group', 'chassis', 'blade']
     """
-    return list(_make_families(machine))
-
-
-def _make_families(machine: Machine) -> Iterator[Family]:
-    coords = router_coords(machine).astype(np.int64)
-    router = np.arange(len(coords))
-    links = _between_units(machine, router)
-    if machine.topology.kind != "torus":
-        labels = [("router", router), *_list_subtrees(machine, coords)]
-        yield Family(router, tuple(_weigh_partition(links, *labelling) for labelling in labels))
-        return
-    yield Family(router, (_weigh_partition(links, "router", router),))
-    for axis, extent in enumerate(machine.topology.extents[: coords.shape[1]]):
-        unit, word = coords[:, axis], machine.topology.levels[axis]
-        links = _between_units(machine, unit)
-        slabs = tuple(
-            _weigh_partition(links, f"slab of {width} in {word}", label, first > 0)
-            for width, first, label in _list_slabs(extent)
+    coords, links = router_coords(machine).astype(np.int64), channels(machine)
+    labels = [("router", np.arange(len(coords)))]
+    torus = machine.topology.kind == "torus"
+    labels += _list_slabs(machine, coords) if torus else _list_subtrees(machine, coords)
+    parts = []
+    for name, label in labels:
+        source, target = label[links.source], label[links.target]
+        count, apart = int(label.max(initial=-1)) + 1, source != target
+        out, into = (
+            add_by_key(end[apart], links.bandwidth[apart], count) for end in (source, target)
         )
-        yield Family(unit, slabs)
+        parts.append(Partition(name, label, out, into))
+    return parts
 
 
 def _list_subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
@@ -311,33 +216,12 @@ def _list_subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]
         yield machine.topology.levels[level - 1], label.ravel()
 
 
-def _list_slabs(extent: int) -> Iterator[tuple[int, int, Ints]]:
-    """Yield thickness, first plane and the slab of each plane; of long axes some of all."""
-    widths = {extent // 2 >> k for k in range(extent.bit_length())} - {0}
-    complete = extent <= ALL_SLABS
-    for width in range(1, extent // 2 + 1) if complete else sorted(widths):
-        for first in range(0, width, 1 if complete else max(1, width // SHIFTS)):
-            yield width, first, (np.arange(extent) - first) % extent // width
-
-
-def _weigh_partition(
-    links: tuple[Ints, Ints, Floats], name: str, label: Ints, shifted: bool = False
-) -> DisjointParts:
-    source, target, gbs = links
-    count = int(label.max(initial=-1)) + 1
-    crosses = np.flatnonzero(label[source] != label[target])
-    some = gbs[crosses]
-    out, into = (add_by_key(label[end[crosses]], some, count) for end in (source, target))
-    return DisjointParts(name, label, out, into, shifted)
-
-
-def _between_units(machine: Machine, unit: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return the bandwidth of all channels between each two units."""
-    links = channels(machine)
-    count = int(unit.max(initial=-1)) + 1
-    if count == len(unit):
-        return links.source.astype(np.int64), links.target.astype(np.int64), links.bandwidth
-    return sum_by_pair(unit[links.source], unit[links.target], links.bandwidth, count)
+def _list_slabs(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
+    """Yield the slabs of each thickness along each axis; of long axes some of all."""
+    for axis, extent in enumerate(machine.topology.extents[: coords.shape[1]]):
+        widths = {extent // 2 >> k for k in range(extent.bit_length())} - {0}
+        for width in range(1, extent // 2 + 1) if extent <= ALL_SLABS else sorted(widths):
+            yield f"slab of {width} in {machine.topology.levels[axis]}", coords[:, axis] // width
 
 
 def _eligible_room(machine: Machine, part: Ints, parts: int, eligible: Mask) -> Ints | None:

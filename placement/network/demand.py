@@ -13,7 +13,7 @@ path joins (`placement.network.rails`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -41,8 +41,7 @@ BY_NODE = ("fattree", "tree")
 class Demand:
     """Bytes between the nodes of a machine.
 
-    Made of `Traffic` by `of`; demands of one machine add, and
-    a number times a demand is a demand.
+    Made of `Traffic` by `of`.
 
     Attributes
     ----------
@@ -120,34 +119,6 @@ class Demand:
     def total(self) -> float:
         """Bytes that leave all nodes together."""
         return float(self.out.sum())
-
-    def __add__(self, other: Demand) -> Demand:
-        if self.routers != other.routers or len(self.out) != len(other.out):
-            raise UsageError("demands of two different machines cannot be added")
-        listed = [(d.source, d.target, d.amount) for d in (self, other) if len(d.source)]
-        merged = listed[0] if len(listed) == 1 else _between_routers(self.routers, listed)
-        return Demand(
-            self.routers,
-            self.out + other.out,
-            self.into + other.into,
-            *merged,
-            self.within.joined(other.within),
-            self.nodewise + other.nodewise,
-            hash((self.key, other.key)),
-        )
-
-    def __mul__(self, factor: float) -> Demand:
-        return replace(
-            self,
-            out=self.out * factor,
-            into=self.into * factor,
-            amount=self.amount * factor,
-            within=self.within * factor,
-            nodewise=self.nodewise.sized(factor),
-            key=hash((self.key, factor)),
-        )
-
-    __rmul__ = __mul__
 
     def refuse_other(self, machine: Machine) -> None:
         """Raise UsageError where this is the demand of another machine."""

@@ -39,17 +39,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.machine import Machine, once
+from placement.machine import Machine
 from placement.network import shortest_paths, single
 from placement.network.demand import Demand
 from placement.network.groups import Groups, groups_of
 from placement.network.model import Channels
-from placement.network.touched import (
-    GroupTraffic,
-    TouchedGroups,
-    TouchedRouters,
-    keep_last,
-)  # fmt: skip
+from placement.network.touched import GroupTraffic, touched_tables
 from placement.support.array_types import Floats, Ints, Mask
 
 FEW = "fewer than three groups: valiant is the same as minimal"
@@ -124,7 +119,8 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     groups = groups_of(machine)
     if routing == "single":
         return np.maximum(single.loads(groups, demand), 0)
-    touched = _touched_groups(groups, demand.routers_used(), routing == "valiant")
+    tables = touched_tables(machine, demand.routers_used())
+    touched = tables.every if routing == "valiant" else tables.minimal
     units = np.ix_(touched.routers.units, touched.routers.units)
     over = groups.valiant if routing == "valiant" else np.zeros_like(groups.linked)
     joined = groups.linked | over
@@ -138,23 +134,6 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     if far:
         load += groups.far_loads(demand, ~(joined | groups.same))
     return np.maximum(load, 0)  # what is subtracted for nodes of several switches may round
-
-
-def _touched_groups(groups: Groups, routers: Ints, valiant: bool) -> TouchedGroups:
-    """Return the tables of some routers, with all third groups where bytes go over them."""
-
-    def make() -> TouchedGroups:
-        touched = TouchedRouters(groups, routers)
-        thirds = np.arange(groups.count) if valiant else np.zeros(0, dtype=np.int64)
-        return TouchedGroups(groups, touched, np.setdiff1d(thirds, touched.units), valiant)
-
-    return keep_last(_known_tables(groups.channels.machine)[valiant], routers, make)
-
-
-@once
-def _known_tables(machine: Machine) -> dict[bool, dict[bytes, TouchedGroups]]:
-    """Return where the last tables of `_touched_groups` are kept: of `minimal`, of `valiant`."""
-    return {False: {}, True: {}}
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
@@ -203,9 +182,8 @@ def path_hops(groups: Groups, source: Ints, target: Ints, over: Mask) -> Floats:
     """
     g, h = groups.group[source], groups.group[target]
     turns = over[g, h] & (g != h)
-    touched = _touched_groups(
-        groups, np.unique(np.concatenate([source, target])), bool(turns.any())
-    )
+    tables = touched_tables(groups.channels.machine, np.unique(np.concatenate([source, target])))
+    touched = tables.every if turns.any() else tables.minimal
     rows = touched.routers.row[source], touched.routers.row[target]
     out = np.zeros((len(source), len(groups.channels.kinds)))
     for kind in range(out.shape[1]):

@@ -225,17 +225,6 @@ class Loads:
             _kept={},
         )
 
-    def __mul__(self, factor: float) -> Loads:
-        return replace(
-            self,
-            load=self.load * factor,
-            injection=self.injection * factor,
-            ejection=self.ejection * factor,
-            _kept={},
-        )
-
-    __rmul__ = __mul__
-
     def seconds(self) -> Floats:
         """Return load / bandwidth of every channel in seconds, float64 (c,).
 

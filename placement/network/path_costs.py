@@ -20,7 +20,7 @@ from placement.machine import Machine, once
 from placement.network.groups import groups_of
 from placement.network.rails import rails_of
 from placement.network.torus_grid import Grid, grid_of, ring_steps
-from placement.network.touched import TouchedGroups, TouchedRouters
+from placement.network.touched import TouchedGroups, TouchedTables
 from placement.network.trees import counts_by_node, tree_of
 from placement.support.array_types import Floats, Ints
 
@@ -127,8 +127,7 @@ def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
 def _every_router(machine: Machine) -> TouchedGroups:
     """Return the tables of all routers, for minimal paths alone."""
     groups = groups_of(machine)
-    routers = TouchedRouters(groups, np.arange(groups.routers))
-    return TouchedGroups(groups, routers, np.zeros(0, dtype=np.int64), detours=False)
+    return TouchedTables(groups, np.arange(groups.routers)).minimal
 
 
 def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:

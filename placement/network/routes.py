@@ -8,6 +8,7 @@ import numpy as np
 
 from placement.machine import Machine
 from placement.network import SINGLE_PATH, channels, next_channel, torus, trees
+from placement.network.shortest_paths import follow_messages
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import add_by_key
 from placement.support.quantities import GB
@@ -54,15 +55,9 @@ def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, 
     if passed is not None:  # no table of next hops is needed
         return passed
     goal, column = np.unique(b, return_inverse=True)
-    table, entered = next_channel(machine, routing, goal), channels(machine, routing).target
-    message, at = np.arange(len(a)), machine.router[a, 0].astype(np.int64)
-    steps = [(message[:0], message[:0])]
-    while len(message):
-        channel = table[at, column[message]].astype(np.int64)
-        message, channel = message[channel >= 0], channel[channel >= 0]
-        steps.append((message, channel))
-        at = entered[channel].astype(np.int64)
-    message, channel = (np.concatenate(columns) for columns in zip(*steps, strict=True))
+    table, links = next_channel(machine, routing, goal), channels(machine, routing)
+    start = machine.router[a, 0].astype(np.int64)
+    message, channel, _ = follow_messages(links, table, start, column)
     return message, channel
 
 

@@ -24,7 +24,7 @@ from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.model import Channels
 from placement.network.rails import no_path
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Ints32
 from placement.support.arrays import add_by_key
 
 #: What a link between groups costs: more hops than any path inside groups has.
@@ -338,81 +338,42 @@ def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
     return out
 
 
-def forward_loads(
-    channels: Channels, table: Ints, flow: Floats, goals: tuple[Ints, Ints]
-) -> Floats:
-    """Return the loads when every router forwards all that it has by a table of channels.
+def follow_messages(
+    channels: Channels, table: Ints | Ints32, router: Ints, column: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Follow messages from router to router by a table of channels.
 
     Parameters
     ----------
     channels : Channels
-    table : int64 (routers, m)
-        Channel from each router towards each target.
-    flow : float64 (routers, m)
-        Bytes at each router for each target; overwritten.
-    goals : int64, int64 (k,)
-        Routers and columns where bytes have arrived; the column of a target has one at least.
+    table : int32 or int64 (routers, m)
+        Channel from each router towards each target, -1 where nothing goes on.
+    router, column : int64 (k,)
+        Where each message starts, and its column of the table.
 
     Returns
     -------
-    float64 (c,)
-
-    Raises
-    ------
-    NidmapError
-        Where bytes are at a router that no path leads on from.
+    message, channel : int64 (z,)
+        Each step: first those of all messages from where they start, then their second ones.
+    last : int64 (k,)
+        Router at which each message ends.
     """
-    out, entered = np.zeros(len(channels)), channels.target.astype(np.int64)
-    flow[goals] = 0
-    while flow.any():
-        router, column = np.nonzero(flow)
-        channel, amount = table[router, column], flow[router, column]
-        _refuse_lost(channels, channel, router, goals[0][np.searchsorted(goals[1], column)])
-        out += add_by_key(channel, amount, len(out))
-        flow = add_by_key(entered[channel] * flow.shape[1] + column, amount, flow.size)
-        flow = flow.reshape(table.shape)
-        flow[goals] = 0
-    return out
-
-
-def follow_messages(
-    channels: Channels, table: Ints, router: Ints, column: Ints, target: Ints
-) -> tuple[Ints, Ints]:
-    """Return the channels that messages take one after the other, and which message takes each.
-
-    Parameters
-    ----------
-    channels : Channels
-    table : int64 (routers, m)
-        Channel from each router towards each target, -1 where a message has arrived.
-    router, column, target : int64 (k,)
-        Where each message starts, its column of the table, and the router that it goes to.
-
-    Raises
-    ------
-    NidmapError
-        Where no path leads on from a router that is not the target.
-    """
-    message, entered = np.arange(len(router)), channels.target.astype(np.int64)
+    message, last = np.arange(len(router)), router.astype(np.int64)
     steps = [(message[:0], message[:0])]
-    while True:
-        going = np.flatnonzero(router != target[message])
-        message, router = message[going], router[going]
-        if not len(message):
-            break
-        channel = table[router, column[message]].astype(np.int64)
-        _refuse_lost(channels, channel, router, target[message])
+    while len(message):
+        channel = table[last[message], column[message]].astype(np.int64)
+        message, channel = message[channel >= 0], channel[channel >= 0]
         steps.append((message, channel))
-        router = entered[channel]
+        last[message] = channels.target[channel]
     message, channel = (np.concatenate(columns) for columns in zip(*steps, strict=True))
-    return message, channel
+    return message, channel, last
 
 
-def _refuse_lost(channels: Channels, channel: Ints, router: Ints, target: Ints) -> None:
-    """Raise where no channel leads on from a router to a target, element by element."""
-    if (channel < 0).any():
-        row = int(np.argmax(channel < 0))
-        raise no_path(channels.machine, int(router[row]), int(target[row]))
+def refuse_lost(machine: Machine, last: Ints, target: Ints) -> None:
+    """Raise NidmapError where a message has ended at another router than its target."""
+    lost = np.flatnonzero(last != target)
+    if len(lost):
+        raise no_path(machine, int(last[lost[0]]), int(target[lost[0]]))
 
 
 def stop_at_switches(machine: Machine, nodes: Ints, table: Ints) -> Ints:

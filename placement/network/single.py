@@ -22,7 +22,7 @@ from placement.network.demand import Demand
 from placement.network.groups import Groups, groups_of
 from placement.network.local_paths import UNREACHED, LocalPaths
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import rank_within
+from placement.support.arrays import add_by_key, rank_within
 
 #: Numbers of one table of routers, links and destinations, or of routers by destinations.
 _TABLE = 1 << 22
@@ -184,13 +184,8 @@ def loads(groups: Groups, demand: Demand) -> Floats:
     """
     load = np.zeros(len(groups.channels))
     for target, source, amount in demand.reversed().blocks():
-        for some, table in _target_batches(groups, np.unique(target)):
-            first, last = np.searchsorted(target, [some[0], some[-1] + 1])
-            column = np.searchsorted(some, target[first:last])
-            flow = np.zeros(table.shape)
-            flow[source[first:last], column] = amount[first:last]
-            goals = some, np.arange(len(some))
-            load += shortest_paths.forward_loads(groups.channels, table, flow, goals)
+        for rows, message, channel in _follow_batches(groups, source, target):
+            load += add_by_key(channel, amount[rows[message]], len(load))
     return load
 
 
@@ -202,15 +197,26 @@ def hops(groups: Groups, source: Ints, target: Ints) -> Floats:
     NidmapError
         Where no path joins two of them.
     """
-    channels = groups.channels
-    out = np.zeros((len(source), len(channels.kinds)))
-    for some, table in _target_batches(groups, np.unique(target)):
-        rows = np.flatnonzero(np.isin(target, some))
-        column = np.searchsorted(some, target[rows])
-        ends = source[rows], target[rows]
-        message, channel = shortest_paths.follow_messages(channels, table, ends[0], column, ends[1])
-        np.add.at(out, (rows[message], channels.kind[channel]), 1)
+    out = np.zeros((len(source), len(groups.channels.kinds)))
+    for rows, message, channel in _follow_batches(groups, source, target):
+        np.add.at(out, (rows[message], groups.channels.kind[channel]), 1)
     return out
+
+
+def _follow_batches(
+    groups: Groups, source: Ints, target: Ints
+) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Yield some messages between routers at a time, by rows, and which of them take channels."""
+    channels, order = groups.channels, np.argsort(target, kind="stable")
+    for some, table in _target_batches(groups, np.unique(target)):
+        first, last = np.searchsorted(target, [some[0], some[-1] + 1], sorter=order)
+        rows = order[first:last]
+        column = np.searchsorted(some, target[rows])
+        message, channel, ends = shortest_paths.follow_messages(
+            channels, table, source[rows], column
+        )
+        shortest_paths.refuse_lost(channels.machine, ends, target[rows])
+        yield rows, message, channel
 
 
 def next_channel(groups: Groups, machine: Machine, nodes: Ints) -> Ints:

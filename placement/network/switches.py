@@ -131,10 +131,12 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     for first in range(0, len(nodes), step):
         some = nodes[first : first + step]
         table, flow = _next_channels(machine, some), _bytes_towards(machine, demand, some, routers)
-        goal, k = np.nonzero(_entry_switches(machine, some))
-        out += shortest_paths.forward_loads(
-            links, table, flow, (machine.router[some[goal], k].astype(np.int64), goal)
-        )
+        router, column = np.nonzero(flow)
+        message, channel, last = shortest_paths.follow_messages(links, table, router, column)
+        ends = machine.router[some[column]]
+        lost = (ends != last[:, None]).all(axis=1)
+        shortest_paths.refuse_lost(machine, last[lost], ends[lost, 0])
+        out += add_by_key(channel, flow[router, column][message], len(links))
     return out
 
 

@@ -13,23 +13,30 @@ What `TouchedGroups.prices` makes of prices of channels is `TouchedGroups.load` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.all_to_alls import AllToAlls, product_over_lines
+from placement.machine import Machine, once
 from placement.network.demand import Demand
-from placement.network.groups import Groups
+from placement.network.groups import Groups, groups_of
 from placement.network.local_paths import Ends, Leg
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import add_by_key, product
+from placement.support.quantities import GB
 
 #: Sets of routers whose tables are kept, and routers of them in all.
 KEPT, KEPT_ROUTERS = 8, 1 << 15
 
-Tables = TypeVar("Tables")
+#: Touched groups from which on what they pass on for others is taken for even over their gates
+#: while a division is sought: it is the sum of many, and the work grows with their cube.
+MANY = 48
+
+#: Third groups that stand for all that a demand does not touch, where these are more than a few.
+THIRDS, FEW_THIRDS = 2, 4
 
 
 class GroupTraffic(NamedTuple):
@@ -515,17 +522,91 @@ def third_groups(groups: Groups, units: Ints) -> Ints:
     return np.flatnonzero(leads_on)
 
 
-def keep_last(known: dict[bytes, Tables], routers: Ints, make: Callable[[], Tables]) -> Tables:
-    """Return what is known of some routers; that of the last few sets of them is kept.
+class TouchedTables:
+    """What is the same for all demands of the same routers; a table is made when it is asked for.
+
+    Parameters
+    ----------
+    groups : Groups
+    routers : int64 (k,)
+        Ascending.
+
+    Attributes
+    ----------
+    others : int64 (k,)
+        Groups that they are not in, and that detours between theirs lead over.
+    """
+
+    def __init__(self, groups: Groups, routers: Ints) -> None:
+        self.groups, self.routers = groups, TouchedRouters(groups, routers)
+        self.others = third_groups(groups, self.routers.units)
+
+    @cached_property
+    def minimal(self) -> TouchedGroups:
+        """For minimal paths alone."""
+        return TouchedGroups(self.groups, self.routers, self.others[:0], detours=False)
+
+    @cached_property
+    def every(self) -> TouchedGroups:
+        """With all third groups, which a guess does without."""
+        sought = self.sought
+        if len(sought.thirds) == len(self.others) and not sought.mean_passing:
+            return sought
+        return TouchedGroups(self.groups, self.routers, self.others)
+
+    @cached_property
+    def sought(self) -> TouchedGroups:
+        """With a few third groups, while a division is sought."""
+        seen = self.others
+        if len(seen) > FEW_THIRDS:
+            seen = seen[np.linspace(0, len(seen) - 1, THIRDS).astype(np.int64)]
+        mean_passing = len(self.routers.units) >= MANY
+        return TouchedGroups(self.groups, self.routers, seen, mean_passing=mean_passing)
+
+    @cached_property
+    def second(self) -> ChannelTables:
+        """Seconds of a byte on the channels of `sought`.
+
+        Of links to third groups those of the slowest: a few third groups stand for all.
+        """
+        members, units, count = self.sought.members, self.routers.units, len(self.routers.units)
+        inside, between = _link_seconds(self.groups.channels.machine)
+        out, back = (table[np.ix_(units, members)] for table in (between, between.T))
+        if len(members) > count:
+            pairs = np.ix_(units, self.others)
+            out[:, count:] = between[pairs].max(axis=1)[:, None]
+            back[:, count:] = between.T[pairs].max(axis=1)[:, None]
+        return ChannelTables(inside[members], out, back)
+
+
+@once
+def _link_seconds(machine: Machine) -> tuple[Floats, Floats]:
+    """Return the seconds of a byte on channels inside groups, and on the slowest of two groups."""
+    groups = groups_of(machine)
+    scale = 1 / (groups.channels.bandwidth * GB)
+    inside, between = np.zeros(groups.lanes), np.zeros((groups.count, groups.count))
+    inside.reshape(-1)[groups.lane] = groups.paths * scale[groups.inside]
+    np.maximum.at(between.reshape(-1), groups.pair, groups.share * scale[groups.between])
+    return inside, between
+
+
+def touched_tables(machine: Machine, routers: Ints) -> TouchedTables:
+    """Return the tables of some routers; those of the last few sets of them are kept.
 
     The steps of an exchange, and what a search judges, come from the same routers again and again.
     """
-    key = routers.tobytes()
+    known, key = _known_tables(machine), routers.tobytes()
     tables = known.get(key)
     if tables is None:  # another thread may drop what this one has just put there
-        tables = make()
+        tables = TouchedTables(groups_of(machine), routers)
         room = KEPT_ROUTERS * routers.itemsize - len(key)
         while len(known) >= KEPT or sum(map(len, list(known))) > max(room, 0):
             known.pop(next(iter(known), key), None)
         known[key] = tables
     return tables
+
+
+@once
+def _known_tables(machine: Machine) -> dict[bytes, TouchedTables]:
+    """Return where the last tables of a machine are kept."""
+    return {}

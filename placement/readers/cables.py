@@ -8,9 +8,9 @@ of its own, since names repeat; ports are numbers or words.
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,31 @@ from placement.records import Dump, Finding, LineCounts, LinkRecords, NodeRecord
 from placement.support.array_types import Array
 
 
+class _Port(NamedTuple):
+    """A port as it is printed: its own end, the other one (-1: no cable), GB/s a direction."""
+
+    line: int
+    a: int
+    a_port: int | str
+    b: int
+    b_port: int | str
+    gbs: float
+
+    @property
+    def here(self) -> tuple[int, int | str]:
+        """The end and the port themselves."""
+        return self.a, self.a_port
+
+    @property
+    def there(self) -> tuple[int, int | str]:
+        """What they are cabled to."""
+        return self.b, self.b_port
+
+
 class Cables:
     """Collects the ends and the ports of one dump; `dump` judges them.
 
-    Ends are numbered in the order in which they appear; ports are kept in
-    columns, since a large fabric has hundreds of thousands.
+    Ends are numbered in the order in which they appear.
 
     Attributes
     ----------
@@ -55,9 +75,7 @@ class Cables:
         self.index: dict[str, int] = {}
         self.kinds: list[str] = []
         self.descriptions: list[str] = []
-        self.rows = [array("q") for _ in ("line", "a", "b")]
-        self.ports: tuple[list[int | str], list[int | str]] = ([], [])
-        self.gbs = array("d")
+        self.ports: list[_Port] = []
 
     def end(self, key: str, kind: str, description: str) -> int:
         """Return the number of the switch or host with this key.
@@ -89,11 +107,7 @@ class Cables:
         gbs: float = math.nan,
     ) -> None:
         """Take a port as printed: its own end, the other one (-1: no cable), GB/s a direction."""
-        for column, value in zip(self.rows, (line, a, b), strict=True):
-            column.append(value)
-        for ports, port in zip(self.ports, (a_port, b_port), strict=True):
-            ports.append(port)
-        self.gbs.append(gbs)
+        self.ports.append(_Port(line, a, a_port, b, b_port, gbs))
 
     def host(self, description: str) -> str:
         """Return the host that a description names, '' where it names none."""
@@ -154,19 +168,14 @@ class _PortTable:
         self.cables = cables
         self.names = cables.names()
         self.name, kinds = np.array(self.names or [""]), np.array(cables.kinds or [""])
-        self.line, self.a, self.b = (np.array(column, dtype=np.int64) for column in cables.rows)
-        self.a_port, self.b_port = map(np.array, cables.ports)
+        columns = [*zip(*cables.ports, strict=True)] or [()] * 6
+        self.line, self.a, self.b = (np.array(columns[k], dtype=np.int64) for k in (0, 1, 3))
+        self.a_port, self.b_port, self.gbs = (np.array(columns[k]) for k in (2, 4, 5))
         self.host, self.cabled = kinds == "host", self.b >= 0
         far, named = np.where(self.cabled, self.b, 0), self.name != ""
         one_switch = (kinds[self.a] == "switch") | (kinds[far] == "switch")
         self.counts = self.cabled & one_switch & named[self.a] & named[far] & (self.a != self.b)
         self.kept = np.flatnonzero(self.counts)
-        # one number for each port of each end
-        port = np.unique(np.concatenate([self.a_port, self.b_port]), return_inverse=True)[1]
-        port_here, port_there = port.reshape(2, -1)
-        ends = (self.a << 32) + port_here, np.where(self.cabled, (self.b << 32) + port_there, -1)
-        _, number = np.unique(np.concatenate(ends), return_inverse=True)
-        self.here, self.there = number.reshape(2, -1)
 
     def links(self) -> LinkRecords | None:
         """Return every printed end of a link that counts."""
@@ -183,7 +192,7 @@ class _PortTable:
             kind=np.full(len(rows), "ib" if self.cables.fabric == "infiniband" else "cable"),
             host_a=self.host[a],
             host_b=self.host[b],
-            bandwidth=np.array(self.cables.gbs)[rows],
+            bandwidth=self.gbs[rows],
         )
 
     def hosts(self) -> NodeRecords | None:
@@ -211,23 +220,24 @@ class _PortTable:
 
     def double_ports(self) -> Iterator[Finding]:
         """Find ports that are printed twice: a port has one cable."""
-        _, first, again = np.unique(self.here, return_index=True, return_inverse=True)
-        first_of = first[again.ravel()]
-        for row in np.flatnonzero(first_of != np.arange(len(first_of))).tolist():
-            earlier = first_of[row]
-            same = bool(self.there[earlier] == self.there[row])
-            text = f"{self._port(row)} is already on line {self.line[earlier]}"
-            hint = "the same again" if same else "with another cable: a port has one"
-            yield Finding(int(self.line[row]), "duplicate-port", text, hint, fault=not same)
+        first: dict[tuple[int, int | str], _Port] = {}
+        for port in self.cables.ports:
+            earlier = first.setdefault(port.here, port)
+            if earlier is not port:
+                same = earlier.there == port.there
+                text = f"{self._called(*port.here)} is already on line {earlier.line}"
+                hint = "the same again" if same else "with another cable: a port has one"
+                yield Finding(port.line, "duplicate-port", text, hint, fault=not same)
 
     def odd_links(self) -> Iterator[Finding]:
         """Find cables from host to host, and from a thing to itself."""
         to_itself = self.cabled & (self.a == self.b)
         no_switch = self.cabled & self.host[self.a] & self.host[np.where(self.cabled, self.b, 0)]
         for row in np.flatnonzero(to_itself | no_switch).tolist():
-            what = "itself" if to_itself[row] else f"{self._thing(self.b[row])}, a host too"
-            text = f"{self._port(row)} is cabled to {what}"
-            yield Finding(int(self.line[row]), "odd-link", text, "it is left out", fault=False)
+            port = self.cables.ports[row]
+            what = "itself" if to_itself[row] else f"{self._thing(port.b)}, a host too"
+            text = f"{self._called(*port.here)} is cabled to {what}"
+            yield Finding(port.line, "odd-link", text, "it is left out", fault=False)
 
     def one_ended(self) -> Iterator[Finding]:
         """Find links of which the other side prints nothing, or another link.
@@ -235,24 +245,21 @@ class _PortTable:
         Where the link counts, a contradiction is a fault; what hangs on an
         adapter that is not a host is left out anyway.
         """
-        here, there, cabled = self.here, self.there, self.cabled
-        span = int(max(here.max(), there.max())) + 1 if len(here) else 1
-        seen_back = np.isin(here * span + there, (there * span + here)[cabled])
-        elsewhere = np.isin(there, here[cabled]) & self.counts
-        alone = cabled & ~seen_back
-        if not self.cables.both_ends:
-            alone &= np.isin(self.b, self.a)
-        for row in np.flatnonzero(alone).tolist():
-            other = bool(elsewhere[row])
-            peer = f"port {self.b_port[row]} of {self._thing(self.b[row])}"
-            sees = "sees another port" if other else "does not see it"
-            text = f"{self._port(row)} sees {peer}, which {sees}"
-            kind = "contradicting-link" if other else "one-ended-link"
-            hint = "a cable has two ends" if other else "is this an excerpt?"
-            yield Finding(int(self.line[row]), kind, text, hint, fault=other)
+        cabled = [(row, port) for row, port in enumerate(self.cables.ports) if port.b >= 0]
+        links = {(port.here, port.there) for _, port in cabled}
+        listed, ends = {port.here for _, port in cabled}, {port.a for port in self.cables.ports}
+        for row, port in cabled:
+            known = self.cables.both_ends or port.b in ends
+            if known and (port.there, port.here) not in links:
+                other = port.there in listed and bool(self.counts[row])
+                sees = "sees another port" if other else "does not see it"
+                text = f"{self._called(*port.here)} sees {self._called(*port.there)}, which {sees}"
+                kind = "contradicting-link" if other else "one-ended-link"
+                hint = "a cable has two ends" if other else "is this an excerpt?"
+                yield Finding(port.line, kind, text, hint, fault=other)
 
-    def _port(self, row: int) -> str:
-        return f"port {self.a_port[row]} of {self._thing(self.a[row])}"
+    def _called(self, end: int, port: int | str) -> str:
+        return f"port {port} of {self._thing(end)}"
 
     def _thing(self, end: int) -> str:
         name = self.names[end] or self.cables.descriptions[end]

@@ -20,9 +20,6 @@ from placement.support.array_types import Ints, Ints32, Mask, Strs
 #: The highest column, row, cage, slot and node that a cname can name.
 LIMITS = (999, 999, 2, 15, 3)
 
-#: The highest coordinate taken for real.
-FARTHEST = 65_535
-
 #: Faults of one kind that are listed; more are only counted.
 MOST = 100
 
@@ -41,7 +38,7 @@ def cray_dump(
     Parameters
     ----------
     rows : Rows
-        With the numbers nid, col, row, cage, slot, node; the numbers x, y, z
+        With the numbers nid, col, row, cage, slot, node; the numbers hex, x, y, z
         and cores and the words role, state and mode where the format has them.
     fabric : str
         '' to tell it from the coordinates.
@@ -53,22 +50,22 @@ def cray_dump(
     Returns
     -------
     Dump
-        Faults are those given and ``duplicate-nid``, ``duplicate-cname``,
+        Faults are those given and ``hex``, ``duplicate-nid``, ``duplicate-cname``,
         ``cname`` and ``coordinates``.
     """
-    parts, nid = rows.table(PARTS), rows.number("nid").astype(np.int64)
+    parts, nid = rows.table(PARTS), rows.column("nid").astype(np.int64)
     names = write_names(parts, ("c", "-", "c", "s", "n"))
-    findings = [*faults, *_node_faults(rows.line, nid, parts, names)]
+    findings = [*_hex_faults(rows, nid), *faults, *_node_faults(rows.line, nid, parts, names)]
     xyz = rows.table("xyz") if rows.having("x").all() else None
     if xyz is not None:
         fabric = fabric or _tell_fabric(parts, xyz)
         findings += _coordinate_faults(rows.line, parts, xyz, names, fabric)
     words = {
-        key: np.where((column := rows.word(key)) == "-", "", column)
+        key: np.where((column := rows.column(key)) == "-", "", column)
         for key in ("role", "state", "mode")
-        if rows.having(key).any()
+        if key in rows.columns
     }
-    cores = np.maximum(rows.number("cores"), 0) if rows.having("cores").any() else None
+    cores = np.maximum(rows.column("cores"), 0) if "cores" in rows.columns else None
     nodes = NodeRecords(
         line=rows.line, nid=nid, cname=names, coords=xyz, router=router, cores=cores, **words
     )
@@ -112,18 +109,12 @@ def _possible_rows(parts: Ints32) -> Mask:
     return np.asarray(np.all((parts >= 0) & (parts <= np.array(LIMITS)), axis=1))
 
 
-def hex_faults(line: Ints32, nid: Ints32, printed: Ints) -> list[Finding]:
-    """Return the rows whose NID in hexadecimal is another one.
-
-    Parameters
-    ----------
-    line, nid : int32 (n,)
-    printed : int64 (n,)
-        What stands under HEX; the NID itself where nothing does.
-    """
+def _hex_faults(rows: Rows, nid: Ints) -> list[Finding]:
+    """Return the rows whose NID in hexadecimal is another one."""
+    printed = rows.column("hex")
     return list_faults(
-        np.flatnonzero(printed != nid),
-        line,
+        np.flatnonzero((printed != nid) & (printed >= 0)),
+        rows.line,
         "hex",
         lambda row: f"HEX 0x{printed[row]:x} is not NID {nid[row]} (0x{nid[row]:x})",
     )
@@ -176,37 +167,31 @@ def _tell_fabric(parts: Ints32, xyz: Ints32) -> str:
 def _coordinate_faults(
     line: Ints32, parts: Ints32, xyz: Ints32, names: Strs, fabric: str
 ) -> list[Finding]:
-    """Return the coordinates that cannot be, or that contradict a cname.
+    """Return the coordinates that contradict a cname.
 
     On an XC the cname says what they must be; on a torus the nodes of a
     Gemini (n0 and n1, n2 and n3 of a blade) must share theirs.
     """
-    far = np.flatnonzero(np.any(xyz > FARTHEST, axis=1))
-    findings = list_faults(
-        far,
-        line,
-        "coordinates",
-        lambda row: f"{names[row]} cannot be at {_coordinate_text(xyz[row])}",
-    )
     if fabric == "aries":
         expected, why = expected_coords(parts, xyz), "an XC's name says"
     else:
         _, first, of = np.unique(node_key(parts) // 2, return_index=True, return_inverse=True)
         expected, why = xyz[first[of]], "another node of its Gemini is at"
     wrong = np.any((expected != xyz) & (expected >= 0), axis=1) & _possible_rows(parts)
-    return findings + list_faults(
+    return list_faults(
         np.flatnonzero(wrong),
         line,
         "coordinates",
         lambda row: (
-            f"{names[row]} is at {_coordinate_text(xyz[row])},"
-            f" {why} {_coordinate_text(expected[row])}"
+            f"{names[row]} is at {coordinate_text(xyz[row])},"
+            f" {why} {coordinate_text(expected[row])}"
         ),
     )
 
 
-def _coordinate_text(xyz: Ints32) -> str:
-    return "(" + ",".join("?" if x < 0 else str(x) for x in xyz.tolist()) + ")"
+def coordinate_text(xyz: Ints32, mark: str = ",") -> str:
+    """Return coordinates as a dump prints them, ? for what is unknown."""
+    return f"({mark.join('?' if x < 0 else str(x) for x in xyz.tolist())})"
 
 
 def list_faults(
@@ -263,18 +248,13 @@ def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) 
     >>> fault.line, fault.text
     (4, 'NID 7 again, first on line 2')
     """
-    if bool(np.all(keys[1:] > keys[:-1])):
-        return []
-    order = np.argsort(keys, kind="stable")
-    new = np.ones(len(keys), dtype=np.bool_)
-    new[1:] = keys[order][1:] != keys[order][:-1]
-    earliest = np.empty(len(keys), dtype=np.int64)
-    earliest[order] = order[np.flatnonzero(new)[np.cumsum(new) - 1]]
-    rows = np.sort(order[~new])
+    values = keys.tolist()
+    first: dict[int, int] = {}
+    rows = [row for row, key in enumerate(values) if first.setdefault(key, row) != row]
     return list_faults(
-        rows,
+        np.array(rows, dtype=np.int64),
         line,
         kind,
-        lambda row: f"{name(row)} again, first on line {line[earliest[row]]}",
+        lambda row: f"{name(row)} again, first on line {line[first[values[row]]]}",
         hint="was the dump taken twice?",
     )

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from placement.errors import ParseError
-from placement.readers import dump_format
+from placement.readers import count_lines, dump_format, split_lines
 from placement.readers.cables import Cables
-from placement.readers.trees import count_json_lines, load_json
+from placement.readers.trees import load_json
 from placement.records import Dump, Finding
 
 #: Capabilities of what passes on the traffic of others.
@@ -95,7 +95,7 @@ def read(text: str, source: str) -> Dump:
     for device in seen:
         at = max(at, text.find(f'"{device}"', at))
         fabric.take(device, text.count("\n", 0, at) + 1)
-    return fabric.dump(count_json_lines(text))
+    return fabric.dump(count_lines(split_lines(text, source)))
 
 
 class _SeenFabric(Cables):

@@ -48,13 +48,13 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cores.tolist(), dump.nodes.coords.tolist()
     ([68], [[6, 0, 0]])
     """
-    return cray_dump(r.Rows.read(text, source, "meshcoords", _split_line))
+    return cray_dump(r.read_rows(text, source, "meshcoords", _line_layout))
 
 
-def _split_line(line: str) -> r.Row | None:
+def _line_layout(line: str) -> r.Layout | None:
     words = line.lower().split()
     if words[0] == "nid":
         if words != _HEADER:
             raise NidmapError("the header is not NID NODENAME TYPE CORES X Y Z")
         return None
-    return r.read_columns(line, _COLUMNS)
+    return r.row_layout(line, _COLUMNS)

@@ -14,7 +14,7 @@ from typing import Any
 from placement.errors import ParseError
 from placement.readers import count_lines, dump_format, split_lines, strange_line
 from placement.readers.node_states import StatedNode, badness_of, states_dump
-from placement.readers.trees import count_json_lines, load_json
+from placement.readers.trees import load_json
 from placement.records import Dump
 
 #: PBS's and Torque's words for a state and ours; any other one is kept, and is not free.
@@ -82,7 +82,7 @@ def read(text: str, source: str) -> Dump:
     ['idle', 'drained']
     """
     if text.lstrip()[:1] == "{":
-        return states_dump(source, count_json_lines(text), _from_json(text, source))
+        return states_dump(source, count_lines(split_lines(text, source)), _from_json(text, source))
     lines = split_lines(text, source)
     return states_dump(source, count_lines(lines), _from_lines(lines, source))
 

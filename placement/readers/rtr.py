@@ -14,9 +14,9 @@ import numpy as np
 from placement.errors import ParseError
 from placement.names import write_names
 from placement.readers import rows as r
-from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, node_key
+from placement.readers.cray import LIMITS, duplicates, list_faults, node_key
 from placement.records import Dump, Finding, LinkRecords
-from placement.support.array_types import Array, Ints, Ints32
+from placement.support.array_types import Array, Ints, Ints32, Mask
 
 #: Names of the numbers at the two ends: place, router on the blade, tile; coordinates.
 END_A = ("acol", "arow", "acage", "aslot", "achip", "atile")
@@ -26,9 +26,29 @@ XYZ_A, XYZ_B = ("ax", "ay", "az"), ("bx", "by", "bz")
 _PLACES = 64  # tile numbers a router: 48 tiles, octal l00 to l57
 
 
-def end_pattern(chip: str) -> str:
-    """Return the regular expression of a tile's name, ``a`` or ``g`` being the router's letter."""
-    return rf"c[0-9]+-[0-9]+c[0-9]+s[0-9]+{chip}[0-9]+l[0-9]+"
+def tile_columns(chips: str, mark: str, brackets: str, kind: r.Column) -> tuple[r.Column, ...]:
+    """Return the columns of a tile, of the kind of its link and of what it sees.
+
+    Parameters
+    ----------
+    chips : str
+        Pattern of the routers of a blade, with a group for the number: ``a(0)``.
+    mark : str
+        What stands between coordinates.
+    brackets : str
+        Pattern of coordinates in their brackets, ``xyz`` standing for the numbers.
+    kind : Column
+    """
+    blade = "c([0-9]{1,3})-([0-9]{1,3})c([0-2])s([0-9]|1[0-5])"
+    place = brackets.replace("xyz", mark.join([r.COORDINATE] * 3))
+    tile = f"{blade}{chips}l([0-5][0-7]){place}"
+    hint = "such as c0-0c0s0a0l00(0:0:0): cages 0 to 2, slots 0 to 15, tiles octal l00 to l57"
+    return (
+        r.Column("tile", tile, END_A + XYZ_A, hint),
+        kind,
+        r.Column("'->'", "->"),
+        r.Column("tile, unused or processor", f"{tile}|unused|processor", END_B + XYZ_B, hint),
+    )
 
 
 class Tiles:
@@ -57,12 +77,12 @@ class Tiles:
     """
 
     def __init__(self, text: str, source: str, name: str, parser: r.Parser) -> None:
-        """Read the rows of a link list, refusing a router or tile that cannot be."""
-        self.rows = rows = r.Rows.read(text, source, name, parser, r.MOST_TILES)
+        """Read the rows of a link list, refusing a link that cannot be."""
+        self.rows = rows = r.read_rows(text, source, name, parser)
         self.line = rows.line
         ends, linked = (rows.table(END_A), rows.table(END_B)), rows.having("btile")
         self.xyz_a, self.xyz_b = rows.table(XYZ_A), rows.table(XYZ_B)
-        self._refuse_impossible(name, ends)
+        self._refuse_inward(name, linked)
         keys = [node_key(end[:, :4]) * 2 + end[:, 4] for end in ends]
         order = np.unique(np.concatenate((keys[0], keys[1][linked])))
         self.place = _router_places(order)
@@ -73,28 +93,18 @@ class Tiles:
         self.ports = self.a * _PLACES + a_tile
         self.peers = np.where(linked, b * _PLACES + b_tile, -1)
         row = np.full(len(self.names) * _PLACES, -1, dtype=np.int64)
-        row[self.ports[::-1]] = np.arange(len(rows))[::-1]
+        row[self.ports[::-1]] = np.arange(len(rows.line))[::-1]
         self.back = np.where(linked, row[self.peers], -1)
         self.coords = np.full((len(self.names), 3), -1, dtype=np.int32)
 
-    def _refuse_impossible(self, name: str, ends: tuple[Ints32, ...]) -> None:
-        """Raise ParseError at the first router, tile or coordinate that no Cray has."""
-        far = np.flatnonzero((np.maximum(self.xyz_a, self.xyz_b) > FARTHEST).any(axis=1))
-        if far.size:
-            what = f"{name}: a coordinate is above {FARTHEST}"
-            raise ParseError(self.rows.source, int(self.line[far[0]]), what)
-        limits = np.array((*LIMITS[:4], 1 if name == "rtr-gemini" else 0))
-        for end in ends:
-            tile = end[:, 5]
-            wrong = np.flatnonzero(
-                (end[:, :5] > limits).any(axis=1) | (tile > 57) | (tile % 10 > 7)
-            )
-            wrong = wrong[tile[wrong] >= 0]
-            if wrong.size:
-                router = write_names(end[wrong[:1], :5], ("c", "-", "c", "s", name[4]))[0]
-                what = f"{name}: there is no tile {router}l{tile[wrong[0]]:02d}"
-                hint = "cages are 0 to 2, slots 0 to 15, tiles octal l00 to l57"
-                raise ParseError(self.rows.source, int(self.line[wrong[0]]), what, hint)
+    def _refuse_inward(self, name: str, linked: Mask) -> None:
+        """Raise ParseError at the first tile that leads to a processor, and yet to a tile."""
+        kind = self.rows.column("kind")
+        inward = np.flatnonzero(linked & np.isin(kind, ("ptile", "host")))
+        if inward.size:
+            tile = str(kind[inward[0]]).replace("host", "host tile")
+            what = f"{name}: a {tile} leads to a processor, not to a tile"
+            raise ParseError(self.rows.source, int(self.line[inward[0]]), what)
 
     def name(self, port: int) -> str:
         """Return the name of a tile that is numbered as in `ports`."""

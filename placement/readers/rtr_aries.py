@@ -10,28 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import NidmapError
 from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
-from placement.readers.cray import expected_coords, list_faults, positions_of
-from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
+from placement.readers.cray import coordinate_text, expected_coords, list_faults, positions_of
+from placement.readers.rtr import Tiles, tile_columns
 from placement.records import Dump, Finding
-from placement.support.array_types import Ints32
 
 #: Tiles of an Aries router.
 TILES = 48
 
-_TILE = end_pattern("a") + r"\([0-9]+:[0-9]+:[0-9]+\)"
-sniff = sniffing(rf"^[ \t]*{_TILE}[ \t]+[a-z]+[ \t]+->[ \t]")
-_END = r.Column("end", "tile with coordinates", _TILE, hint="such as c0-0c0s0a0l00(0:0:0)")
-_COLOURS = "green|black|blue|ptile"
-_FROM = (
-    _END._replace(numbers=END_A + XYZ_A),
-    r.Column("kind", "colour (green, black, blue or ptile)", _COLOURS, keep=True),
-    r.Column("arrow", "'->'", "->"),
+_COLOURS = "(green|black|blue|ptile)"
+_KIND = r.Column("colour (green, black, blue or ptile)", _COLOURS, ("kind",))
+_COLUMNS = tile_columns("a(0)", ":", r"\(xyz\)", _KIND)
+sniff = sniffing(
+    rf"^[ \t]*{r.BLADE}a[0-9]+l[0-9]+\([0-9]+:[0-9]+:[0-9]+\)[ \t]+[a-z]+[ \t]+->[ \t]"
 )
-_TO_TILE = (*_FROM, _END._replace(numbers=END_B + XYZ_B))
-_TO_NONE = (*_FROM, r.Column("to", "tile, unused or processor", "unused|processor"))
 
 
 @dump_format("rtr-aries", "links", sniff)
@@ -66,21 +59,11 @@ def read(text: str, source: str) -> Dump:
     >>> dump.routers.tolist(), dump.links.b_port.tolist(), [f.kind for f in dump.findings]
     (['c0-0c0s0a0', 'c0-0c0s6a0'], [8, 0], ['missing-tiles', 'missing-tiles'])
     """
-    tiles = Tiles(text, source, "rtr-aries", _read_line)
-    kind, faults = tiles.rows.word("kind"), tiles.faults()
+    tiles = Tiles(text, source, "rtr-aries", lambda line: r.row_layout(line, _COLUMNS))
+    kind, faults = tiles.rows.column("kind"), tiles.faults()
     faults += _missing_tiles(tiles) + _find_misplaced(tiles)
     positions = positions_of(tiles.place[:, 0], tiles.place[:, 1], tiles.coords[:, 0])
     return tiles.dump("aries", {"positions": positions} if positions else {}, faults, kind=kind)
-
-
-def _read_line(line: str) -> r.Row:
-    words = line.split()
-    if len(words) == 4 and words[3][:1] in "upUP":
-        return r.read_columns(line, _TO_NONE)
-    row = r.read_columns(line, _TO_TILE)
-    if row.words["kind"] == "ptile":
-        raise NidmapError("a ptile leads to a processor, not to a tile")
-    return row
 
 
 def _missing_tiles(tiles: Tiles) -> list[Finding]:
@@ -113,12 +96,8 @@ def _find_misplaced(tiles: Tiles) -> list[Finding]:
     np.minimum.at(first, tiles.b[linked], tiles.line[linked])
 
     def text(i: int) -> str:
-        says = f"an XC's name says {_coordinate_text(expected[i])}"
-        return f"{tiles.names[i]} is at {_coordinate_text(xyz[i])}, {says}"
+        says = f"an XC's name says {coordinate_text(expected[i], ':')}"
+        return f"{tiles.names[i]} is at {coordinate_text(xyz[i], ':')}, {says}"
 
     order = wrong[np.argsort(first[wrong], kind="stable")]
     return list_faults(order, first, "coordinates", text)
-
-
-def _coordinate_text(xyz: Ints32) -> str:
-    return "(" + ":".join(map(str, xyz.tolist())) + ")"

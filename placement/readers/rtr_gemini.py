@@ -13,28 +13,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import NidmapError
 from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
 from placement.readers.cray import list_faults
-from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
+from placement.readers.rtr import Tiles, tile_columns
 from placement.records import Dump
 
 #: GB/s a direction of one link by medium: 3 lanes at 6.25, 5.0 and 3.125 Gb/s.
 MEDIA = {"mezzanine": 2.34375, "backplane": 1.875, "cable": 1.171875}
 
-_XYZ = r"\([0-9]+,[0-9]+,[0-9]+\)"
-_TILE = rf"{end_pattern('g')}(?:\[{_XYZ}\]|{_XYZ})?"
-sniff = sniffing(rf"^[ \t]*{_TILE}[ \t]+[a-z]+[+-]?[ \t]+->[ \t]")
-_END = r.Column("end", "tile", _TILE, hint="such as c0-0c0s0g0l00[(0,0,0)]")
-_KINDS = "[xyz][+-]|ptile|host"
-_KIND = r.Column("kind", "direction (X+ to Z-, or ptile)", _KINDS, keep=True)
-_ARROW = r.Column("arrow", "'->'", "->")
-_NONE = r.Column("to", "tile, unused or processor", "unused|processor")
-_MEDIA = "mezzanine|backplane|[a-z0-9_.-]*cable[a-z0-9_.-]*"
+_KIND = r.Column("direction (X+ to Z-, or ptile)", "([xyz][+-]|ptile|host)", ("kind",))
+_BRACKETS = r"(?:(?:\[(?=\([0-9,]*\)\]))?\(xyz\)\]?)?"
+_COLUMNS = tile_columns("g([01])", ",", _BRACKETS, _KIND)
+sniff = sniffing(
+    rf"^[ \t]*{r.BLADE}g[0-9]+l[0-9]+\[?(?:\([0-9,]+\)\]?)?[ \t]+[a-z]+[+-]?[ \t]+->[ \t]"
+)
+_MEDIUM = "(mezzanine|backplane)|[a-z0-9_.-]*(cable)[a-z0-9_.-]*"  # cable11x …
 _TYPE = (
-    r.Column("linktype", "'LinkType:'", "linktype:"),
-    r.Column("medium", "link type (mezzanine, backplane or cable)", _MEDIA, keep=True),
+    r.Column("'LinkType:'", "linktype:"),
+    r.Column("link type (mezzanine, backplane or cable)", _MEDIUM, ("medium", "cable")),
 )
 
 
@@ -71,8 +68,9 @@ def read(text: str, source: str) -> Dump:
     >>> dump.routers.tolist(), dump.links.kind.tolist(), dump.links.bandwidth.tolist()
     (['c0-0c0s0g0', 'c0-0c0s1g0'], ['z+', 'z-'], [1.875, 1.875])
     """
-    tiles = Tiles(text, source, "rtr-gemini", _read_line)
-    kind, medium = tiles.rows.word("kind"), tiles.rows.word("medium")
+    tiles = Tiles(text, source, "rtr-gemini", _line_layout)
+    kind = tiles.rows.column("kind")
+    medium = np.where(tiles.rows.having("cable"), "cable", tiles.rows.column("medium"))
     faults = tiles.faults()
     cut_off = (medium == "") & (tiles.back >= 0) & (medium[tiles.back] != "")
     faults += list_faults(
@@ -89,20 +87,5 @@ def read(text: str, source: str) -> Dump:
     return tiles.dump("gemini", placed, faults, kind=kind, **typed)
 
 
-def _read_line(line: str) -> r.Row:
-    words = line.split()
-    to = words[3] if len(words) > 3 else ""
-    unlinked = to.lower() in ("unused", "processor")
-    end = _NONE if unlinked else _tile_column(to, END_B, XYZ_B)
-    start = (_tile_column(words[0], END_A, XYZ_A), _KIND, _ARROW)
-    row = r.read_columns(line, (*start, end, *(_TYPE if len(words) > 4 else ())))
-    if not unlinked and row.words["kind"] in ("ptile", "host"):
-        raise NidmapError(f"a {row.words['kind']} tile leads to a processor, not to a tile")
-    if "cable" in row.words.get("medium", ""):  # cable11x …
-        return r.Row(row.at, {**row.words, "medium": "cable"})
-    return row
-
-
-def _tile_column(word: str, numbers: tuple[str, ...], xyz: tuple[str, ...]) -> r.Column:
-    """Return the column of a tile, with coordinates if `word` has them."""
-    return _END._replace(numbers=numbers + xyz if "(" in word else numbers)
+def _line_layout(line: str) -> r.Layout:
+    return r.row_layout(line, _COLUMNS + (_TYPE if len(line.split()) > 4 else ()))

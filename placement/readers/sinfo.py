@@ -39,16 +39,14 @@ COLUMNS = {
     "NODELIST": "nodes", "HOSTNAMES": "nodes", "PARTITION": "partition", "AVAIL": "avail",
     "STATE": "state", "CPUS": "cpus", "MEMORY": "memory", "S:C:T": "sct", "SOCKETS": "sockets",
     "CORES": "cores", "WEIGHT": "weight", "GRES": "gres", "AVAIL_FEATURES": "features",
-    "FEATURES": "features", "AVAIL_FE": "cut_features", "REASON": "reason",
+    "FEATURES": "features", "REASON": "reason",
     "RESERVATION": "reservation",
 }  # fmt: skip
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}\s*")
-_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _NUMBER = re.compile(r"([0-9]{1,15})(?:\.[0-9]+)?([KMGTP]?)\+?")
 _GPU = re.compile(r"(?:^|,)gpu(?::[^:(,]+)??(?::([0-9]{1,6}))?(?:\([^)]*\))?(?=,|$)")
 _MERGING = ("cpus", "memory", "sct", "sockets", "cores", "weight")
 _UNKNOWN = ("", "(null)", "N/A", "n/a", "none")
-_CUT_WIDTH = 8  # sinfo -N -l prints "%.8f" under AVAIL_FE
 #: Figures and the columns that hold them.
 _NUMBERS = {"memory_mb": "memory", "weight": "weight", "sockets": "sockets", "cores": "cores"}
 _HINT = f'print it with sinfo -N -o "{QUERY}"'
@@ -125,18 +123,16 @@ class _SinfoOutput:
     def __init__(self, lines: Sequence[str], source: str) -> None:
         self.source = source
         self.names, self.bar, self.start, self.headers = _read_layout(lines, source)
-        self.lines: list[int] = []
-        self.cells: dict[str, list[str]] = {name: [] for name in self.names if name}
+        self.rows: list[tuple[int, dict[str, str]]] = []
         self.partitions: dict[str, dict[str, None]] = {}
         shared: dict[str, str] = {}  # most cells repeat: keep one of each
-        nodes = self.names.index("nodes") if self.names else 0
         for number, line in enumerate(lines[self.start :], self.start + 1):
-            cells = self._split(line, number) if line.strip() else [""] * (nodes + 1)
-            if cells[nodes] not in _UNKNOWN:  # else a partition without nodes
-                self.lines.append(number)
-                for name, cell in zip(self.names, cells, strict=True):
-                    if name:
-                        self.cells[name].append(shared.setdefault(cell, cell))
+            if not line.strip():
+                continue
+            cells = self._split(line, number)
+            row = dict(zip(self.names, map(shared.setdefault, cells, cells), strict=True))
+            if row["nodes"] not in _UNKNOWN:  # else a partition without nodes
+                self.rows.append((number, row))
 
     def _split(self, line: str, number: int) -> list[str]:
         last, open_end = len(self.names) - 1, self.names[-1] == "reason"
@@ -158,57 +154,43 @@ class _SinfoOutput:
 
     def merged(self) -> list[str]:
         """Return the columns that show sinfo to have merged nodes that differ in them."""
-        return [n for n in _MERGING if any(c.endswith("+") for c in self.cells.get(n, ()))]
+        return [n for n in _MERGING if any(row.get(n, "").endswith("+") for _, row in self.rows)]
 
     def nodes(self) -> Iterator[StatedNode]:
         """Yield each node of each row; no weights where sinfo has merged different ones."""
-        left_out = {"nodes", "partition", *({"weight"} & set(self.merged()))}
-        names = [name for name in self.cells if name not in left_out]
-        known: dict[tuple[str, ...], tuple[str, bool, dict[str, int | str], bool]] = {}
+        left_out = {"weight"} & set(self.merged())
         total = 0
-        columns = zip(*(self.cells[name] for name in names), strict=True)
-        partitions = self.cells.get("partition", [""] * len(self.lines))
-        rows = zip(self.lines, self.cells.get("nodes", ()), partitions, columns, strict=True)
-        for line, listed, partition, cells in rows:
-            if cells not in known:
-                row = dict(zip(names, cells, strict=True))
-                state, planned = slurm_state(row["state"], self.source, line)
-                up = row.get("avail", "up") == "up"
-                known[cells] = state, planned, _node_figures(row, self.source, line), up
-            state, planned, figures, up = known[cells]
-            single = _NAME.fullmatch(listed)
-            hosts = (listed,) if single else expand(listed, self.source, line, "NODELIST")
-            total += 0 if single else len(hosts)
+        for line, row in self.rows:
+            state, planned = slurm_state(row["state"], self.source, line)
+            figures = _node_figures({k: row[k] for k in row.keys() - left_out}, self.source, line)
+            hosts = expand(row["nodes"], self.source, line, "NODELIST")
+            total += len(hosts) - 1
             if total > MOST_NODES:
                 raise ParseError(self.source, line, f"more than {MOST_NODES:,} nodes")
             for name in hosts:
-                self.partitions.setdefault(name, {})[partition] = None
+                self.partitions.setdefault(name, {})[row.get("partition", "")] = None
+                up = row.get("avail", "up") == "up"
                 yield StatedNode(name, state, planned, line, figures, up)
 
     def parameters(self) -> dict[str, object]:
         """Return each node's partitions, and which one is the default."""
-        if "partition" not in self.cells:
+        if "partition" not in self.names:
             return {}
         starless = (dict.fromkeys(p.rstrip("*") for p in of) for of in self.partitions.values())
         parameters: dict[str, object] = {"partitions": np.array([",".join(of) for of in starless])}
-        starred = {p for p in self.cells["partition"] if p.endswith("*")}
+        starred = {row["partition"] for _, row in self.rows if row["partition"].endswith("*")}
         if len(starred) == 1:
             parameters["default_partition"] = starred.pop()[:-1]
         return parameters
 
     def remarks(self) -> Iterator[Finding]:
-        """Yield the remarks on what sinfo has merged or cut."""
+        """Yield the remark on what sinfo has merged."""
         merged = self.merged()
         if merged:
             text = f"sinfo has merged nodes of different {', '.join(merged)}: the least is taken"
             text += ", weights are left out" if "weight" in merged else ""
             hint = _HINT.replace("-N", "-e")
             yield Finding(self.start, "merged-nodes", text, hint, fault=False)
-        cut = self.cells.get("cut_features", ())
-        if "features" not in self.cells and any(map(_is_cut, cut)):
-            text = f"sinfo cuts features at {_CUT_WIDTH} characters here"
-            text += "; what may be cut is left out"
-            yield Finding(self.start, "cut-features", text, _HINT, fault=False)
 
 
 def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:
@@ -236,10 +218,6 @@ def _check_columns(names: Sequence[str], number: int, source: str) -> Sequence[s
     return [name if name not in names[:i] else "" for i, name in enumerate(names)]
 
 
-def _is_cut(features: str) -> bool:
-    return features not in _UNKNOWN and len(features) >= _CUT_WIDTH
-
-
 def _node_figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | str]:
     """Return what a row says of the inside of its nodes."""
 
@@ -261,11 +239,8 @@ def _node_figures(row: Mapping[str, str], source: str, line: int) -> dict[str, i
         figures["cores"] = min(sockets_of * a_socket, 2**31 - 1)
     if "gres" in row:
         figures["gpus"] = gpus_of(row["gres"])
-    features = row.get("features", row.get("cut_features"))
-    if features is not None:
-        cut = "features" not in row and _is_cut(features)
-        complete = features.rpartition(",")[0] if cut else features
-        figures["features"] = "" if features in _UNKNOWN else complete
+    if "features" in row:
+        figures["features"] = "" if row["features"] in _UNKNOWN else row["features"]
     return figures
 
 

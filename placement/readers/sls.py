@@ -21,9 +21,10 @@ import numpy as np
 from msgspec import Meta, Struct, field
 
 from placement.errors import ParseError, schema_sentence
+from placement.names import plain_xname
 from placement.names.hostlist import NAME, with_lines
-from placement.readers import dump_format
-from placement.readers.trees import count_json_lines, load_json
+from placement.readers import count_lines, dump_format, split_lines
+from placement.readers.trees import load_json
 from placement.records import Dump, Finding, NodeRecords
 
 Kind = TypeVar("Kind", bound=Struct)
@@ -82,17 +83,6 @@ def sniff(head: str) -> bool:
     return start == "[" and '"Xname"' in head and '"Type' in head
 
 
-def normalise_xname(text: str) -> str:
-    """Return an xname in lower case without leading zeros.
-
-    Examples
-    --------
-    >>> normalise_xname("X1000C0S07B0N1")
-    'x1000c0s7b0n1'
-    """
-    return re.sub(r"(?<![0-9])0+(?=[0-9])", "", text.lower())
-
-
 @dump_format("sls", "inventory", sniff)
 def read(text: str, source: str) -> Dump:
     """Read a file of SLS.
@@ -137,7 +127,7 @@ def read(text: str, source: str) -> Dump:
     findings: list[Finding] = []
     classes = {str(n.get("Type")).lower() for n in networks.values() if isinstance(n, dict)}
     for key, entry in hardware:
-        line, xname = lines.get(key, 0), normalise_xname(key)
+        line, xname = lines.get(key, 0), plain_xname(key)
         thing = _as_struct(entry, SlsHardware, key, source, line)
         classes.add(thing.class_.lower())
         kinds = {thing.type.lower(), thing.type_string.lower()}
@@ -161,7 +151,7 @@ def read(text: str, source: str) -> Dump:
         findings.append(Finding(0, "no-nodes", "lists no nodes: SLS describes networks only", hint))
     slingshot = any(word.startswith(("slingshot", *_SLINGSHOT_CLASSES)) for word in classes)
     return Dump(
-        count_json_lines(text),
+        count_lines(split_lines(text, source)),
         nodes=_node_columns(nodes) if nodes else None,
         routers=np.array(list(switches)) if switches else None,
         fabric="slingshot" if slingshot else "",

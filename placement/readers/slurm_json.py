@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from placement.errors import ParseError
-from placement.readers import dump_format
+from placement.readers import count_lines, dump_format, split_lines
 from placement.readers.job_list import BUSY
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.sinfo import gpus_of
 from placement.readers.slurm_switches import expand
-from placement.readers.trees import count_json_lines, load_json
+from placement.readers.trees import load_json
 from placement.records import Dump
 
 _LISTS = ("sinfo", "nodes", "jobs")
@@ -77,7 +77,7 @@ def read(text: str, source: str) -> Dump:
     except (KeyError, TypeError, AttributeError) as error:
         what = f"an entry of {kind} is not as Slurm prints it: {error}"
         raise ParseError(source, 0, what, "was it edited?") from None
-    counts = count_json_lines(text)
+    counts = count_lines(split_lines(text, source))
     jobs = kind == "jobs"
     empty = "no job has nodes" if jobs else "lists no nodes"
     return states_dump(source, counts, nodes, jobs=jobs, empty=empty)

@@ -12,23 +12,21 @@ import numpy as np
 from placement.names import write_names
 from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
-from placement.readers.cray import cray_dump, hex_faults, list_faults
-from placement.records import Dump, Finding
+from placement.readers.cray import cray_dump, list_faults
+from placement.records import Dump
 
-_GEMINI = r.CNAME + "g[0-9]+"
 sniff = sniffing(
-    rf"^[ \t]*[0-9]+[ \t]+(?:0x)?[0-9a-f]+[ \t]+{r.NODE}[ \t]+{_GEMINI}"
+    rf"^[ \t]*[0-9]+[ \t]+(?:0x)?[0-9a-f]+[ \t]+{r.NODE}[ \t]+{r.BLADE}g[0-9]+"
     r"(?:[ \t]+[0-9]+){3}[ \t]*$"
 )
 _HOME = ("gcol", "grow", "gcage", "gslot", "gemini")
 _COLUMNS = (
     r.NID,
-    r.HEX_NID,
+    r.Column("hexadecimal NID", "(?:0x)?([0-9a-f]{1,8})", ("hex",)),
     r.NODE_CNAME,
-    r.Column("gemini", "Gemini's cname", _GEMINI, _HOME, hint="such as c0-0c0s0g1"),
+    r.Column("Gemini's cname", f"{r.BLADE}g{r.NUMBER}", _HOME, "such as c0-0c0s0g1"),
     *r.XYZ,
 )
-_BARE = (r.NID, r.Column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
 
 
 @dump_format("system-map", "places", sniff)
@@ -60,11 +58,11 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.router.tolist(), dump.counts.headers
     (['c0-0c0s1g0'], 2)
     """
-    rows = r.Rows.read(text, source, "system-map", _SystemMapLines())
-    home, node, nid = rows.table(_HOME), rows.table(r.PARTS), rows.number("nid")
+    rows = r.read_rows(text, source, "system-map", _SystemMapLines())
+    home, node, nid = rows.table(_HOME), rows.table(r.PARTS), rows.column("nid")
     router = write_names(home, ("c", "-", "c", "s", "g"))
     wrong = np.any(node[:, :4] != home[:, :4], axis=1) | (node[:, 4] // 2 != home[:, 4])
-    faults = _hex_faults(rows, text) + list_faults(
+    faults = list_faults(
         np.flatnonzero(wrong),
         rows.line,
         "router",
@@ -73,30 +71,16 @@ def read(text: str, source: str) -> Dump:
     return cray_dump(rows, fabric="gemini", router=router, faults=faults)
 
 
-def _hex_faults(rows: r.Rows, text: str) -> list[Finding]:
-    printed = rows.number("hex").astype(np.int64)
-    bare = np.flatnonzero(~rows.having("hex"))
-    if bare.size:  # digits without 0x: no number in bulk, so each by itself
-        lines = text.split("\n")
-        words = (lines[i - 1].split()[1][:9] for i in rows.line[bare].tolist())
-        printed[bare] = [int(word, 16) for word in words]
-    return hex_faults(rows.line, rows.number("nid"), printed)
-
-
 class _SystemMapLines:
-    """Interprets one line after the other; the first two may be headers."""
+    """Says how one line after the other reads; the first two may be headers."""
 
-    def __init__(self) -> None:
-        self.headers: dict[str, None] = {}
-        self.begun = False
+    headers = 0
+    begun = False
 
-    def __call__(self, line: str) -> r.Row | None:
-        """Return how to read a row, None for a header."""
-        words = line.split()
-        if not self.begun and not words[0].isdigit():
-            self.headers |= {line: None}
-            if len(self.headers) <= 2:
-                return None
-        row = r.read_columns(line, _COLUMNS if words[1:2] and "x" in words[1].lower() else _BARE)
-        self.begun = True
-        return row
+    def __call__(self, line: str) -> r.Layout | None:
+        """Return how a row reads, None for a header."""
+        self.begun = self.begun or line.split()[0].isdigit()
+        if not self.begun and self.headers < 2:
+            self.headers += 1
+            return None
+        return r.row_layout(line, _COLUMNS)

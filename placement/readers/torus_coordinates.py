@@ -42,7 +42,5 @@ def read(text: str, source: str) -> Dump:
     >>> read("2 c0-0c0s1n0 compute 0 0 1", "titan").nodes.coords.tolist()
     [[0, 0, 1]]
     """
-    rows = r.Rows.read(
-        text, source, "torus-coordinates", lambda line: r.read_columns(line, _COLUMNS)
-    )
+    rows = r.read_rows(text, source, "torus-coordinates", lambda line: r.row_layout(line, _COLUMNS))
     return cray_dump(rows, fabric="gemini")

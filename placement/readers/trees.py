@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from placement.errors import ParseError
-from placement.records import LineCounts
 from placement.support.lazy import lazy
 
 yaml = lazy("yaml")
@@ -78,14 +77,6 @@ def _second_line(text: str, key: str) -> int:
     """Return the line where a key stands for the second time; 0 where it stands more often."""
     places = [match.start() for match in re.finditer(re.escape(json.dumps(key)) + r"\s*:", text)]
     return text.count("\n", 0, places[1]) + 1 if len(places) == 2 else 0
-
-
-def count_json_lines(text: str) -> LineCounts:
-    """Count lines: those that are not blank are rows."""
-    lines = text.split("\n")
-    lines = lines if lines[-1] else lines[:-1]
-    rows = sum(bool(line.strip(" \t\r")) for line in lines)
-    return LineCounts(rows=rows, blank=len(lines) - rows)
 
 
 class _Text(str):

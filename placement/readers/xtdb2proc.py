@@ -16,12 +16,11 @@ from placement.errors import NidmapError
 from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
-from placement.readers.rows import numbers_in
 from placement.records import Dump
 
 sniff = sniffing(r"^[ \t]*[a-z_]+=[^,\n]*,(?:[a-z_]+=[^,\n]*,)*(?:processor_id|cab_position)=[0-9]")
 _PAIR = re.compile(r"([a-z_][a-z0-9_]*)=('[^']*'|[^,']*)(?:,|$)", re.I | re.A)
-_VALUE = re.compile(r"-?[0-9]+|null|'[^']*'", re.I | re.A)
+_VALUE = "(?:-?[0-9]+|null|'[^']*')"
 
 #: Fields that make a node: what they are called in `rows`.
 _NUMBERS = {
@@ -36,6 +35,7 @@ _NUMBERS = {
     "z_coord": "z",
 }
 _WORDS = {"processor_type": "role", "processor_status": "state", "alloc_mode": "mode"}
+_COLUMNS = {**_NUMBERS, **_WORDS}
 _NEEDED = [name for name in _NUMBERS if not name.endswith("coord")] + ["processor_type"]
 
 
@@ -69,27 +69,28 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cname.tolist(), dump.nodes.coords.tolist(), dump.fabric
     (['c2-3c0s2n0'], [[13, 0, 2]], 'aries')
     """
-    return cray_dump(r.Rows.read(text, source, "xtdb2proc", _Records()))
+    return cray_dump(r.read_rows(text, source, "xtdb2proc", _Records()))
 
 
 class _Records:
-    """Interprets one record after the other; the first one says which fields there are."""
+    """Says how one record after the other reads; the first one says which fields there are."""
 
     fields: AbstractSet[str] = frozenset()
 
-    def __call__(self, line: str) -> r.Row:
-        """Return how to read a record."""
-        values, at = _split_record(line.strip())
-        self._same_fields(values.keys())
-        for name in (name for name in _NUMBERS if name in values):
-            if not (values[name].isascii() and values[name].isdigit()):
-                raise NidmapError(f"{name}={values[name]} is not a number")
-        return r.Row(
-            {short: at[name] for name, short in _NUMBERS.items() if name in values},
-            {short: _column_word(values, name) for name, short in _WORDS.items() if name in values},
-        )
+    def __call__(self, line: str) -> r.Layout:
+        """Return how a record reads."""
+        values = _split_record(line.strip())
+        self._refuse_other_fields(values.keys())
+        for name, value in values.items():
+            if not re.fullmatch(_value_pattern(name), value, re.I | re.A):
+                words = "service or compute" if name == "processor_type" else "a word"
+                what = "a number" if name in _NUMBERS else words
+                raise NidmapError(f"{name}={value} is not {what}")
+        fields = ",".join(f"{name}={_value_pattern(name)}" for name in values)
+        names = (_COLUMNS[name] for name in values if name in _COLUMNS)
+        return r.Layout(re.compile(rf"\s*{fields},?\s*", re.A), tuple(names))
 
-    def _same_fields(self, fields: AbstractSet[str]) -> None:
+    def _refuse_other_fields(self, fields: AbstractSet[str]) -> None:
         missing = [name for name in _NEEDED if name not in fields]
         if missing:
             raise NidmapError(f"the record lacks {missing[0]}", "was the dump cut short?")
@@ -102,33 +103,29 @@ class _Records:
             raise NidmapError(f"the record has {name}, which none above has")
 
 
-def _split_record(line: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the values of a record, and how many numbers stand before each value."""
+def _split_record(line: str) -> dict[str, str]:
+    """Return the values of a record."""
     values: dict[str, str] = {}
-    at: dict[str, int] = {}
-    end = passed = 0
+    end = 0
     while end < len(line):
         pair = _PAIR.match(line, end)
         if pair is None:
             raise NidmapError(f"'{line[end:].split(',')[0]}' is not field=value")
-        if not _VALUE.fullmatch(pair[2]):
+        if not re.fullmatch(_VALUE, pair[2], re.I | re.A):
             shown = pair[0].rstrip(",")
             raise NidmapError(f"{shown} is not a number, null or a quoted word")
         name = pair[1].lower()
         if name in values:
             raise NidmapError(f"the record has {name} twice")
-        passed += numbers_in(pair[1])
-        values[name], at[name] = pair[2], passed
-        passed += numbers_in(pair[2])
+        values[name] = pair[2]
         end = pair.end()
-    return values, at
+    return values
 
 
-def _column_word(values: dict[str, str], name: str) -> str:
-    word = values[name].strip("'").lower()
-    word = "" if word == "null" else word
-    if name == "processor_type" and word not in ("service", "compute"):
-        raise NidmapError(f"processor_type={values[name]} is not service or compute")
-    if not re.fullmatch(r"[a-z_-]*", word, re.A):
-        raise NidmapError(f"{name}={values[name]} is not a word")
-    return word
+def _value_pattern(name: str) -> str:
+    """Return the pattern of a field's value, with a group where it makes a node."""
+    if name in _NUMBERS:
+        return r.COORDINATE if name.endswith("coord") else r.NUMBER
+    if name == "processor_type":
+        return "'(service|compute)'"
+    return f"(?:null|'(?:null|{r.WORD})?')" if name in _WORDS else _VALUE

@@ -18,7 +18,7 @@ import numpy as np
 from placement.errors import NidmapError
 from placement.readers import dump_format
 from placement.readers import rows as r
-from placement.readers.cray import cray_dump, hex_faults
+from placement.readers.cray import cray_dump
 from placement.records import Dump
 
 _SNIFF = re.compile(
@@ -26,9 +26,11 @@ _SNIFF = re.compile(
     r"(?:compute|service)\b",
     re.I | re.M | re.A,
 )
-_STATUS = r.Column("state", "STATUS such as up or down", "[a-z][a-z_-]*|-", keep=True)
-_MODES = "interactive|batch|other|-"
-_MODE = r.Column("mode", "MODE (interactive, batch or other)", _MODES, keep=True)
+_STATUS = r.Column("STATUS such as up or down", "([a-z][a-z_-]{0,31}|-)", ("state",))
+_MODES = "(interactive|batch|other|-)"
+_MODE = r.Column("MODE (interactive, batch or other)", _MODES, ("mode",))
+#: The last column of an XT's compute node that is down: there is no more to say.
+_DOWN = r.Column("TYPE", "((compute))", ("role", "down"))
 _KNOWN = {
     "nid": r.NID,
     "(hex)": r.HEX_NID,
@@ -90,30 +92,28 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cname.tolist(), dump.nodes.state.tolist(), dump.counts.headers
     (['c0-0c1s12n3'], ['down'], 1)
     """
-    rows = r.Rows.read(text, source, "xtprocadmin", _StatusLines())
-    nid = rows.number("nid")
-    printed = np.where(rows.having("hex"), rows.number("hex"), nid)
-    return cray_dump(rows, faults=hex_faults(rows.line, nid, printed.astype(np.int64)))
+    rows = r.read_rows(text, source, "xtprocadmin", _StatusLines())
+    if "down" in rows.columns:
+        rows.columns["state"] = np.where(rows.having("down"), "down", rows.column("state"))
+    return cray_dump(rows)
 
 
 class _StatusLines:
-    """Interprets one line after the other: the header says what the columns are."""
+    """Says how one line after the other reads: the header names the columns."""
 
     header: Sequence[str] = ()
     expected = tuple(_KNOWN[name] for name in _XC)
     xt = False
 
-    def __call__(self, line: str) -> r.Row | None:
-        """Return how to read a row, None for a header."""
+    def __call__(self, line: str) -> r.Layout | None:
+        """Return how a row reads, None for a header."""
         words = line.lower().split()
         if _is_header(" ".join(words)):
             self._take_header(words)
             return None
-        if len(words) == 4 and self.xt:
-            row = r.read_columns(line, self.expected[:4])
-            if row.words["role"] == "compute":  # a down compute node has no more to say
-                return r.Row(row.at, {**row.words, "state": "down"})
-        return r.read_columns(line, self.expected)
+        if len(words) == 4 and self.xt and words[3] == "compute":
+            return r.row_layout(line, (*self.expected[:3], _DOWN))
+        return r.row_layout(line, self.expected)
 
     def _take_header(self, words: Sequence[str]) -> None:
         if words == self.header:
@@ -125,7 +125,5 @@ class _StatusLines:
             what = f"lacks {missing[0].upper()}" if missing else "names a column twice"
             raise NidmapError(f"the header {what}: '{' '.join(words)}'")
         self.header = words
-        self.expected = tuple(
-            _KNOWN.get(name) or r.Column(f"?{name}", name.upper(), r"\S+") for name in words
-        )
+        self.expected = tuple(_KNOWN.get(name) or r.Column(name.upper(), r"\S+") for name in words)
         self.xt = bool(_XT & set(words)) and tuple(words[:4]) == _XC[:4]

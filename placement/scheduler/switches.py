@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.machine import Machine, Switches, once
-from placement.names import codes_of, parse_cnames
+from placement.names import parse_cnames
 from placement.support.array_types import Ints, Strs
 
 
@@ -202,16 +202,16 @@ def slurm_order(names: Strs) -> Ints:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
+#: Turns every digit into a zero.
+_ZEROS = str.maketrans("123456789", "0" * 9)
+
+
 def _digits_alike(names: Strs) -> bool:
-    """Tell whether all names have their digits in the same places.
+    """Tell whether all names differ in their digits alone, each in the same place.
 
     Then comparing them character by character is Slurm's order.
     """
-    if not len(names):
-        return True
-    codes = codes_of(names)
-    digit, ended = codes - ord("0") <= 9, codes == 0
-    return bool((digit == digit[0]).all() and (ended == ended[0]).all())
+    return len({name.translate(_ZEROS) for name in names.tolist()}) < 2
 
 
 def _slurm_key(name: str) -> tuple[tuple[int, int, int, str], ...]:

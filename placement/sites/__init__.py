@@ -47,7 +47,7 @@ def load_site(name_or_path: str) -> Site:
     Examples
     --------
     >>> edison = load_site("edison")
-    >>> edison.topology().wiring, edison.figure("network.links").value
+    >>> edison.topology().wiring, dict(edison.figures())["network.links"].value
     ('same-chassis', 24)
     >>> len(edison.records().nodes)
     5672

@@ -23,10 +23,10 @@ from placement.sites.shared import (
     ON_SLINGSHOT,
     SiteLayout,
     WrongFigure,
+    expand_ranges,
     forbid_figure,
     inventory,
     node_names,
-    range_bounds,
     refuse_different,
 )
 from placement.support.array_types import Ints, Mask
@@ -98,23 +98,19 @@ def _partition_numbers(config: Config, places: NDArray[np.int8]) -> Ints:
     """Return the number of the partition that each place belongs to, -1 where none is known."""
     of = np.full(places.shape, -1, np.int64)
     compute = places == COMPUTE
-    rest = [number for number, part in enumerate(config.partition) if part.where is None]
-    for number, part in enumerate(config.partition):
+    left_over = [part for part in config.partition if part.where is None]
+    for number, part in sorted(enumerate(config.partition), key=lambda item: item[1].where is None):
         if part.where is not None:
-            key = f"partition.{part.name}.where"
+            key, what = f"partition.{part.name}.where", "what it selects"
             mask = select(key, part.where.value, places.shape) & compute
             if (of[mask] >= 0).any():
                 raise WrongFigure(key, "some of these places belong to another partition already")
-            of[mask] = number
-            refuse_different(
-                f"partition.{part.name}.count", part.count, int(mask.sum()), "what it selects"
-            )
-    if len(rest) == 1:
-        part, left = config.partition[rest[0]], (of < 0) & compute
-        of[left] = rest[0]
-        refuse_different(
-            f"partition.{part.name}.count", part.count, int(left.sum()), "what is left for it"
-        )
+        elif len(left_over) == 1:
+            mask, what = (of < 0) & compute, "what is left for it"
+        else:
+            continue
+        of[mask] = number
+        refuse_different(f"partition.{part.name}.count", part.count, int(mask.sum()), what)
     return of
 
 
@@ -185,25 +181,13 @@ def _select_indices(key: str, text: str, shape: tuple[int, ...]) -> list[Index]:
         raise WrongFigure(key, f"'{text}' is not a cname such as c0-0 or c[0-3]-*c2s15n1")
     parts = [np.empty(0, np.intp)] * 5
     for axis, part in zip(_AXES, match.groups(), strict=True):
-        parts[axis] = _selector_numbers(key, text, part or "*", shape[axis])
+        parts[axis] = _selector_numbers(key, part or "*", shape[axis])
     return parts
 
 
-def _selector_numbers(key: str, text: str, part: str, size: int) -> Index:
+def _selector_numbers(key: str, part: str, size: int) -> Index:
     """Return the numbers of one part of a selector, all of them below `size`."""
     if part == "*":
         return np.arange(size)
-    numbers: set[int] = set()
-    for run in part.strip("[]").split(","):
-        ends = range_bounds(run)
-        if ends is None:
-            what = f"'{text}' has the range '{run}'; write 7 or 0-3"
-            raise WrongFigure(key, what)
-        low, high = ends
-        if low > high:
-            raise WrongFigure(key, f"'{text}' has the range '{run}' backwards")
-        if high >= size:
-            what = f"'{text}' names {high} where there are 0 to {size - 1}"
-            raise WrongFigure(key, what)
-        numbers.update(range(low, high + 1))
+    numbers = set(expand_ranges(key, part.strip("[]").split(","), size))
     return np.array(sorted(numbers))

@@ -14,7 +14,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from placement.errors import SiteError
 from placement.machine import COPY_GBS, Core, Device, NodeHardware, Topology
 from placement.records import Dump, LineCounts, NodeRecords
 from placement.sites.schema import Config, Figure, Partition, Sending
@@ -49,7 +48,8 @@ class Site(Struct, frozen=True, dict=True):
     >>> site = load_site("shaheen2")
     >>> site.name, site.scheduler, site.topology().extents
     ('shaheen2', 'slurm', (18, 6, 16, 4))
-    >>> site.figure("nodes.compute").value, site.figure("nodes.compute").mark
+    >>> compute = dict(site.figures())["nodes.compute"]
+    >>> compute.value, compute.mark
     (6174, 'published')
     """
 
@@ -71,11 +71,6 @@ class Site(Struct, frozen=True, dict=True):
         """What takes job scripts where it is not the scheduler: ``torque``, ``cobalt``; else ''."""
         batch = self.config.software.batch
         return "" if batch is None else batch.value.partition("/")[0].lower()
-
-    @property
-    def kind(self) -> str:
-        """Kind of network: ``dragonfly``, ``torus`` or ``fattree``."""
-        return self.topology().kind
 
     @cached_property
     def layout(self) -> SiteLayout:
@@ -122,28 +117,6 @@ class Site(Struct, frozen=True, dict=True):
             nodes=layout.nodes,
             fabric=layout.topology.fabric,
             parameters={"attachments": layout.attachments} if several else {},
-        )
-
-    def figure(self, key: str) -> Figure[Any]:
-        """Return one figure with its mark and source.
-
-        Parameters
-        ----------
-        key : str
-            Dotted, as in the file; a partition or leaf by its name:
-            ``network.groups``, ``bandwidth.blue``, ``partition.LUMI-G.nics``.
-
-        Raises
-        ------
-        SiteError
-            Where the configuration has no such figure.
-        """
-        for name, figure in self.figures():
-            if name == key:
-                return figure
-        raise SiteError(
-            f"{self.source or self.name}: no figure '{key}'",
-            f"nidmap site show {self.name} lists those there are",
         )
 
     def figures(self) -> Iterator[tuple[str, Figure[Any]]]:

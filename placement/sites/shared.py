@@ -6,16 +6,17 @@ Names come from a template such as ``nid{nid:05}`` or ``x{cabinet}c{chassis}s{sl
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from placement.machine import Topology
-from placement.names import nid_names
 from placement.records import NodeRecords
 from placement.sites.schema import Config, Figure
 from placement.support.array_types import Ints, Strs
+
+T = TypeVar("T")
 
 #: A machine of more nodes than this is a typing error.
 MOST = 1_000_000
@@ -80,16 +81,30 @@ def refuse_too_many(key: str, nodes: int) -> None:
         raise WrongFigure(key, f"{nodes} nodes; more than {MOST} are taken for an error")
 
 
-def range_bounds(run: str) -> tuple[int, int] | None:
-    """Return the first and the last number of ``7`` or ``0-3``, None for another text.
+def expand_ranges(key: str, runs: Iterable[str], below: int) -> list[int]:
+    """Return the numbers of ``7`` and ``0-3``, all of them less than `below`.
 
     Examples
     --------
-    >>> range_bounds("7"), range_bounds("0-3"), range_bounds("a")
-    ((7, 7), (0, 3), None)
+    >>> expand_ranges("slots", ["7", "0-3"], 8)
+    [7, 0, 1, 2, 3]
     """
-    match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", run, re.ASCII)
-    return (int(match[1]), int(match[2] or match[1])) if match else None
+    numbers: list[int] = []
+    for run in runs:
+        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", run, re.ASCII)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not low <= high < below:
+            text = f"'{run[:40]}' is no number and no range such as 0-3, below {below}"
+            raise WrongFigure(key, text)
+        numbers.extend(range(low, high + 1))
+    return numbers
+
+
+def required(key: str, figure: Figure[T] | None, what: str) -> T:
+    """Return a figure's value, or raise where nothing states it."""
+    if figure is None:
+        raise WrongFigure(key, f"missing: {what}")
+    return figure.value
 
 
 def whole_figure(figure: Figure[int] | None) -> int:
@@ -157,15 +172,13 @@ def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
     >>> node_names("node_name", "nid{nid:05}", {"nid": np.array([7, 6183])}).tolist()
     ['nid00007', 'nid06183']
     """
-    pieces = _FIELD.split(template)
-    if len(pieces) == 1:
+    fields = [_field_digits(key, text, numbers) for text in _FIELD.findall(template)]
+    if not fields:
         raise WrongFigure(key, f"'{template}' has no {{nid}} or other number in it")
-    fields = [_field_digits(key, text, numbers) for text in pieces[1::2]]
-    values, width = fields[0]
-    names = nid_names(values, width, prefix=pieces[0])
-    for text, (values, width) in zip(pieces[2:-1:2], fields[1:], strict=True):
-        names = np.char.add(names, nid_names(values, width, prefix=text))
-    return np.char.add(names, pieces[-1]) if pieces[-1] else names
+    widths = (width for _, width in fields)
+    form = _FIELD.sub(lambda _: f"%0{next(widths)}d", template.replace("%", "%%"))
+    rows = zip(*(values.tolist() for values, _ in fields), strict=True)
+    return np.array([form % row for row in rows], dtype=np.str_)
 
 
 def _field_digits(key: str, text: str, numbers: Mapping[str, Ints]) -> tuple[Ints, int]:

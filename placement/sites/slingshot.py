@@ -11,7 +11,7 @@ of the chassis are one block.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from placement.sites.schema import Config, DragonflyPlus, Figure, Partition, Sli
 from placement.sites.shared import (
     SiteLayout,
     WrongFigure,
+    expand_ranges,
     forbid_figure,
     inventory,
     node_names,
-    range_bounds,
     refuse_different,
     refuse_too_many,
+    required,
     whole_figure,
 )
 from placement.support.array_types import Array, Ints
@@ -91,41 +92,28 @@ def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     """Return the columns of one partition."""
     refuse_too_many(f"partition.{part.name}.group_nodes", int(group_sizes(part).sum()))
     places = seats(part)
-    n = len(places.group)
+    n = len(places["group"])
     refuse_different(f"partition.{part.name}.count", part.count, n, "what its groups hold")
     number = np.arange(n)
     nid = number + part.first_nid.value if part.first_nid else np.full(n, -1)
     fields = {"number": number} | ({"nid": nid} if part.first_nid else {})
     if part.cabinets is not None:
         fields |= _xname_parts(part, n)
-    key, template = _name_template(config, part)
+    key = "nodes.name" if part.node_name is None else f"partition.{part.name}.node_name"
+    template = required(key, part.node_name or config.nodes.name, "a name such as nid{nid:06}")
     cname = np.full(n, "")
     if part.cabinets is not None and part.slots is not None:
         cname = node_names(key, "x{cabinet}c{chassis}s{slot}b{board}n0", fields)
-    return {
-        "group": places.group,
-        "node": places.node,
-        "switches": places.switches,
-        "nid": nid,
-        "name": node_names(key, template, fields),
-        "cname": cname,
-    }
-
-
-def _name_template(config: Config, part: Partition) -> tuple[str, str]:
-    """Return the key and text of the name template that a partition uses."""
-    if part.node_name is not None:
-        return f"partition.{part.name}.node_name", part.node_name.value
-    if config.nodes.name is not None:
-        return "nodes.name", config.nodes.name.value
-    raise WrongFigure("nodes.name", "missing: a name such as nid{nid:06}")
+    return {**places, "nid": nid, "name": node_names(key, template, fields), "cname": cname}
 
 
 def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
     """Return cabinet, chassis, slot and board of n nodes that fill the cabinets in order."""
     key = f"partition.{part.name}"
     assert part.cabinets is not None
-    cabinets = _expand_ranges(f"{key}.cabinets", part.cabinets.value)
+    cabinets = np.array(expand_ranges(f"{key}.cabinets", part.cabinets.value, 100_000))
+    if len(set(cabinets.tolist())) < max(1, len(cabinets)):
+        raise WrongFigure(f"{key}.cabinets", "names no cabinet, or one twice")
     per_cabinet, rest = divmod(n, len(cabinets))
     if rest:
         raise WrongFigure(f"{key}.cabinets", f"{n} nodes do not divide over {len(cabinets)}")
@@ -137,21 +125,6 @@ def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
     blade, board = np.divmod(inside, boards)
     chassis, slot = np.divmod(blade, len(slots))
     return {"cabinet": cabinets[cabinet], "chassis": chassis, "slot": slots[slot], "board": board}
-
-
-def _expand_ranges(key: str, runs: list[str]) -> Ints:
-    """Return the numbers of ``["4000-4020", "4100"]``."""
-    numbers: list[int] = []
-    for run in runs:
-        low, high = range_bounds(run) or (1, 0)
-        if not low <= high < 100_000:
-            raise WrongFigure(
-                key, f"'{run[:40]}' is not a cabinet number such as 4000 or 4000-4020"
-            )
-        numbers.extend(range(low, high + 1))
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise WrongFigure(key, "names no cabinet, or one twice")
-    return np.array(numbers)
 
 
 def _leaves_and_spines(config: Config, network: DragonflyPlus, position: Ints) -> Topology:
@@ -207,29 +180,14 @@ def _pair_links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict
     return {"global": mean, "global_table": tuple(map(tuple, links.tolist()))}
 
 
-class GroupSeats(NamedTuple):
-    """Where the n nodes of one partition sit, group by group.
+def seats(partition: Partition) -> dict[str, Ints]:
+    """Return where the n nodes of a partition sit, group by group.
 
-    Attributes
-    ----------
-    group : int64 (n,)
-        Group within the partition.
-    place : int64 (n,)
-        Number of the node within its group.
-    node : int64 (n,)
-        Number of the node among those of its first switch.
-    switches : int64 (n, k)
-        The group's switches that the node's NICs sit on, its own first.
-    """
-
-    group: Ints
-    place: Ints
-    node: Ints
-    switches: Ints
-
-
-def seats(partition: Partition) -> GroupSeats:
-    """Return where the nodes of a partition sit.
+    Returns
+    -------
+    dict of int64 arrays
+        ``group`` (n,) within the partition; ``node`` (n,), the number among those of its first
+        switch; ``switches`` (n, k) of the group that the node's NICs sit on, its own first.
 
     Raises
     ------
@@ -242,8 +200,7 @@ def seats(partition: Partition) -> GroupSeats:
     >>> def said(value): return Figure(value, "assumed", "an example")
     >>> part = Partition(name="G", groups=said(2), group_nodes=said(6), group_switches=said(4),
     ...                  chassis_nodes=said(4), chassis_switches=said(2), nics=said(2))
-    >>> found = seats(part)
-    >>> found.switches[:6].tolist()
+    >>> seats(part)["switches"][:6].tolist()
     [[0, 1], [0, 1], [1, 0], [1, 0], [2, 3], [2, 3]]
     """
     sizes = group_sizes(partition)
@@ -256,17 +213,14 @@ def seats(partition: Partition) -> GroupSeats:
     node = inside - -(-switch * of_chassis // switches)
     block = attachments(switch, switches, switches if switches % across else across)
     first = place // of_chassis * switches
-    return GroupSeats(group, place, node, first[:, None] + block[:, :across])
+    return {"group": group, "node": node, "switches": first[:, None] + block[:, :across]}
 
 
 def group_sizes(partition: Partition) -> Ints:
     """Return how many nodes each group of the partition has."""
     key = f"partition.{partition.name}"
-    if partition.groups is None:
-        raise WrongFigure(f"{key}.groups", "missing: how many groups the partition has")
-    if partition.group_nodes is None:
-        raise WrongFigure(f"{key}.group_nodes", "missing: how many nodes a group has")
-    groups, nodes = partition.groups.value, partition.group_nodes.value
+    groups = required(f"{key}.groups", partition.groups, "how many groups the partition has")
+    nodes = required(f"{key}.group_nodes", partition.group_nodes, "how many nodes a group has")
     if isinstance(nodes, int):
         sizes = np.full(groups, nodes)
         if partition.last_group_nodes is not None:
@@ -281,9 +235,8 @@ def group_sizes(partition: Partition) -> Ints:
 def _chassis_sizes(partition: Partition, largest: int) -> tuple[int, int, int]:
     """Return nodes and switches of a chassis, and NICs of a node, checked to fit."""
     key = f"partition.{partition.name}"
-    if partition.group_switches is None:
-        raise WrongFigure(f"{key}.group_switches", "missing: how many switches a group has")
-    total = partition.group_switches.value
+    what = "how many switches a group has"
+    total = required(f"{key}.group_switches", partition.group_switches, what)
     nodes = partition.chassis_nodes.value if partition.chassis_nodes else largest
     switches = partition.chassis_switches.value if partition.chassis_switches else total
     if total % switches:

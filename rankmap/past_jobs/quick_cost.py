@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.machine import Machine, once
 from placement.network import channels
-from placement.network.bounds import partition_families
+from placement.network.bounds import partitions
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_pair
 from placement.support.quantities import GB
@@ -242,9 +242,8 @@ def _network_levels(machine: Machine) -> list[_Level]:
     links = channels(machine)
     levels: list[_Level] = []
     above = np.zeros(int(max(links.source.max(initial=0), links.target.max(initial=0))) + 1, int)
-    (family,) = partition_families(machine)
-    for part in family.partitions[1:]:
-        label = part.label[family.unit]
+    for part in partitions(machine)[1:]:
+        label = part.label
         above = above if len(above) == len(label) else np.zeros(len(label), dtype=np.int64)
         count = len(part.out)
         table = None

@@ -25,7 +25,7 @@ from placement.network import (
     usual_bias,
 )  # fmt: skip
 from placement.network.adaptive import guess_each
-from placement.network.bounds import bound_demand
+from placement.network.bounds import cut_time
 from placement.network.model import injection_bandwidth
 from placement.network.routes import busiest_link_s
 from placement.support.array_types import Floats, Ints
@@ -204,7 +204,7 @@ class Model:
         """Return seconds that nodes, ranks and, where routers adapt, cuts of the network need."""
         least, _ = self.node_limits(phase)
         if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
-            least = max(least, bound_demand(self.machine, phase.total).seconds)
+            least = max(least, cut_time(self.machine, phase.total))
         return least
 
     def node_limits(self, phase: Phase) -> tuple[float, float]:

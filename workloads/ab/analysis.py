@@ -167,7 +167,7 @@ def result_text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     launches = sum(entry["samples"] for entry in analysis["arms"])  # one for each sample
     how = f"{launches} launches that count, by {header['timer']['words']}"
     head = f"{header['workload']} on {where}, {how}"
-    lines = [printable(head, 200), _times_table(header, analysis), _comparisons_table(analysis)]
+    lines = [printable(head, 200), _times_table(header, analysis)]
     lines += [comparison_sentence(entry, analysis["level"]) for entry in analysis["comparisons"]]
     lines += [foretold_sentence(promise) for promise in predicted_ranges(header, analysis)]
     lines += [f"{arm['name']}: {note}" for arm in header["arms"] for note in arm["notes"]]
@@ -190,19 +190,6 @@ def _arm_figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[st
     low, high = entry["middle"]
     rates = (1 / entry["best"], 1 / entry["median"], (1 / low - 1 / high) / 2)
     return [f"{rate:.4g} {timer['unit']}".rstrip() for rate in rates]
-
-
-def _comparisons_table(analysis: Mapping[str, Any]) -> str:
-    head = ["compared", "ratio", f"{analysis['level']:.0%}", "visible", "blocks", "verdict"]
-    rows = []
-    for entry in analysis["comparisons"]:
-        span = f"{_ratio_text(entry['low'], '0')} … {_ratio_text(entry['high'], 'inf')}"
-        span = "-" if entry["ratio"] is None or entry["missing"] else span
-        rows.append([
-            f"{entry['arm']} : {entry['against']}", _ratio_text(entry["ratio"], "-"), span,
-            _ratio_text(entry["smallest"], "-"), entry["blocks"], entry["verdict"],
-        ])  # fmt: skip
-    return align_columns([head, *rows])
 
 
 def _ratio_text(value: float | None, otherwise: str) -> str:

@@ -36,9 +36,6 @@ from workloads.trials import SEED
 #: Pairs of units (two routers, two chassis …) that are looked at, for each way they lie.
 PAIRS = 6
 
-#: Steps along an axis of a torus that are looked at.
-STEPS = 4
-
 #: Nodes up to which an all-to-all is looked at.
 EVERYONE = 64
 
@@ -93,8 +90,7 @@ def candidates(machine: Machine, rows: Ints) -> list[Flows]:
     ([4, 5, 6, 7], [2, 3])
     """
     rng = np.random.default_rng(SEED)
-    between = _shifts_along_axes if machine.topology.kind == "torus" else _between_units
-    flows = [*_over_links(machine, rows, rng), *between(machine, rows, rng)]
+    flows = [*_over_links(machine, rows, rng), *_between_units(machine, rows, rng)]
     flows += [*_list_permutations(len(rows), rng), *_list_fans(machine, rows, rng)]
     return [candidate for candidate in flows if len(candidate)]
 
@@ -122,8 +118,13 @@ def _by_router(machine: Machine, rows: Ints) -> dict[int, list[int]]:
 
 
 def _between_units(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield all nodes of a unit to those of another one: groups, then chassis, then routers."""
+    """Yield all nodes of a unit to those of another one: groups, then chassis, then routers.
+
+    A torus has none but its routers, which its links join.
+    """
     levels, depth = machine.topology.levels, machine.topology.router_levels
+    if machine.topology.kind == "torus":
+        return
     coords = machine.coords[rows]
     for k in range(depth):
         units = defaultdict(list)
@@ -143,26 +144,6 @@ def _between_units(machine: Machine, rows: Ints, rng: np.random.Generator) -> It
 
 def _place_name(place: tuple[int, ...]) -> str:
     return "-".join(map(str, place))
-
-
-def _shifts_along_axes(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield shifts along each axis of a torus: of all nodes, and of those on one line."""
-    topology = machine.topology
-    coords = machine.coords[rows]
-    at = {tuple(place): position for position, place in enumerate(coords.tolist())}
-    for axis, extent in enumerate(topology.extents[: topology.router_levels]):
-        for step in range(1, min(STEPS, extent // 2) + 1):
-            moved = coords.copy()
-            moved[:, axis] = (moved[:, axis] + step) % extent
-            pairs = [(k, at[p]) for k, p in enumerate(map(tuple, moved.tolist())) if p in at]
-            name = f"{step} along {topology.levels[axis]}"
-            yield _flows_of_pairs(name, pairs)
-            lines = defaultdict(list)
-            for pair in pairs:
-                line = np.delete(coords[pair[0]], axis)[: topology.router_levels - 1]
-                lines[tuple(line)].append(pair)
-            longest = sorted(lines.values(), key=lambda line: -len(line))
-            yield from (_flows_of_pairs(f"{name}, one line", line) for line in longest[:1])
 
 
 def _flows_of_pairs(name: str, pairs: list[tuple[int, int]]) -> Flows:

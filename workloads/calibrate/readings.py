@@ -4,7 +4,7 @@
 name                number
 ==================  ========================================================
 ``flows K``         seconds of set K of flows, all ranks sending, two sizes
-``ranks R``         the same of one set with R ranks of each node
+``alone``           the same of one set with one rank of each node
 ``copies``          seconds of copies between the ranks of one node, two sizes
 ``message``         seconds between two messages of one rank
 ``node messages``   seconds between two messages of one node, all sending
@@ -34,7 +34,7 @@ from workloads.calibrate.choice import Flows, MeasurePlan
 from workloads.progress import Progress
 from workloads.session import Session
 from workloads.trials import SEED
-from workloads.world import MPI, Comm, doubling_counts
+from workloads.world import MPI, Comm
 
 Reading = Callable[[], dict[str, float]]
 
@@ -47,7 +47,7 @@ SHORTER = 8
 #: Bytes of the copies inside a node.
 COPY = 1 << 22
 
-#: Bytes of a step of the staged
+#: Bytes of a step of the staged exchange.
 GAP_BYTES = 1 << 15
 
 #: Steps of the staged exchange at most.
@@ -92,7 +92,7 @@ class Reader:
         """Return all that is read in a round: each call returns numbers, the same on all ranks."""
         plan, sets = self.plan, self.plan.table.flows
         named = [(f"flows {k}", one, plan.ppn) for k, one in enumerate(sets)]
-        named += [(f"ranks {r}", sets[plan.node_set], r) for r in doubling_counts(plan.ppn)[:-1]]
+        named += [("alone", sets[plan.node_set], 1)] if plan.ppn > 1 else []
         found: list[Reading] = [
             partial(self._read_flows, name, one, each, self._exchange_of(one, each))
             for name, one, each in named
@@ -197,7 +197,6 @@ class Reader:
         sources = [a for a, b in pairs if b == me]
 
         def exchange(size: int) -> float:
-
             part = max(1, size // each)
             self._grow(part, part * len(sources))
             out, into = memoryview(self._out)[:part], memoryview(self._into)

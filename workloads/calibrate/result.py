@@ -183,11 +183,10 @@ class MeasuredFigure:
         As in a site file: ``bandwidth.blue``.
     value : object
         A number, or names of routings.
-    how : str
+    what : str
         What it is, for the reader.
     unit : str
-    low, high : float or None
-        Ends of the interval; None where there is none.
+    interval : (float, float) or None
     mark : str
     stated : float or None
         What the machine's configuration says.
@@ -195,10 +194,9 @@ class MeasuredFigure:
 
     key: str
     value: Any
-    how: str
+    what: str
     unit: str = ""
-    low: float | None = None
-    high: float | None = None
+    interval: tuple[float, float] | None = None
     mark: str = "measured"
     stated: float | None = None
 
@@ -273,24 +271,24 @@ def result_of(
         [read.per_gb(f"flows {k}") for k in range(len(table.flows))]
     )  # seconds for a GB a flow, float64 (rounds, sets)
     network = fit_network(table, np.median(sets, axis=0))
-    # GB/s that a node sends in each round, by how many of its ranks send
-    names = {count: f"ranks {count}" for count in range(1, plan.ppn)}
-    names[plan.ppn] = f"flows {plan.node_set}"
+    # GB/s that a node sends in each round, by one of its ranks and by all
     leaving = int(np.bincount(table.flows[plan.node_set].source).max())
-    rates = {
-        count: leaving / read.per_gb(name) for count, name in names.items() if name in read.sizes
-    }
-    fastest = max(rates.values(), key=lambda rate: float(np.median(rate)))
+    together = leaving / sets[:, plan.node_set]
+    alone = leaving / read.per_gb("alone") if plan.ppn > 1 else together
+    fastest = max(alone, together, key=np.median)
     figures = [
         *_fit_links(machine, table, network.best, sets, fastest, assumed_node),
-        *_fit_ranks(read, plan.ppn, rates),
+        *_fit_ranks(read, plan.ppn, alone, together),
         *_fit_latencies(read, hops(network.best.routing)),
         *_fit_messages(read, plan.ppn),
         *_measured_routing(network),
     ]
     unreached = tuple(name for name in table.classes if name not in network.best.shares)
-    alone = "one rank a node: what a node sends with more of them, and copies inside it, were not"
-    return Result(figures, network, unreached, [f"{alone} measured"] if plan.ppn == 1 else [])
+    note = (
+        "one rank a node: what a node sends with more of them, and copies inside it, were not"
+        " measured"
+    )
+    return Result(figures, network, unreached, [note] if plan.ppn == 1 else [])
 
 
 def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
@@ -314,13 +312,14 @@ def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
     return np.asarray(beyond / (sizes[1] - sizes[0]) * GB)
 
 
-def _middle_of(key: str, values: Floats, how: str, **more: Any) -> MeasuredFigure:
+def _middle_of(key: str, values: Floats, what: str, **more: Any) -> MeasuredFigure:
     """Return the middle of positive values, and the interval that `nidmap ab` would give it."""
-    found = mean_interval(np.log(values))
-    if found is None:
-        return MeasuredFigure(key, float(np.median(values)), how, **more)
-    low, high = (end if 0 < end < math.inf else None for end in (found.low, found.high))
-    return MeasuredFigure(key, found.ratio, how, low=low, high=high, **more)
+    mean = mean_interval(np.log(values))
+    if mean is None:
+        return MeasuredFigure(key, float(np.median(values)), what, **more)
+    bounded = mean.low > 0 and mean.high < math.inf
+    interval = (mean.low, mean.high) if bounded else None
+    return MeasuredFigure(key, mean.ratio, what, interval=interval, **more)
 
 
 def _figure_keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
@@ -355,14 +354,14 @@ def _fit_links(
         at = best.sets[kind]
         share = seconds[at, k] / sets[:, at]
         of_node = kind == NODE
-        how = "a node's own link" if of_node else f"links of class {kind}"
-        how += f": {table.flows[at].name}"
+        what = "a node's own link" if of_node else f"links of class {kind}"
+        what += f": {table.flows[at].name}"
         for key, stated in _figure_keys(machine, kind):
             told = None if of_node and assumed_node else stated
             rate = share * stated
             if key == NODE and np.median(fastest) > np.median(rate):
                 rate = fastest
-            found.append(_middle_of(f"bandwidth.{key}", rate, how, unit="GB/s", stated=told))
+            found.append(_middle_of(f"bandwidth.{key}", rate, what, unit="GB/s", stated=told))
         if not of_node:
             shares.append(best.shares[kind])
             found.append(
@@ -379,26 +378,27 @@ def _fit_links(
                          mark="assumed", stated=stated)
                 for key, stated in _figure_keys(machine, kind)
             ]  # fmt: skip
-    how = "the bandwidths of links here are what programs' bytes reach"
-    return [*found, MeasuredFigure("sending.payload", 1.0, how)]
+    what = "the bandwidths of links here are what programs' bytes reach"
+    return [*found, MeasuredFigure("sending.payload", 1.0, what)]
 
 
-def _fit_ranks(read: Readings, ppn: int, rates: dict[int, Floats]) -> list[MeasuredFigure]:
-    """Return what ranks send: one, several of a node, and inside a node."""
+def _fit_ranks(read: Readings, ppn: int, alone: Floats, together: Floats) -> list[MeasuredFigure]:
+    """Return what ranks send: one, all of a node, and inside a node."""
+    rates = {1: alone, ppn: together}
     figures = [
         _middle_of(f"stated.node_{count}_ranks", rate, f"a node, {count} of its ranks sending",
                   unit="GB/s")
         for count, rate in rates.items()
     ]  # fmt: skip
-    alone, how = rates[1], "one rank of each node sends"
-    if "copies" in read.sizes:
+    process, what = alone, "one rank of each node sends"
+    if ppn > 1:
         inside = ppn / read.per_gb("copies")
         figures.append(_middle_of("sending.memory", inside, f"copies between {ppn} ranks of a node",
                                  unit="GB/s"))  # fmt: skip
-        if np.median(alone) >= AS_FAST * np.median(rates[ppn]):
-            how = "one rank fills its node's link; what it copies to ranks of its own node"
-            alone = np.maximum(alone, inside / ppn)
-    return [*figures, _middle_of("sending.process", alone, how, unit="GB/s")]
+        if np.median(alone) >= AS_FAST * np.median(together):
+            what = "one rank fills its node's link; what it copies to ranks of its own node"
+            process = np.maximum(alone, inside / ppn)
+    return [*figures, _middle_of("sending.process", process, what, unit="GB/s")]
 
 
 def _fit_latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigure]:
@@ -437,21 +437,21 @@ def _fit_line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, f
 def _fit_messages(read: Readings, ppn: int) -> list[MeasuredFigure]:
     """Return the time between messages, and what a step of a staged exchange takes beyond bytes."""
     figures = []
-    for key, name, how in (
+    for key, name, what in (
         ("sending.message_us", "message", "between two short messages of a rank"),
         ("sending.nic_us", "node messages", f"between two of a node, {ppn} ranks sending"),
     ):
         if name in read.rounds[0]:
-            figures.append(_middle_of(key, 1e6 * read.of(name), how, unit="us"))
+            figures.append(_middle_of(key, 1e6 * read.of(name), what, unit="us"))
     less, more = read.sizes["step"]
     gaps = more * read.of("step short") - less * read.of("step long")
     gaps *= 1e6 / (more - less)
-    how = f"a step of a staged exchange beyond its bytes ({less >> 10} and twice as many KiB)"
+    what = f"a step of a staged exchange beyond its bytes ({less >> 10} and twice as many KiB)"
     if (gaps > 0).all():
-        figures.append(_middle_of("sending.gap_us", gaps, how, unit="us"))
+        figures.append(_middle_of("sending.gap_us", gaps, what, unit="us"))
     else:
         figures.append(
-            MeasuredFigure("sending.gap_us", max(0.0, float(np.median(gaps))), how, "us")
+            MeasuredFigure("sending.gap_us", max(0.0, float(np.median(gaps))), what, "us")
         )
     return figures
 
@@ -459,9 +459,9 @@ def _fit_messages(read: Readings, ppn: int) -> list[MeasuredFigure]:
 def _measured_routing(network: NetworkFit) -> list[MeasuredFigure]:
     if not network.alike:
         return []
-    how = f"predicted times are off by {network.best.error:.1%} in the mean"
+    what = f"predicted times are off by {network.best.error:.1%} in the mean"
     others = [fit for fit in network.fits if fit.routing not in network.alike]
     if others:
         nearest = min(others, key=lambda fit: fit.error)
-        how += f", by {nearest.error:.1%} under {nearest.routing}"
-    return [MeasuredFigure("sending.routing", list(network.alike), how)]
+        what += f", by {nearest.error:.1%} under {nearest.routing}"
+    return [MeasuredFigure("sending.routing", list(network.alike), what)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from placement.support.tables import align_columns
@@ -25,44 +26,42 @@ def overlay_text(result: Result, about: Mapping[str, Any]) -> str:
     where = f"{about['count']} nodes x {about['ppn']} ranks, {about['rounds']} rounds"
     lines = [
         f"# Measured by nidmap calibrate on {about['nodes']}: {where}.",
-        *(f"# {line}" for line in about_fit(result)),
-        *(f"# {note}" for note in result.notes),
+        *(f"# {line}" for line in [*about_fit(result), *result.notes]),
         "",
         "overlay = true",
-        f"title = {_text_toml('measured ' + about['date'])}",
-        f"machine = {_text_toml(about['machine'])}",
+        f"title = {_toml('measured ' + about['date'])}",
+        f"machine = {_toml(about['machine'])}",
     ]
     source = f"nidmap calibrate, {about['date'][:10]}, {about['count']} nodes {about['nodes']}"
     for table in _TABLES:
         lines += ["", f"[{table}]"]
-        lines += [
-            f"{one.key.partition('.')[2]} = {_figure_toml(one, source)}"
-            for one in result.figures
-            if one.key.startswith(f"{table}.")
-        ]
+        for figure in result.figures:
+            name, _, key = figure.key.partition(".")
+            if name == table:
+                lines.append(f"{key} = {_figure_toml(figure, source, unit=table == 'stated')}")
     return "\n".join(lines) + "\n"
 
 
-def _figure_toml(one: MeasuredFigure, source: str) -> str:
-    """Return a figure as TOML."""
-    told = f"{source[:250]}: {one.how}"[:400]
-    parts = [f"value = {_value_toml(one.value)}"]
-    if one.unit and one.key.startswith("stated."):
-        parts.append(f"unit = {_text_toml(one.unit)}")
-    parts += [f'mark = "{one.mark}"', f"source = {_text_toml(told)}"]
-    if one.low is not None and one.high is not None:
-        parts.append(f"interval = [{_value_toml(one.low)}, {_value_toml(one.high)}]")
+def _figure_toml(figure: MeasuredFigure, source: str, unit: bool) -> str:
+    """Return a figure as TOML, with its unit where its table does not say it."""
+    entries = {
+        "value": figure.value,
+        "unit": figure.unit if unit and figure.unit else None,
+        "mark": figure.mark,
+        "source": f"{source[:250]}: {figure.what}"[:400],
+        "interval": figure.interval,
+    }
+    parts = [f"{key} = {_toml(entry)}" for key, entry in entries.items() if entry is not None]
     return f"{{ {', '.join(parts)} }}"
 
 
-def _value_toml(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_text_toml, value))}]"
+def _toml(value: Any) -> str:
+    """Return a word, a number of six digits or several of them as TOML, which JSON has alike."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
     return repr(float(f"{value:.6g}"))
-
-
-def _text_toml(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def about_fit(result: Result) -> list[str]:
@@ -83,46 +82,34 @@ def about_fit(result: Result) -> list[str]:
 
 def table_text(result: Result) -> str:
     """Return the figures for a person."""
-    head = ("figure", "measured", "95 %", "stated", "ratio", "what")
-    rows = [
-        (
-            one.key.removeprefix("stated."),
-            f"{_short_number(one.value)} {one.unit}".rstrip(),
-            f"{_short_number(one.low)} to {_short_number(one.high)}"
-            if one.low and one.high
-            else "",
-            _short_number(one.stated) if one.stated else "",
-            f"{one.value / one.stated:.4g}" if one.stated else "",
-            one.how if one.mark == "measured" else f"{one.mark}: {one.how}",
-        )
-        for one in result.figures
-    ]
-    table = align_columns([head, *rows], left=range(6))
+    rows = [("figure", "measured", "95 %", "stated", "ratio", "what")]
+    for figure in result.figures:
+        stated, marked = figure.stated, "" if figure.mark == "measured" else f"{figure.mark}: "
+        rows.append((
+            figure.key.removeprefix("stated."),
+            f"{_short_number(figure.value)} {figure.unit}".rstrip(),
+            " to ".join(map(_short_number, figure.interval or ())),
+            _short_number(stated) if stated else "",
+            _short_number(figure.value / stated) if stated else "",
+            f"{marked}{figure.what}",
+        ))  # fmt: skip
+    table = align_columns(rows, left=range(6))
     return "\n".join([table, *about_fit(result), *result.notes, ""])
 
 
 def _short_number(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(value)
-    return f"{value:.4g}"
+    return ", ".join(value) if isinstance(value, list) else f"{value:.4g}"
 
 
 def document(result: Result, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the calibration as JSON takes it."""
+    figures = {figure.key: asdict(figure) for figure in result.figures}
+    for figure in figures.values():
+        del figure["key"]
     return {
         "schema": "nidmap.calibrate/1",
         **about,
-        "figures": {
-            one.key: {
-                "value": one.value,
-                "unit": one.unit,
-                "mark": one.mark,
-                "interval": None if one.low is None or one.high is None else [one.low, one.high],
-                "stated": one.stated,
-                "what": one.how,
-            }
-            for one in result.figures
-        },
+        "figures": figures,
         "routings": {fit.routing: fit.error for fit in result.network.fits},
         "routing": list(result.network.alike),
         "unreached": list(result.unreached),

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import click
 
-from placement.commands.common import machine_option, say
+from placement.commands.common import ByteCount, machine_option, say
 from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text, time_text
@@ -22,15 +22,14 @@ from workloads.contention.trial import (
     KINDS,
     PRINTED_N,
     WARN,
-    Buffers,
     CaseSizes,
     Contention,
     Length,
     case_sizes,
+    new_arrays,
     parse_length,
 )
 from workloads.options import (
-    ByteCount,
     Common,
     Number,
     Words,
@@ -108,25 +107,29 @@ def contention(
     srun -N 36 --ntasks-per-node 8 nidmap bench contention -m tara --m paper
     nidmap bench contention -n 8 --n 746496 --m 8N --kind alltoallv-double
     """
-    given = {"n": n, "m": [str(one) for one in lengths], "kinds": list(kinds)}
-    more = {"nodes": counts, "ppn": ppn, "memory": memory, "machine": list(specs)}
-    with Session(common, "contention", {**given, **more}) as session:
+    options = {"n": n, "m": [*map(str, lengths)], "kinds": list(kinds), "nodes": counts}
+    options |= {"ppn": ppn, "memory": memory, "machine": list(specs)}
+    with Session(common, "contention", options) as session:
         bench = _Bench(session, n, ppn, memory)
-        bench.measure(_share_sets(session.comm, counts, specs), lengths, kinds)
+        for sets in _share_sets(session.comm, counts, specs):
+            bench.measure(sets, lengths, kinds)
+        if bench.cases and all(case.used > 1 for case in bench.cases):
+            raise NidmapError("no case fits the memory of a node", "smaller --m or --n")
     _show_session(session, bench.cases)
     return session.exit_code
 
 
 def _share_sets(
     comm: Comm, counts: tuple[int, ...] | None, specs: tuple[str, ...]
-) -> list[NodeSet]:
+) -> list[list[NodeSet]]:
     """Return the node sets, worked out on rank 0. Collective."""
     names = list(dict.fromkeys(comm.allgather(processor(comm))))
 
-    def choose() -> list[NodeSet]:
+    def choose() -> list[list[NodeSet]]:
         machine = named_machine(specs)
-        wanted = counts or tuple(c for c in PAPER if c <= len(names))
-        return node_sets(leaves(machine, names) if machine else [-1] * len(names), wanted)
+        leaf = leaves(machine, names) if machine else [-1] * len(names)
+        wanted = counts or [count for count in PAPER if count <= len(names)]
+        return [node_sets(leaf, count) for count in dict.fromkeys(wanted)]
 
     return decide_on_root(comm, choose)
 
@@ -172,16 +175,16 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
     return leaf_of_node
 
 
-def node_sets(leaf: Sequence[int], counts: Sequence[int]) -> list[NodeSet]:
-    """Return the sets of each size, those of equal size side by side.
+def node_sets(leaf: Sequence[int], count: int) -> list[NodeSet]:
+    """Return the sets of so many nodes: inside one leaf, and across the fewest from two on.
 
     Parameters
     ----------
     leaf : sequence of int
         Leaf of each of the job's nodes, the first being that of its rank 0;
         -1 where that is not known.
-    counts : sequence of int
-        N of each.
+    count : int
+        N.
 
     Raises
     ------
@@ -190,41 +193,28 @@ def node_sets(leaf: Sequence[int], counts: Sequence[int]) -> list[NodeSet]:
 
     Examples
     --------
-    >>> for one in node_sets([0, 0, 0, 1, 1, 1], (1, 2, 4)):
-    ...     print(one.name, one.nodes)
-    one leaf (0,)
-    one leaf (0, 1)
-    two leaves (0, 3)
-    two leaves (0, 1, 3, 4)
+    >>> for nodes in node_sets([0, 0, 0, 1, 1, 1], 3):
+    ...     print(nodes.name, nodes.nodes)
+    one leaf (0, 1, 2)
+    two leaves (0, 1, 3)
     """
+    if not 1 <= count <= len(leaf):
+        raise UsageError(f"{count} nodes were asked for, the job has {len(leaf)}")
     groups: dict[int, list[int]] = {}
     for node, where in enumerate(leaf):
         groups.setdefault(where, []).append(node)
     home = groups.pop(leaf[0])
-    others = sorted(groups.values(), key=len, reverse=True)
-    name = "any" if leaf[0] < 0 else "one leaf"
-    found: list[NodeSet] = []
-    for count in counts:
-        if not 1 <= count <= len(leaf):
-            raise UsageError(f"{count} nodes were asked for, the job has {len(leaf)}")
-        inside = NodeSet(name, tuple(home[:count])) if len(home) >= count else None
-        found += [one for one in (inside, _across_leaves(home, others, count)) if one is not None]
-    return found
-
-
-def _across_leaves(home: list[int], others: list[list[int]], count: int) -> NodeSet | None:
-    """Return nodes of the fewest leaves from two on, as even as their sizes let it be."""
-    for number in range(2, len(others) + 2):
-        groups = [home, *others[: number - 1]]
-        if count < number or sum(map(len, groups)) < count:
-            continue
-        share = [1] * number
-        while sum(share) < count:
-            open_ = [k for k in range(number) if share[k] < len(groups[k])]
-            share[min(open_, key=lambda k: share[k])] += 1
-        nodes = [n for group, s in zip(groups, share, strict=True) for n in group[:s]]
-        return NodeSet("two leaves" if number == 2 else f"{number} leaves", tuple(nodes))
-    return None
+    sets = []
+    if len(home) >= count:
+        sets.append(NodeSet("any" if leaf[0] < 0 else "one leaf", tuple(home[:count])))
+    several = [home]
+    for other in sorted(groups.values(), key=len, reverse=True):
+        several.append(other)
+        if len(several) <= count <= sum(map(len, several)):
+            dealt = [node for turn in zip_longest(*several) for node in turn if node is not None]
+            name = "two leaves" if len(several) == 2 else f"{len(several)} leaves"
+            return [*sets, NodeSet(name, tuple(sorted(dealt[:count])))]
+    return sets
 
 
 @dataclass(slots=True)
@@ -253,34 +243,30 @@ class _Bench:
     def measure(
         self, sets: Sequence[NodeSet], lengths: Sequence[Length], kinds: Sequence[str]
     ) -> None:
-        """Measure every length and kind on sets of equal size side by side."""
-        for count in dict.fromkeys(len(one.nodes) for one in sets):
-            equal = [one for one in sets if len(one.nodes) == count]
-            parts = [self.session.part(self._joins(one)) for one in equal]
-            for kind in kinds:
-                # the ints do not depend on m
-                for each in lengths if kind.endswith("double") else lengths[:1]:
-                    if not self.session.over():
-                        self._side_by_side(equal, parts, each, kind)
-            for part in parts:
-                part.Free()
-        if self.cases and all(case.used > 1 for case in self.cases):
-            raise NidmapError("no case fits the memory of a node", "smaller --m or --n")
+        """Measure every length and kind on sets of one size side by side."""
+        parts = [self.session.part(self._joins(nodes)) for nodes in sets]
+        for kind in kinds:
+            # the ints do not depend on m
+            for length in lengths if kind.endswith("double") else lengths[:1]:
+                if not self.session.over():
+                    self._side_by_side(sets, parts, length, kind)
+        for part in parts:
+            part.Free()
 
     def _joins(self, one: NodeSet) -> bool:
         """Tell whether this rank takes part on a set of nodes."""
         return self.here.node in one.nodes and self.here.local < self.ppn
 
     def _side_by_side(
-        self, sets: Sequence[NodeSet], parts: Sequence[Comm], each: Length, kind: str
+        self, sets: Sequence[NodeSet], parts: Sequence[Comm], length: Length, kind: str
     ) -> None:
         """Measure one kind and length on sets of one size, in turn, with the same two arrays."""
         comm, nodes = self.session.comm, len(sets[0].nodes)
-        size = case_sizes(self.n, each.at(nodes), self.ppn * nodes, nodes, kind)
+        size = case_sizes(self.n, length.at(nodes), self.ppn * nodes, nodes, kind)
         room = min(comm.allgather(available_bytes()))
         used = size.node_need / max(min(self.memory or room, room), 1)
-        mine = [_MeasuredCase(size, one.name, str(each), used) for one in sets]
-        self.cases += mine
+        cases = [_MeasuredCase(size, one.name, str(length), used) for one in sets]
+        self.cases += cases
         if used > WARN and self.session.root:
             warned = "warned: MPI's own buffers grow with the ranks (Table 4.4)"
             say(
@@ -290,20 +276,20 @@ class _Bench:
             )
         if used > 1:
             return
-        buffers = None
+        joins = [self._joins(one) for one in sets]
         with raise_together(comm):
-            if any(map(self._joins, sets)):
-                buffers = Buffers(size.local_bytes)
-        labels = {"kind": kind, "n": size.n, "m": size.m, "design": str(each)}
+            arrays = new_arrays(size) if any(joins) else None
+        labels = {"kind": kind, "n": size.n, "m": size.m, "design": str(length)}
         labels |= {"nodes": nodes, "ranks": size.ranks}
-        cases = []
-        for one, part in zip(sets, parts, strict=True):
-            joins = self._joins(one)
-            made = (
-                Contention(part, n=size.n, m=size.m, kind=kind, buffers=buffers) if joins else None
+        trials = [
+            Case(
+                Contention(part, n=size.n, m=size.m, kind=kind, arrays=arrays) if inside else None,
+                {**labels, "leaves": one.name},
+                part,
             )
-            cases.append(Case(made, {**labels, "leaves": one.name}, part))
-        for case, result in zip(mine, self.session.interleave(cases), strict=True):
+            for one, part, inside in zip(sets, parts, joins, strict=True)
+        ]
+        for case, result in zip(cases, self.session.interleave(trials), strict=True):
             case.result = result or None
 
 

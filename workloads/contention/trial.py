@@ -223,19 +223,9 @@ def send_counts(numbers: Array, ranks: int, local: int) -> NDArray[np.int32]:
     return np.bincount(owner, minlength=ranks).astype(np.int32)
 
 
-class Buffers:
-    """The two arrays of a process, lent to one case after another.
-
-    Parameters
-    ----------
-    most : int
-        Bytes of the larger case's array.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.unsorted = np.empty(most, np.uint8)
-        self.sorted = np.empty(most, np.uint8)
-        self.filled: object = None
+def new_arrays(sizes: CaseSizes) -> tuple[Array, Array]:
+    """Return memory for the unsorted and the sorted array of a process."""
+    return np.empty(sizes.local_bytes, np.uint8), np.empty(sizes.local_bytes, np.uint8)
 
 
 class Contention:
@@ -250,8 +240,8 @@ class Contention:
         Vectors over all processes, numbers in each (the ints do not need m).
     kind : str
         One of `KINDS`.
-    buffers : Buffers or None
-        None: arrays of its own.
+    arrays : tuple of ndarray or None
+        As `new_arrays` makes them, lent to one case after another; None: arrays of its own.
 
     Raises
     ------
@@ -271,45 +261,41 @@ class Contention:
         n: int = PRINTED_N,
         m: int = 1,
         kind: str = "alltoallv-double",
-        buffers: Buffers | None = None,
+        arrays: tuple[Array, Array] | None = None,
     ) -> None:
         self.comm, self.rank, nodes = comm, comm.Get_rank(), rank_place(comm).nodes
         self.sizes = size = case_sizes(n, m, comm.Get_size(), nodes, kind)
-        if buffers is None:
+        if arrays is None:
             what = f"an all-to-all of {exact_size(size.local_bytes)} a rank"
             require_fit(comm, size.rank_need, what, 1.0)
         with raise_together(comm):
-            self.buffers = buffers or Buffers(size.local_bytes)
+            unsorted, arrived = arrays or new_arrays(size)
+        self._unsorted, self._sorted = self._vectors(unsorted), self._vectors(arrived)
         self._done = False
-        numbers = unsorted_ints(size.n, size.ranks, self.rank)
-        self._send = send_counts(numbers, size.ranks, size.n // size.ranks)
+        self._numbers = unsorted_ints(size.n, size.ranks, self.rank)
+        self._send = send_counts(self._numbers, size.ranks, size.n // size.ranks)
         self._receive = np.empty_like(self._send)
         comm.Alltoall(self._send, self._receive)
 
-    def _array(self, which: str) -> Array:
-        """Return one of the arrays as vectors (l_n, m)."""
-        raw = getattr(self.buffers, which)[: self.sizes.local_bytes]
+    def _vectors(self, memory: Array) -> Array:
+        """Return an array as vectors (l_n, m)."""
         double = self.sizes.kind.endswith("double")
-        vectors: Array = raw.view(np.float64 if double else np.int32)
+        vectors: Array = memory.view(np.float64 if double else np.int32)
         return vectors.reshape(-1, self.sizes.m if double else 1)
 
     def _fill(self) -> None:
         """Write the unsorted array, and nothing that could pass for a result into the other."""
-        if self.buffers.filled is not self:
-            unsorted = self._array("unsorted")
-            if self.sizes.kind == COUNTS:
-                unsorted[:, 0] = self._send
-            else:
-                ints = unsorted_ints(self.sizes.n, self.sizes.ranks, self.rank)
-                for part, vectors in _split_blocks(unsorted, ints):
-                    part[...] = vectors
-            self.buffers.filled = self
-        self._array("sorted")[:, :1] = 0
+        if self.sizes.kind == COUNTS:
+            self._unsorted[:, 0] = self._send
+        else:
+            for part, vectors in _split_blocks(self._unsorted, self._numbers):
+                part[...] = vectors
+        self._sorted[:, :1] = 0
 
     def run(self) -> dict[str, float]:
         """Exchange once and return this rank's seconds; the input is made before."""
         self._fill()
-        out, into = self._array("unsorted"), self._array("sorted")
+        out, into = self._unsorted, self._sorted
         one = MPI.DOUBLE if self.sizes.kind.endswith("double") else MPI.INT32_T
         vector = one.Create_contiguous(out.shape[1]).Commit()  # one item each: counts stay small
         if self.sizes.kind == COUNTS:
@@ -333,11 +319,10 @@ class Contention:
         """
         n, ranks = self.sizes.n, self.sizes.ranks
         with raise_together(self.comm):
-            found = self._array("sorted")
             if self.sizes.kind == COUNTS:
-                right = bool((found == n // ranks**2).all())
+                right = bool((self._sorted == n // ranks**2).all())
             else:
-                blocks = _split_blocks(found, sorted_ints(n, ranks, self.rank))
+                blocks = _split_blocks(self._sorted, sorted_ints(n, ranks, self.rank))
                 right = all(np.array_equal(part, wanted) for part, wanted in blocks)
             if self._done and not right:
                 error = NidmapError("the all-to-all did not bring the sorted array")

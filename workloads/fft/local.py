@@ -7,7 +7,7 @@ makes a copy on the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -123,55 +123,30 @@ class Local:
     def __init__(self, field: Field, kernel: Kernel) -> None:
         self._field, self._kernel = field, kernel
 
-    def forward(self, x: Array, out: Array, axes: Sequence[int]) -> None:
-        """Transform `x` along axes in this order into `out`; `x` is left as it is.
+    def transform(self, x: Array, out: Array, axes: Sequence[int], forward: bool) -> None:
+        """Transform `x` along axes into `out`, forward or backward.
 
-        The two may be one array where they have one shape and type.
+        The two may be one array where they have one shape and type. `x` is left as it
+        is, but backward where it has several axes and `out` is real.
         """
-        for step in self._steps(axes):
-            self._transform(x, out, step, True)
-            x = out
-        if x is not out:
-            np.copyto(out, x)
-
-    def backward(self, x: Array, out: Array, axes: Sequence[int]) -> None:
-        """Transform back along axes in this order into `out`; see `forward`.
-
-        Where the last axis is the one of which half a spectrum is kept, `x`
-        is overwritten.
-        """
-        for step in reversed(self._steps(reversed(axes))):
-            target = out if self._field.half in step or x.dtype == out.dtype else x
-            self._transform(x, target, step, False)
+        for step in self._steps(axes)[:: 1 if forward else -1]:
+            half = self._field.half in step
+            target = out if forward or half or x.dtype == out.dtype else x
+            if half:
+                (self._kernel.r2c if forward else self._kernel.c2r)(x, step[0], target)
+            else:
+                self._kernel.c2c(x, step, forward, target)
             x = target
         if x is not out:
             np.copyto(out, x)
 
-    def _steps(self, axes: Iterable[int]) -> list[tuple[int, ...]]:
-        """Return the axes in order, those that one call can do put together.
+    def _steps(self, axes: Sequence[int]) -> list[tuple[int, ...]]:
+        """Return the axes that one call each can do, in the order of a forward transform.
 
         The one of which half a spectrum is kept comes first: what was real
         before it is complex behind it. An axis of one element is
         left out: nothing happens along it.
         """
-        field = self._field
-        steps: list[tuple[int, ...]] = []
-        together = False
-        for axis in sorted(axes, key=lambda axis: axis != field.half):
-            complex_ = axis != field.half
-            if complex_ and field.shape[axis] == 1:
-                continue
-            if complex_ and together:
-                steps[-1] += (axis,)
-            else:
-                steps.append((axis,))
-            together = complex_
-        return steps
-
-    def _transform(self, x: Array, out: Array, step: tuple[int, ...], forward: bool) -> None:
-        """Do what one call of the library can do."""
-        kernel = self._kernel
-        if self._field.half in step:
-            (kernel.r2c if forward else kernel.c2r)(x, step[0], out)
-        else:
-            kernel.c2c(x, step, forward, out)
+        half, shape = self._field.half, self._field.shape
+        others = tuple(axis for axis in axes if axis != half and shape[axis] > 1)
+        return [step for step in ((half,) if half in axes else (), others) if step]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -186,15 +185,15 @@ def index_along(axis: int, part: slice) -> tuple[slice, ...]:
     return tuple(part if k == axis else slice(None) for k in range(3))
 
 
-def process_grid(grid: str | Sequence[int], ranks: int, field: Field) -> tuple[int, int]:
+def process_grid(grid: str, ranks: int, field: Field) -> tuple[int, int]:
     """Return rows and columns of the process grid, ranks row by row.
 
     Parameters
     ----------
-    grid : str or sequence of two int
+    grid : str
         ``slab``: one axis is cut, over all ranks; ``pencil``: two, on the
-        grid nearest to a square with no more rows than columns; ``8x16`` or
-        (8, 16): that one. FFTK's p_row = 1 is ``1xP``: y is cut and x whole,
+        grid nearest to a square with no more rows than columns; ``8x16``: that
+        one. FFTK's p_row = 1 is ``1xP``: y is cut and x whole,
         where ``slab`` (``Px1``) cuts x.
     ranks : int
     field : Field
@@ -216,10 +215,10 @@ def process_grid(grid: str | Sequence[int], ranks: int, field: Field) -> tuple[i
         rows = max(d for d in range(1, int(ranks**0.5) + 1) if ranks % d == 0)
         return rows, ranks // rows
     hint = "slab, pencil or e.g. 8x16"
-    found = read_extents(grid, "process grid", hint) if isinstance(grid, str) else tuple(grid)
-    if len(found) != 2 or not all(isinstance(n, int) for n in found):
-        raise UsageError(f"{printable(str(grid))!r} is not a process grid", hint)
-    rows, columns = found
+    extents = read_extents(grid, "process grid", hint)
+    if len(extents) != 2:
+        raise UsageError(f"{printable(grid)!r} is not a process grid", hint)
+    rows, columns = extents
     if rows < 1 or columns < 1 or rows * columns != ranks:
         raise UsageError(
             f"a process grid of {rows}x{columns} does not fit {ranks} rank{'s' * (ranks != 1)}",

@@ -24,7 +24,7 @@ MiB for the chunk in work.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Any, cast
@@ -58,9 +58,8 @@ class Transform:
     real : bool
         Whether the field is real, float64, so that its spectrum keeps N/2 + 1
         elements of the last axis; else it is complex128.
-    grid : str or (int, int)
-        ``slab``, ``pencil``, or rows and columns; see
-        `workloads.fft.plan.process_grid`.
+    grid : str
+        See `workloads.fft.plan.process_grid`.
     method : str
         How to transpose: ``alltoall`` or ``vector`` (see `workloads.fft.exchange`).
     library : str
@@ -95,7 +94,7 @@ class Transform:
         shape: Sequence[int],
         *,
         real: bool = False,
-        grid: str | Sequence[int] = "slab",
+        grid: str = "slab",
         method: str = "alltoall",
         library: str = "",
     ) -> None:
@@ -140,9 +139,7 @@ class Transform:
             pairs.append((make(swap=swap), make(swap=swap.reverse())))
             groups.append((axis,))
         forward = zip_longest(groups, [there for there, _ in pairs])
-        backward = zip_longest(
-            [axes[::-1] for axes in reversed(groups)], [back for _, back in reversed(pairs)]
-        )
+        backward = zip_longest(reversed(groups), [back for _, back in reversed(pairs)])
         return list(forward), list(backward)
 
     @property
@@ -184,7 +181,7 @@ class Transform:
             One that `empty_spectrum` made, whose memory is worked in.
         """
         source = values.reshape(self._layout.local)
-        self._run(source, out, self._layout.local_spectrum, self._forward, self._local.forward)
+        self._run(source, out.reshape(self._layout.local_spectrum), forward=True)
 
     def backward(self, spectrum: Array, out: Array) -> None:
         """Transform this rank's part of the spectrum into its part in space.
@@ -201,27 +198,20 @@ class Transform:
             copy = array_in(self._buffer, source.shape)
             np.copyto(copy, source)
             source = copy
-        self._run(source, out, self._layout.local, self._backward, self._local.backward)
+        self._run(source, out.reshape(self._layout.local), forward=False)
 
-    def _run(
-        self,
-        source: Array,
-        out: Array,
-        shape: tuple[int, int, int],
-        stages: list[Stage],
-        transform: Callable[[Array, Array, Sequence[int]], None],
-    ) -> None:
+    def _run(self, source: Array, out: Array, forward: bool) -> None:
         """Take an array through all stages: sent from the memory of `out`, received in a buffer."""
-        memory, target = cast("Array", out.base), out.reshape(shape)
+        memory = cast("Array", out.base)
         before: Transposition | None = None
-        for axes, behind in stages:
-            stage_shape = shape if behind is None else behind.swap.source_shape
-            for chunk in _chunks_of(stage_shape, axes):
+        for axes, behind in self._forward if forward else self._backward:
+            shape = out.shape if behind is None else behind.swap.source_shape
+            for chunk in _chunks_of(shape, axes):
                 values = source[chunk] if before is None else before.take(self._buffer, chunk)
-                place = target[chunk] if behind is None else behind.place(memory, chunk)
+                place = out[chunk] if behind is None else behind.place(memory, chunk)
                 if values.size:
                     with self.phases("transform"):
-                        transform(values, place, axes)
+                        self._local.transform(values, place, axes, forward)
                 if behind is not None:
                     behind.put(memory, chunk, place)
             if behind is not None:

@@ -183,30 +183,19 @@ def _last_words(process: subprocess.Popen[bytes]) -> str:
     return f"it was ended by signal {-code}{' (out of memory?)' if code == -signal.SIGKILL else ''}"
 
 
+#: What an error's words mean for a user; the first that is in them counts.
+_HINTS = (
+    ("sch_tbf", "modprobe sch_tbf, as root, where the kernel has it as a module"),
+    ("unrecognized option", "util-linux 2.38 or newer is needed"),
+    ("unshare: ", "user namespaces are switched off here, by /proc/sys/user/max_user_namespaces, "
+                  "kernel.unprivileged_userns_clone (Debian) or "
+                  "kernel.apparmor_restrict_unprivileged_userns (Ubuntu)"),
+    ("Slurm", "nidmap minicray up --topology=off stands without it"),
+)  # fmt: skip
+
+
 def _hint_for(why: str) -> str:
-    if "unshare" in why and any(w in why for w in ("not permitted", "No space", "not allowed")):
-        return f"user namespaces are switched off here ({_namespace_setting()})"
-    if "sch_tbf" in why:
-        return "modprobe sch_tbf, as root, where the kernel has it as a module"
-    if "unrecognized option" in why:
-        return "util-linux 2.38 or newer is needed"
-    return "nidmap minicray up --topology=off stands without it" if "Slurm" in why else ""
-
-
-#: What may switch user namespaces off, and the value with which it does: Debian's, Ubuntu's.
-_SWITCHES = (
-    ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
-    ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
-)
-
-
-def _namespace_setting() -> str:
-    """Return the setting that forbids user namespaces; the kernel's own where no other does."""
-    for path, off in _SWITCHES:
-        with contextlib.suppress(OSError), open(path, encoding="ascii") as stream:
-            if stream.read().strip() == off:
-                return path
-    return "/proc/sys/user/max_user_namespaces"
+    return next((hint for sign, hint in _HINTS if sign in why), "")
 
 
 def may_administer() -> bool:

@@ -108,7 +108,7 @@ def run(
     try:
         about = client.ask_daemon(cray, {"do": "status"})
         argv = launch_command(about, command, nodes, ranks, nodelist)
-        several = node_count(about, nodes, ranks, nodelist) > 1
+        several = len(rank_nodes(about, nodes, ranks, nodelist)) > 1
         before = client.link_bytes(cray) if several else {}
         code = client.run(cray, argv, env=launch_environment(about, command))
         if several and code == 0 and client.link_bytes(cray) == before:
@@ -186,24 +186,32 @@ _MPIEXECS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpirun.openmpi", "mpiexec.
              "mpiexec.hydra")  # fmt: skip
 
 
-def node_count(
+def rank_nodes(
     about: dict[str, Any], nodes: int | None, ranks: int | None, nodelist: str | None
-) -> int:
-    """Return on how many nodes ranks are started; 0 where none are asked for.
+) -> list[str]:
+    """Return the nodes on which ranks are started where Slurm does not choose; [] for none.
 
     Raises
     ------
     UsageError
-        A node that is not there.
+        A node that is not there, or more than there are.
 
     Examples
     --------
-    >>> node_count({"names": ["n0", "n1"], "nodes": 2}, None, 8, None)
-    2
+    >>> rank_nodes({"names": ["n0", "n1"], "nodes": 2}, None, 8, None)
+    ['n0', 'n1']
     """
     if nodes is None and ranks is None and nodelist is None:
-        return 0
-    return nodes or len(_read_nodes(nodelist, about["names"])) or min(ranks or 1, about["nodes"])
+        return []
+    known = about["names"]
+    listed = known if nodelist is None else list(NodeList.parse(nodelist, "-w"))
+    for name in listed:
+        if name not in known:
+            raise UsageError(f"-w: no node {printable(name)} in this mini-Cray")
+    count = nodes or (min(ranks or 1, len(listed)) if nodelist is None else len(listed))
+    if count > len(listed) or (nodelist is not None and count < len(listed)):
+        raise UsageError(f"{count} nodes wanted, {about['name']} has {len(listed)} of them")
+    return listed[:count]
 
 
 def launch_command(
@@ -231,16 +239,12 @@ def launch_command(
     LaunchError
         No MPI here.
     """
-    count = node_count(about, nodes, ranks, nodelist)
-    if not count:
+    hosts = rank_nodes(about, nodes, ranks, nodelist)
+    if not hosts:
         return list(command)
-    listed = _read_nodes(nodelist, about["names"])
-    have = len(listed) or about["nodes"]
-    if count > about["nodes"] or (listed and count != len(listed)):
-        raise UsageError(f"{count} nodes wanted, {about['name']} has {have} of them")
-    total = ranks or count
+    count, total = len(hosts), ranks or len(hosts)
     if about["slurm"]:
-        where = [f"-w{','.join(listed)}"] if listed else []
+        where = [f"-w{','.join(hosts)}"] if nodelist is not None else []
         # Else the first node gets all the ranks that it holds.
         even = [] if total % count else [f"--ntasks-per-node={total // count}"]
         return ["srun", f"--mpi={_slurm_mpi(_find_mpi(command)[1])}", f"-N{count}", f"-n{total}",
@@ -248,24 +252,16 @@ def launch_command(
     mpiexec, library = _find_mpi(command)
     if library is None:
         raise LaunchError("no mpiexec of this program's MPI found", "pip install 'nidmap[mpi]'")
-    names, per_node = listed or about["names"][:count], -(-total // count)
+    per_node = -(-total // count)
     if library.name == OPENMPI:
-        hosts = ["--host", ",".join(f"{name}:{per_node}" for name in names)]
+        listed = ",".join(f"{name}:{per_node}" for name in hosts)
         old = library.major in (1, 2, 3, 4)
         agent = ["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"]
-        words = [*agent, f"{HOME}/ssh", *hosts]
+        words = [*agent, f"{HOME}/ssh", "--host", listed]
     else:
         agent = ["-launcher", "ssh", "-launcher-exec", f"{HOME}/ssh"]
-        words = [*agent, "-hosts", ",".join(names), "-ppn", str(per_node)]
+        words = [*agent, "-hosts", ",".join(hosts), "-ppn", str(per_node)]
     return [mpiexec, *words, "-n", str(total), *command]
-
-
-def _read_nodes(nodelist: str | None, known: Sequence[str]) -> list[str]:
-    names = [] if nodelist is None else list(NodeList.parse(nodelist, "-w"))
-    for name in names:
-        if name not in known:
-            raise UsageError(f"-w: no node {printable(name)} in this mini-Cray")
-    return names
 
 
 def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[str, str]:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from placement.errors import LaunchError, UsageError, printable
 from placement.machine import FREE_STATES
-from placement.scheduler.switches import members, slurm_switches
+from placement.scheduler.switches import slurm_switches
 from placement.slurm.command import version_numbers
 from placement.support.child import Deadline, run_child
+from placement.support.lazy import lazy
 from workloads.minicray import net as lay
 from workloads.minicray.client import may_administer
 from workloads.minicray.daemon import HOME
 from workloads.minicray.net import Net
+
+exports = lazy("placement.exports")
 
 #: How Slurm may choose nodes.
 TOPOLOGIES = ("tree", "none", "dragonfly")
@@ -109,8 +112,7 @@ def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
     if version < _OLDEST:
         said = ".".join(map(str, version)) or "of an unknown version"
         return None, f"Slurm {said} is too old: {_OLDEST[0]}.{_OLDEST[1]:02d} is needed"
-    why = _one_id() if may_administer() else maps_ids()
-    if why:
+    if why := _ids_missing():
         return None, f"{why}; as root, or with mapped ids, it can run"
     return Slurm(version, {k: str(v) for k, v in programs.items()}, topology), ""
 
@@ -124,35 +126,14 @@ def version_of(slurmctld: str) -> tuple[int, ...]:
     return version_numbers(text)
 
 
-def _one_id() -> str:
-    """Return why root is not root enough: in a user namespace of a single id."""
-    try:
-        lines = Path("/proc/self/uid_map").read_text().splitlines()
-    except OSError:
+def _ids_missing() -> str:
+    """Return why slurmd lacks the several user ids that it needs, '' where it has them."""
+    words = [] if may_administer() else ["unshare", "--map-root-user", "--map-auto"]
+    answer = run_child([*words, "cat", "/proc/self/uid_map"], os.environ, Deadline(10))
+    if sum(int(line.split()[2]) for line in answer.output.splitlines()) > 1:
         return ""
-    mapped = sum(int(line.split()[2]) for line in lines)
-    return "slurmd needs several user ids, and this user namespace has one" if mapped < 2 else ""
-
-
-def maps_ids() -> str:
-    """Return why this user cannot map more ids than the own one, '' where that is possible."""
-    if not (shutil.which("newuidmap") and shutil.which("newgidmap")):
-        return "slurmd needs several user ids, and newuidmap (package uidmap) is not installed"
-    for path in ("/etc/subuid", "/etc/subgid"):
-        if not _has_subordinate_ids(path):
-            return f"slurmd needs several user ids, and {path} has none for this user"
-    return ""
-
-
-def _has_subordinate_ids(path: str) -> bool:
-    """Tell whether a file of subordinate ids has an entry for this user."""
-    user = {str(os.getuid())}
-    try:
-        user.add(pwd.getpwuid(os.getuid()).pw_name)
-        lines = Path(path).read_text(errors="replace").splitlines()
-    except (KeyError, OSError):
-        return False
-    return any(line.split(":")[0] in user for line in lines if ":" in line)
+    why = printable(answer.messages.strip() or "this user namespace has one", 200)
+    return f"slurmd needs several user ids ({why})"
 
 
 def cgroup_conf(version: tuple[int, ...]) -> str:
@@ -191,23 +172,14 @@ def slurm_files(net: Net, slurm: Slurm) -> dict[str, tuple[str, int]]:
 def _switch_lines(net: Net) -> str:
     """Return topology.conf: the machine's switches, without the nodes that have no namespace."""
     switches = slurm_switches(net.machine)
-    if switches.kind not in ("tree", "flat"):
+    if switches.kind != "tree":
         raise UsageError(
             f"topology.conf cannot say {printable(switches.kind)}", "use --topology none"
         )
-    own = {int(row): name for row, name in zip(net.rows.tolist(), net.names, strict=True)}
-    lines: list[str] = []
-    kept: list[list[str]] = [[] for _ in switches.names]
-    leaves = members(switches)
-    for k in sorted(range(len(switches.names)), key=lambda k: int(switches.level[k])):
-        below = [own[int(row)] for row in leaves[k] if int(row) in own]
-        words = [f"Nodes={','.join(below)}"] if below else []
-        words += [f"Switches={','.join(kept[k])}"] if kept[k] else []
-        if words:
-            lines.append(f"SwitchName={switches.names[k]} {' '.join(words)}")
-            if switches.parent[k] >= 0:
-                kept[int(switches.parent[k])].append(switches.names[k])
-    return "\n".join(lines) + "\n"
+    leaf_of = np.full_like(switches.leaf_of, -1)
+    leaf_of[net.rows] = switches.leaf_of[net.rows]
+    machine = replace(net.machine, switches=replace(switches, leaf_of=leaf_of), _cache={})
+    return str(exports.topology_conf(machine))
 
 
 def _node_line(net: Net, node: int) -> str:

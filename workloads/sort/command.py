@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from placement.commands.common import ByteCount
 from placement.support.array_types import Array
-from workloads.options import ByteCount, Common, Number, bench_callback, option_with_default
+from workloads.options import Common, Number, bench_callback, option_with_default
 from workloads.session import Session, phase_table
 from workloads.sort.data import (
     KINDS,

@@ -137,16 +137,9 @@ def _find_ties(packed: Keys, places: int) -> Mask:
 
 def _part_ties(packed: Keys, at: Ints, codes: _KeyRange, drop: int, places: int) -> None:
     """Order the few items at `at`, in groups that share their high bits, by the bits dropped."""
-    if not len(at):
-        return
     few = packed[at]
-    high = few >> np.uint64(places)
-    groups = np.zeros(len(at), np.uint64)
-    groups[1:] = np.cumsum(high[1:] != high[:-1])
-    groups <<= np.uint64(drop)
-    groups |= codes.at(_unpack_places(few.copy(), places)) & np.uint64((1 << drop) - 1)
-    if (groups[1:] < groups[:-1]).any():
-        packed[at] = few[order(groups)]
+    dropped = codes.at(_unpack_places(few.copy(), places)) & np.uint64((1 << drop) - 1)
+    packed[at] = few[np.lexsort((dropped, few >> np.uint64(places)))]
 
 
 def flat_items(items: Array) -> Array:

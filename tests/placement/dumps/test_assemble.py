@@ -15,6 +15,7 @@ from placement.readers import read_text
 from placement.sites import load_site
 from placement.topologies import links, router_coords, router_count, router_names
 from tests.placement import machine_shapes as shapes
+from tests.same_machine import same_machine
 
 XC = shapes.xc_cells(4, 2, absent={(3, 1)})
 XE = shapes.xe_cells(4, 2)
@@ -65,7 +66,7 @@ def test_any_part_of_any_xc_is_recognised(half, rows, random):
 
 def test_the_order_of_lines_does_not_matter():
     shuffled = XC[::-1]
-    assert built(shapes.xtprocadmin(shuffled)) == built(shapes.xtprocadmin(XC))
+    assert same_machine(built(shapes.xtprocadmin(shuffled)), built(shapes.xtprocadmin(XC)))
 
 
 def test_one_wrong_nid_is_named_with_its_line():
@@ -86,7 +87,7 @@ def test_nids_without_a_rule_need_a_coordinate_file():
 def test_states_from_one_dump_and_coordinates_from_another():
     both = built(shapes.xtprocadmin(XC, states={9: "down"}), shapes.meshcoords(XC, cores=68))
     swapped = built(shapes.meshcoords(XC, cores=68), shapes.xtprocadmin(XC, states={9: "down"}))
-    assert both == swapped
+    assert same_machine(both, swapped)
     assert both.cores.tolist() == [68] * len(XC)
     assert both.state[9] == "down"
 
@@ -94,7 +95,7 @@ def test_states_from_one_dump_and_coordinates_from_another():
 def test_two_parts_of_a_dump_are_one_machine():
     half = len(XC) // 2
     parts = shapes.xtprocadmin(XC[half - 1 :]), shapes.xtprocadmin(XC[:half])
-    assert built(*parts) == built(shapes.xtprocadmin(XC))
+    assert same_machine(built(*parts), built(shapes.xtprocadmin(XC)))
 
 
 def test_dumps_of_two_machines_are_refused():
@@ -207,7 +208,7 @@ def test_a_coordinate_file_wins_over_the_rule():
 
 def test_a_coordinate_file_of_some_nodes_and_the_rule_for_the_rest():
     machine = built(shapes.xtprocadmin(XE), shapes.coordinate_file(XE[:40]))
-    assert machine == built(shapes.xtprocadmin(XE))
+    assert same_machine(machine, built(shapes.xtprocadmin(XE)))
 
 
 def test_one_wrong_nid_of_an_xe_is_named_with_its_line():
@@ -245,7 +246,7 @@ def test_gemini_links_are_unequal():
 
 def test_an_absurd_coordinate_does_not_fill_the_memory():
     with pytest.raises(ParseError, match="mistyped"):
-        built("0 c0-0c0s0n0 compute 60000 60000 60000\n")
+        built("0 c0-0c0s0n0 compute 6000 6000 6000\n")
 
 
 def test_two_nodes_in_one_place():
@@ -478,7 +479,6 @@ def test_an_ex_by_its_xnames():
         ("xname:group=rack", [0, 0, 1, 1]),
         ("xname:group=half-cabinet", [0, 1, 2, 3]),
         ("xname:group=2-racks", [0, 0, 0, 0]),
-        ("xname:table=x1001/x1000", [1, 1, 0, 0]),
     ],
 )
 def test_groups_by_preset(text, groups):
@@ -498,12 +498,9 @@ def test_switches_are_counted_where_sls_lists_them():
     assert not any("assumed: one for every" in note for note in machine.notes)
 
 
-def test_a_table_that_lacks_a_cabinet():
-    with pytest.raises(UsageError, match="x1001"):
-        built(shapes.sls(EX), groups=parse_groups("xname:table=x1000"))
-
-
-@pytest.mark.parametrize("text", ["xname:group=odd", "xname:grp=rack", "xname:nics=x", "xname:"])
+@pytest.mark.parametrize(
+    "text", ["xname:group=odd", "xname:grp=rack", "xname:table=x1000", "xname:nics=x", "xname:"]
+)
 def test_wrong_groups_are_refused(text):
     with pytest.raises(UsageError):
         parse_groups(text)
@@ -541,7 +538,7 @@ def test_a_link_list_for_a_site_that_has_no_coordinates_in_it():
     nodes = shapes.xtprocadmin(cells)
     with_coordinates = built(nodes, text, site=titan)
     without = built(nodes, bare, site=titan)
-    assert with_coordinates == without
+    assert same_machine(with_coordinates, without)
     assert router_count(without) == 2 * 2 * 24
     assert without.cores.any()
 

@@ -88,7 +88,6 @@ def test_the_nodes_of_all_running_jobs(table):
         "    exec_host = n1/0\n"
         "\t+n2/0\n"
         "    exec_vnode = (n1:ncpus=1)+(n2:ncpus=1)\n",
-        "    exec_vnode = (n1:ncpus=24:mem=3gb+n2:ncpus=24)\n",
         "n1/0+n2/3\n",
         "\ufeff# from Windows\r\nn1\r\nn2\r\n",
     ],

@@ -271,10 +271,14 @@ def in_lines(entries, amount):
     ]
 
 
+def listed_traffic(sent):
+    """Return the traffic of (node, node, bytes) messages."""
+    return Traffic.of(*(np.array(x) for x in zip(*sent, strict=True)))
+
+
 def listed_demand(machine, sent):
     """Return the demand of (node, node, bytes) messages."""
-    a, b, amount = (np.array(x) for x in zip(*sent, strict=True))
-    return Demand.of(machine, Traffic.of(a, b, amount))
+    return Demand.of(machine, listed_traffic(sent))
 
 
 def relabelled(machine, order):

@@ -19,6 +19,7 @@ from tests.placement.network.small_dragonflies import (
     every_pair,
     in_lines,
     listed_demand,
+    listed_traffic,
     messages,
     ruled,
     slingshots,
@@ -103,8 +104,9 @@ def test_lines(data, machine, limit, dear, small):
 def test_sums_multiples_and_reversal(data, machine, factor, limit):
     one, two = data.draw(messages(machine)), data.draw(messages(machine))
     rows = sorted(data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1, max_size=5)))
-    found = listed_demand(machine, one) + factor * listed_demand(machine, two)
-    found = found + factor * Demand.of(machine, Traffic.everyone(np.array(rows), 1, 2.0))
+    lines = Traffic.everyone(np.array(rows), 1, 2.0)
+    flows = listed_traffic(one) + listed_traffic(two).sized(factor) + lines.sized(factor)
+    found = Demand.of(machine, flows)
     sent = one + [(a, b, factor * amount) for a, b, amount in two]
     sent += every_pair(rows, [1] * len(rows), 2.0 * factor)
     check(machine, found, sent, limit)
@@ -139,11 +141,9 @@ def test_a_node_without_a_router_is_named():
 
 def test_demands_of_other_machines_are_refused():
     one, two = parse_spec("torus:4"), parse_spec("torus:5")
-    a, b = (Demand.of(m, Traffic.everyone(np.arange(3), 1, 1.0)) for m in (one, two))
-    with pytest.raises(UsageError, match="two different machines"):
-        a + b
+    demand = Demand.of(one, Traffic.everyone(np.arange(3), 1, 1.0))
     with pytest.raises(UsageError, match="another machine"):
-        a.refuse_other(two)
+        demand.refuse_other(two)
 
 
 def test_no_nodes_send_nothing():

@@ -29,6 +29,7 @@ from tests.placement.network.small_dragonflies import (
     in_lines,
     listed,
     listed_demand,
+    listed_traffic,
     messages,
     relabelled,
     ruled,
@@ -96,7 +97,7 @@ def test_loads_of_lines_and_messages(data, machine, routing, small, dear):
     sent = in_lines(entries, 3.0) + data.draw(messages(machine))
     columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
     pairs = sent[len(in_lines(entries, 3.0)) :]
-    demand = Demand.of(machine, Traffic.lines(*columns, 3.0)) + listed_demand(machine, pairs)
+    demand = Demand.of(machine, Traffic.lines(*columns, 3.0) + listed_traffic(pairs))
     with narrow(small, dear):
         check(machine, demand, sent, routing)
 
@@ -144,10 +145,12 @@ def test_relabelled_groups(data, machine, routing):
 def test_linear_in_bytes(data, machine, routing, factor):
     sent = data.draw(messages(machine))
     if Reference(machine).connected(sent):
-        demand = listed_demand(machine, sent)
-        once = loads(machine, demand, routing)
-        assert loads(machine, factor * demand, routing).load == pytest.approx(factor * once.load)
-        twice = loads(machine, demand + demand, routing)
+        flows = listed_traffic(sent)
+        once, many, twice = (
+            loads(machine, Demand.of(machine, traffic), routing)
+            for traffic in (flows, flows.sized(factor), flows + flows)
+        )
+        assert many.load == pytest.approx(factor * once.load)
         assert (once + once).load == pytest.approx(twice.load)
 
 

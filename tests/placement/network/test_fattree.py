@@ -65,8 +65,8 @@ def test_all_to_alls_put_on_every_link_what_climbing_port_by_port_does(tree, see
     rows = rng.permutation(len(machine))[: int(rng.integers(1, 12))]
     ranks = rng.integers(1, 5, len(rows))
     line = np.sort(rng.integers(0, 2, len(rows)))
-    demand = Demand.of(machine, Traffic.everyone(rows, ranks, 3.0)) + Demand.of(
-        machine, Traffic.lines(line, rows, 1, 2.0)
+    demand = Demand.of(
+        machine, Traffic.everyone(rows, ranks, 3.0) + Traffic.lines(line, rows, 1, 2.0)
     )
     walk = everyone(rows.tolist(), ranks.tolist(), 3.0)
     for one in (0, 1):
@@ -158,9 +158,7 @@ def test_an_irregular_tree_splits_equally_over_all_shortest_paths(spec, data):
     machine = listed(whole, (int(wired.a[row]), int(wired.b[row])))
     assert routings(machine) == ("shortest", "single")
     a, b, x = some_messages(machine, data.draw(st.integers(0, 2**32 - 1)))
-    demand = Demand.of(machine, Traffic.of(a, b, x)) + Demand.of(
-        machine, Traffic.everyone(np.arange(5), 2, 1.0)
-    )
+    demand = Demand.of(machine, Traffic.of(a, b, x) + Traffic.everyone(np.arange(5), 2, 1.0))
     traffic = {}
     walk = [*zip(a.tolist(), b.tolist(), x.tolist(), strict=True), *everyone(range(5), [2] * 5, 1)]
     for s, t, amount in walk:

@@ -87,9 +87,7 @@ def test_bytes_go_by_the_rails_that_both_nodes_have(tmp_path_factory, lost, seed
     ranks = rng.integers(1, 4, len(rows))
     a, b = rng.choice(rows, (2, 10))
     x = rng.integers(1, 100, 10).astype(float)
-    demand = Demand.of(machine, Traffic.of(a, b, x)) + Demand.of(
-        machine, Traffic.everyone(rows, ranks, 2.0)
-    )
+    demand = Demand.of(machine, Traffic.of(a, b, x) + Traffic.everyone(rows, ranks, 2.0))
     listed = [m for m in zip(a, b, x, strict=True) if m[0] != m[1]]
     sent = [*listed, *everyone(rows.tolist(), ranks.tolist(), 2.0)]
     wanted = shortest_loads(machine, on_routers(machine, sent), climb=True)

@@ -95,9 +95,7 @@ def test_lines_narrow_and_wide_add_up(machine, seed):
     size = min(len(machine), 30)
     wide = rng.permutation(len(machine))[:size]
     line = np.sort(rng.integers(0, 3, size))
-    demand = Demand.of(machine, Traffic.lines(line, wide, 2, 1.0)) + Demand.of(
-        machine, Traffic.everyone(wide, 1, 5.0)
-    )
+    demand = Demand.of(machine, Traffic.lines(line, wide, 2, 1.0) + Traffic.everyone(wide, 1, 5.0))
     walked = everyone(wide, np.ones(size), 5.0)
     for one in range(3):
         own = wide[line == one]

@@ -45,9 +45,7 @@ def test_every_link_carries_what_walking_does(levels, seed):
     a, b = rng.integers(0, len(machine), (2, 20))
     x = rng.integers(1, 100, 20).astype(float)
     rows = rng.permutation(len(machine))[:7]
-    demand = Demand.of(machine, Traffic.of(a, b, x)) + Demand.of(
-        machine, Traffic.everyone(rows, 2, 1.0)
-    )
+    demand = Demand.of(machine, Traffic.of(a, b, x) + Traffic.everyone(rows, 2, 1.0))
     walk = [*zip(a, b, x, strict=True), *everyone(rows, [2] * len(rows), 1.0)]
     wanted = shortest_loads(machine, by_router(machine, walk), climb=True)
     same(by_name(machine, loads(machine, demand).load), wanted)

@@ -1,104 +1,74 @@
-"""Shapes and numbers in bulk against a slow reading of one line after the other."""
+"""Rows of a text against a slow reading of one line after the other."""
 
 import re
-from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.readers import rows
+from placement.errors import NidmapError, ParseError
+from placement.readers import rows as r
 
-NUMBER = re.compile(r"(?<![^ \t\r])0x[0-9a-f]+|[0-9]+")
-
-
-def slow_shape(line):
-    # 00x1f and 8x1 are not hexadecimal numbers: their shapes must not look like one
-    line = re.sub(r"((?<=[^ \t\r])0|[1-9])x(?=[0-9a-f])", r"\1?", line, flags=re.I)
-    squeezed = NUMBER.sub(lambda m: "0x0" if "x" in m[0] else "0", line.lower())
-    return re.sub(r"[ \t\r]+", " ", squeezed).removeprefix(" ")
+COLUMNS = (r.NID, r.HEX_NID, r.ROLE)
+SHORT = (r.NID, r.ROLE)
 
 
-def slow_numbers(line):
-    found = [int(word, 16 if "x" in word else 10) for word in NUMBER.findall(line.lower())]
-    return [n if n <= rows.BIGGEST else -1 for n in found]
+def layout_of(line):
+    """Tell rows of two kinds apart, and headers."""
+    words = line.split()
+    if words[0].lower() == "nid":
+        return None
+    return r.row_layout(line, COLUMNS if len(words) == 3 else SHORT)
 
 
-def same(found, line):
-    """Compare numbers; one with many leading zeros may be taken for too big."""
-    words = NUMBER.findall(line.lower())
-    wanted = slow_numbers(line)
-    return len(found) == len(wanted) and all(
-        x == y or (x == -1 and len(word) > 10)
-        for x, y, word in zip(found, wanted, words, strict=True)
-    )
-
-
+BLANKS = st.sampled_from(["", " ", "\t ", "\r"])
 LINES = st.lists(
     st.one_of(
-        st.text(alphabet="09afxXcz :-+.\t\r#é", max_size=30),
-        st.from_regex(r"[ ]*[0-9]{1,9}  0x[0-9a-f]{1,8} c[0-9]-[0-9]", fullmatch=True),
+        st.sampled_from(["", "   ", "# 7 0x7 compute", " #", "NID TYPE", "nid"]),
+        st.builds("{0}{1:0{2}}{3} 0x{4:X}  {5}{0}".format, BLANKS, st.integers(0, r.BIGGEST),
+                  st.integers(1, 9), BLANKS, st.integers(0, 2**32 - 1),
+                  st.sampled_from(["compute", "Service", "COMPUTE"])),
+        st.builds("{}{} {}".format, BLANKS, st.integers(0, r.BIGGEST),
+                  st.sampled_from(["service", "Compute"])),
     ),
-    max_size=8,
-)
+    max_size=12,
+)  # fmt: skip
 
 
-@given(lines=LINES)
-def test_shapes_and_numbers_are_those_of_a_slow_reading(lines):
-    text = "\n".join(lines)
-    whole = list(rows.split_by_shape(text, ""))
-    wanted = lines if text else []
-    if text.endswith("\n"):
-        wanted = lines[:-1]
-    assert [shape for piece in whole for shape in piece.shapes] == [slow_shape(x) for x in wanted]
-    for piece in whole:
-        for i, line in enumerate(wanted):
-            found = piece.numbers[piece.first[i] : piece.first[i + 1]].tolist()
-            assert same(found, line)
-            assert rows.numbers_in(piece.shapes[i]) == len(found)
+@given(lines=LINES, piece=st.integers(1, 5))
+def test_columns_are_those_of_a_slow_reading(lines, piece):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(r, "_PIECE", piece)
+        wanted = [
+            (i, *x.lower().split()) for i, x in enumerate(lines, 1) if x.strip()[:1].isdigit()
+        ]
+        text = "\n".join(lines) + "\n"
+        if not wanted:
+            with pytest.raises(ParseError, match="has no row of test"):
+                r.read_rows(text, "x", "test", layout_of)
+            return
+        found = r.read_rows(text, "x", "test", layout_of)
+    assert found.line.tolist() == [i for i, *_ in wanted]
+    assert found.column("nid").tolist() == [int(words[0]) for _, *words in wanted]
+    hexadecimal = [int(words[1], 16) if len(words) == 3 else -1 for _, *words in wanted]
+    assert found.column("hex").tolist() == hexadecimal
+    assert found.having("hex").tolist() == [x >= 0 for x in hexadecimal]
+    assert found.column("role").tolist() == [words[-1] for _, *words in wanted]
+    assert found.column("cores").tolist() == [-1] * len(wanted)
+    assert found.table(("nid", "cores")).dtype == np.int32
+    counts = found.counts
+    assert (counts.rows, counts.total) == (len(wanted), len(lines))
+    assert counts.headers == sum(x.lower().startswith("nid") for x in lines)
 
 
-@pytest.mark.parametrize(
-    ("word", "number"),
-    [
-        ("2147483647", 2147483647),
-        ("2147483648", -1),
-        ("99999999999999999999999", -1),
-        ("0x7fffffff", 2147483647),
-        ("0x80000000", -1),
-        ("0xffffffffffffffffffffffff", -1),
-        ("0000000007", 7),
-    ],
-)
-def test_a_number_too_big_is_minus_one(word, number):
-    [piece] = rows.split_by_shape(word, "")
-    assert piece.numbers.tolist()[0] == number
+@pytest.mark.parametrize("word", ["1000000000", "99999999999999999999999", "0x7", "-1", "٥", ""])
+def test_a_word_that_is_no_number_of_nine_digits_is_refused(word):
+    with pytest.raises(NidmapError, match=r"is not a NID|1 of 2 fields"):
+        r.row_layout(f"{word} compute", SHORT)
 
 
-def test_pieces_of_a_long_text_know_their_lines(monkeypatch):
-    monkeypatch.setattr(rows, "_PIECE", 40)
-    lines = [f"line {i} of {i * i}" for i in range(50)]
-    found = list(rows.split_by_shape("\n".join(lines), ""))
-    assert len(found) > 10
-    assert [x for piece in found for x in piece.shapes] == ["line 0 of 0"] * 50
-    assert found[0].line == 1
-    for piece, after in pairwise(found):
-        assert piece.line + len(piece.shapes) == after.line
-    assert [n for p in found for n in p.numbers.tolist()] == [
-        n for i in range(50) for n in (i, i * i)
-    ]
-
-
-@pytest.mark.parametrize("before", [0, 3])
-def test_a_line_of_megabytes_is_refused_by_its_number(before):
-    text = "a\n" * before + "1 " * rows.LONGEST_LINE + "\nb\n"
-    with pytest.raises(ParseError) as caught:
-        list(rows.split_by_shape(text, "long.txt"))
-    assert str(caught.value).startswith(f"long.txt:{before + 1}: is longer than")
-
-
-def test_a_line_longer_than_a_piece_is_refused(monkeypatch):
-    monkeypatch.setattr(rows, "_PIECE", 2 * rows.LONGEST_LINE)
-    with pytest.raises(ParseError, match=":2: is longer"):
-        list(rows.split_by_shape("a\n" + "x" * 5 * rows.LONGEST_LINE, "long.txt"))
+def test_what_a_row_loses_is_said_with_its_line():
+    for line, says in (("7", "1 of 2"), ("7 compute x y", "4 fields where 2"), ("x", "'x' is not")):
+        with pytest.raises(ParseError, match=rf"d:3: test: {re.escape(says)}"):
+            r.read_rows(f"# a\n1 compute\n{line}\n2 compute\n", "d", "test", layout_of)

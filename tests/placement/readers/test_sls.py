@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from placement.dumps.assemble import assemble
 from placement.errors import ParseError
+from placement.names import plain_xname
 from placement.readers import read_text
-from placement.readers.sls import normalise_xname, read, sniff
+from placement.readers.sls import read, sniff
 
 
 def node(xname, nid=None, role="Compute", aliases=None, **more):
@@ -104,7 +105,7 @@ def test_a_list_of_hardware():
     ],
 )
 def test_xnames_are_normalised(text, name):
-    assert normalise_xname(text) == name
+    assert plain_xname(text) == name
     dump = read(file_of({text: node(text, 5)}), "t")
     assert (dump.nodes.cname.tolist(), dump.nodes.name.tolist()) == ([name], [name])
     assert dump.findings == ()

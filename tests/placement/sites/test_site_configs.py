@@ -71,7 +71,7 @@ def test_counts_are_the_published_ones(name):
     site = load_site(name)
     roles = Counter(site.records().nodes.role.tolist())
     assert (site.name, site.scheduler) == (name, scheduler)
-    assert roles["compute"] == compute == site.figure("nodes.compute").value
+    assert roles["compute"] == compute == dict(site.figures())["nodes.compute"].value
     if service is not None:
         assert roles["service"] == service
     if groups:
@@ -163,7 +163,7 @@ def test_shaheen_has_55_to_60_usable_nodes_in_every_chassis():
     assert len(usable) == 18 * 6
     assert (usable.min(), usable.max()) == (55, 60)
     assert load_site("shaheen2").topology().extents == (18, 6, 16, 4)
-    assert load_site("shaheen2").figure("cabinets.service_blades").mark == "assumed"
+    assert dict(load_site("shaheen2").figures())["cabinets.service_blades"].mark == "assumed"
 
 
 def test_shaheen_keeps_the_nodes_that_examples_name():
@@ -177,7 +177,7 @@ def test_edison_leaves_out_the_group_of_its_absent_cabinets():
     assert groups == [*range(12), 13, 14, 15]
     assert site.topology().extents[0] == 16
     assert (site.topology().wiring, site.topology().parameters["global"]) == ("same-chassis", 24)
-    assert site.figure("network.links").mark == "measured"
+    assert dict(site.figures())["network.links"].mark == "measured"
 
 
 def test_daint_has_its_measured_holes():
@@ -233,15 +233,13 @@ def test_tara_has_the_papers_leaf_modules():
     assert len({leaf[f"n{i}"] for i in range(55, 73)}) == 1
     assert leaf["n54"] != leaf["n55"]
     full = np.bincount(nodes.position[nodes.role == "compute", 0]) == 18
-    assert full.sum() == site.figure("stated.full_leaves").value
+    assert full.sum() == dict(site.figures())["stated.full_leaves"].value
     chosen = nidmap.plan(nidmap.load_machine("tara"), 36).nodes
     assert chosen.fold() == "n[37-72]"
     assert site.topology().extents == (6, 18)
     assert site.topology().bandwidth["injection"] == 3.5
-    assert (site.figure("latency.mpi_us").value, site.figure("latency.mpi_us").mark) == (
-        1.2,
-        "published",
-    )
+    latency = dict(site.figures())["latency.mpi_us"]
+    assert (latency.value, latency.mark) == (1.2, "published")
     assert nodes.nid is None
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 import nidmap
+from placement.nodelist import NodeList
 from workloads.minicray import slurm
 from workloads.minicray.net import design_network
 
@@ -19,8 +20,7 @@ def said(folder, monkeypatch, text):
         (folder / name).write_text(f"#!/bin/sh\necho '{text}'\n")
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    monkeypatch.setattr(slurm, "maps_ids", lambda: "")
-    monkeypatch.setattr(slurm, "_one_id", lambda: "")
+    monkeypatch.setattr(slurm, "_ids_missing", lambda: "")
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,7 @@ def test_no_slurm_at_all(tmp_path, monkeypatch):
 
 def test_without_root_and_mapped_ids_slurm_is_left_out(tmp_path, monkeypatch):
     said(tmp_path, monkeypatch, "slurm 22.05.8")
-    monkeypatch.setattr(slurm, "may_administer", lambda: False)
-    monkeypatch.setattr(slurm, "maps_ids", lambda: "slurmd needs several user ids, and none")
+    monkeypatch.setattr(slurm, "_ids_missing", lambda: "slurmd needs several user ids")
     found, why = slurm.find_slurm()
     assert found is None
     assert why.endswith("as root, or with mapped ids, it can run")
@@ -70,9 +69,10 @@ def test_topology_conf_names_every_switch_and_node():
     net = design_network(nidmap.load_machine("minicray:dragonfly"))
     text = slurm.slurm_files(net, given())["topology.conf"][0]
     assert text.count("Nodes=") == 12
-    assert all(name in text for name in net.names)
     lines = [dict(w.split("=") for w in line.split()) for line in text.splitlines()]
-    above = [s for line in lines for s in line.get("Switches", "").split(",") if s]
+    nodes = [n for line in lines for n in NodeList.parse(line.get("Nodes", ""))]
+    assert sorted(nodes) == sorted(net.names)
+    above = [s for line in lines for s in NodeList.parse(line.get("Switches", ""))]
     assert len(set(above)) == len(above) == len(lines) - 1  # a tree of one root
 
 
@@ -82,10 +82,15 @@ def test_nodes_that_are_not_there_are_in_no_switch_and_no_partition():
     role[[0, 1, 7]] = "service"
     net = design_network(dataclasses.replace(machine, role=role, _cache={}))
     files = slurm.slurm_files(net, given())
-    for text in (files["topology.conf"][0], files["slurm.conf"][0]):
-        assert "nid00000" not in text
-        assert "nid00007" not in text
-        assert "nid00006" in text
+    switches = files["topology.conf"][0].splitlines()
+    lines = [dict(w.split("=") for w in line.split()) for line in switches]
+    nodes = [n for line in lines for n in NodeList.parse(line.get("Nodes", ""))]
+    assert sorted(nodes) == sorted(net.names)
+    assert "nid00000" not in net.names
+    text = files["slurm.conf"][0]
+    assert "nid00000" not in text
+    assert "nid00007" not in text
+    assert "nid00006" in text
 
 
 def test_nodes_that_are_down_are_drained_and_not_waited_for():
@@ -114,10 +119,20 @@ def test_settings_follow_version_and_topology(version, topology, words):
     assert ("topology.conf" in files) == (topology != "none")
 
 
-def test_ids_listed_by_name_or_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(slurm.os, "getuid", lambda: 65534)
-    (tmp_path / "ids").write_text("other:1:2\n65534:100000:65536\n")
-    assert slurm._has_subordinate_ids(str(tmp_path / "ids"))
-    (tmp_path / "ids").write_text("other:1:2\n")
-    assert not slurm._has_subordinate_ids(str(tmp_path / "ids"))
-    assert not slurm._has_subordinate_ids(str(tmp_path / "none"))
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("printf '0 1000 1\\n1 100000 65536\\n'", ""),
+        ("printf '0 1000 1\\n'", "slurmd needs several user ids (this user namespace has one)"),
+        (
+            "echo 'unshare: failed to find subid range' >&2; exit 1",
+            "slurmd needs several user ids (unshare: failed to find subid range)",
+        ),
+    ],
+)
+def test_ids_are_those_that_unshare_maps(tmp_path, monkeypatch, script, why):
+    (tmp_path / "unshare").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "unshare").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(slurm, "may_administer", lambda: False)
+    assert slurm._ids_missing() == why
