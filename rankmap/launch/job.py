@@ -10,7 +10,7 @@ it is).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, ra
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
 from rankmap.place_ranks import place_ranks
-from rankmap.search.by_strategy import order_by_strategy
+from rankmap.search.auto_order import order_by_strategy
 from rankmap.short_orders import fit_order
 
 if TYPE_CHECKING:
@@ -59,10 +59,13 @@ class Prepared(PlannedLaunch):
     ----------
     order, laid : Placement
         The order on the nodes as they are listed, and as the launcher takes them.
+    gain : dict or None
+        What is expected of it, where that is worked out (`Expectation`).
     """
 
     order: Placement
     laid: Placement
+    gain: dict[str, Any] | None = None
 
 
 def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
