@@ -197,9 +197,12 @@ def join_dumps(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
         them has nodes.
     """
     table: Table | None = None
-    for dump in sorted(
-        dumps, key=lambda d: 1 if as_given and _joining_rank(d) == 2 else _joining_rank(d)
-    ):
+
+    def rank(dump: Dump) -> int:
+        rank = _RANKS.get(dump.kind, 1) + dump.lists_jobs
+        return 1 if as_given and rank == 2 else rank
+
+    for dump in sorted(dumps, key=rank):
         if dump.nodes is None or not len(dump.nodes):
             continue
         if table is None and dump.lists_jobs:
@@ -238,11 +241,6 @@ def fill_from_site(table: Table, site: Dump) -> None:
         use = known & new.known(name)
         use[known] &= ~table.known(name)[at[known]]
         _overwrite_rows(table, {name: new[name][use]}, at[use])
-
-
-def _joining_rank(dump: Dump) -> int:
-    """Return where a dump stands among those joined: what lists nodes before what adds to them."""
-    return _RANKS.get(dump.kind, 1) + dump.lists_jobs
 
 
 def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
