@@ -25,6 +25,7 @@ from placement.dumps.tables import (
 from placement.errors import ParseError, at_line
 from placement.geometry import Geometry, locate_nodes
 from placement.geometry.slingshot import GroupRule
+from placement.lookup import first_repeat
 from placement.machine import Machine, Switches
 from placement.names import nid_names
 from placement.records import Dump
@@ -310,11 +311,9 @@ def _refuse_twins(table: Table) -> None:
         return
     for key, word in KEYS.items():
         rows = np.flatnonzero(table.known(key))
-        order = rows[np.argsort(table[key][rows], kind="stable")]
-        same = np.flatnonzero(table[key][order][1:] == table[key][order][:-1])
-        if len(same):
-            row = int(order[same[0] + 1])
-            where = at_line(*table.where(int(order[same[0]])))
+        if repeat := first_repeat(table[key][rows]):
+            first, row = rows[list(repeat)].tolist()
+            where = at_line(*table.where(first))
             raise table.error(row, f"{word} {table[key][row]} is another node's in {where}")
 
 
