@@ -101,6 +101,17 @@ def error_text(error: BaseException, limit: int = 200) -> str:
     return f"{type(error).__name__}: {printable(str(error), limit)}"
 
 
+def os_reason(error: OSError | ValueError) -> str:
+    """Return why the system refused: its own words where it has some (a name may be no path).
+
+    Examples
+    --------
+    >>> os_reason(FileNotFoundError(2, "No such file or directory")), os_reason(ValueError("a"))
+    ('No such file or directory', 'a')
+    """
+    return getattr(error, "strerror", None) or str(error)
+
+
 class UsageError(NidmapError):
     """The request makes no sense as asked (exit code 2)."""
 

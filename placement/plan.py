@@ -211,8 +211,9 @@ def _free_rows(
     if count < 1:
         raise UsageError(f"{count} nodes wanted: at least 1 is needed")
     free = (machine.free if allowed is None else allowed).copy()
-    must = np.fromiter(dict.fromkeys(int(r) for r in include), dtype=np.int64)
-    dropped = np.fromiter((int(r) for r in exclude), dtype=np.int64)
+    must, dropped = (
+        np.array(list(dict.fromkeys(map(int, rows))), dtype=np.int64) for rows in (include, exclude)
+    )
     free[dropped] = False
     both = must[np.isin(must, dropped)]
     if len(both):

@@ -24,6 +24,7 @@ from placement.plan import usual_strategy
 from placement.planners import PREDICTING, Request, spans
 from placement.scheduler.baseline import baseline_of, scheduler_choice
 from placement.scheduler.kinds import offered
+from placement.support.arrays import each_once
 from placement.support.quantities import counted, time_text
 from rankmap import orders
 from rankmap.compare import compare_strategies
@@ -72,8 +73,7 @@ def takes_long(wanted: msgspec.Struct) -> bool:
 
 def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[str, Any]:
     """Say what a set of nodes is worth: the sentence, what it touches, what its wires carry."""
-    named = rows_of(machine, wanted.nodes, repeats=True).tolist()
-    rows = np.array(list(dict.fromkeys(named)), dtype=np.int64)
+    rows = each_once(rows_of(machine, wanted.nodes, repeats=True))
     answer: dict[str, Any] = {
         "schema": "nidmap.describe/1",
         "count": len(rows),

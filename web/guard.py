@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from werkzeug.http import parse_cookie
 
-from placement.errors import OutputError, UsageError, printable
+from placement.errors import OutputError, UsageError, os_reason, printable
 from web.answers import Answer, error_answer
 
 #: What every answer carries.
@@ -88,7 +88,7 @@ def token_in(path: str) -> str:
             others = stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077
             token = stream.read(1000).decode("latin-1").strip()
     except (OSError, ValueError) as error:
-        raise OutputError(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
+        raise OutputError(f"{shown}: {os_reason(error)}") from None
     if others:
         raise UsageError(f"{shown}: others may read it", f"chmod 600 {shlex.quote(path)}")
     if not re.fullmatch(r"[A-Za-z0-9._~+/=-]{16,200}", token, re.ASCII):

@@ -18,6 +18,7 @@ from placement.emit import Emission, HeaderJob, emit
 from placement.errors import NidmapError, ParseError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.nodelist import NodeList
+from placement.support.arrays import each_once
 from placement.topologies import router_names
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class _NameProblem(NamedTuple):
 def _rows_document(
     machine: Machine, rows: Ints, errors: list[_NameProblem], more: int
 ) -> dict[str, Any]:
-    once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
+    once = each_once(rows)
     return {
         "ok": not errors,
         "count": len(once),

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from placement.errors import NidmapError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.support.array_types import Ints
+from placement.support.arrays import each_once
 from placement.support.lazy import lazy
 from web import figures, layout, requests
 from web.columns import document
@@ -336,9 +336,8 @@ def _marks_with_nodes(machine: Machine, wanted: Export) -> list[Mark]:
     marks: list[Mark] = []
     for mark in (requests.Mark(wanted.nodes), *wanted.marks):
         if mark.nodes.strip():
-            rows = rows_of(machine, mark.nodes, repeats=True)
-            once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
-            marks.append(Mark(mark.name, once, len(marks) if mark.hue is None else mark.hue))
+            rows = each_once(rows_of(machine, mark.nodes, repeats=True))
+            marks.append(Mark(mark.name, rows, len(marks) if mark.hue is None else mark.hue))
     return marks
 
 

@@ -24,7 +24,7 @@ import click
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from placement.errors import NidmapError, OutputError, UsageError
+from placement.errors import NidmapError, OutputError, UsageError, os_reason
 from web.answers import Answer, error_answer, problem_of
 from web.app import make_app
 from web.guard import HEADERS
@@ -70,8 +70,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"--host {host!r}: {reason}") from None
+        raise UsageError(f"--host {host!r}: {os_reason(error)}") from None
     family, *_, address = addresses[0]
     both = family == socket.AF_INET6  # what is bound to all addresses takes IPv4 too
     try:
@@ -102,8 +101,7 @@ def bound_socket(path: str) -> Iterator[socket.socket]:
             _remove_socket(path)
             sock.bind(path)
         except OSError as error:
-            reason = error.strerror or error
-            raise OutputError(f"cannot make the socket {path}: {reason}") from None
+            raise OutputError(f"cannot make the socket {path}: {os_reason(error)}") from None
         finally:
             os.umask(mask)
         inode = os.stat(path).st_ino

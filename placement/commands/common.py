@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from placement.errors import OutputError, SiteError, at_line, printable
+from placement.errors import OutputError, SiteError, at_line, os_reason, printable
 from placement.hooks import SERVICES, load
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
@@ -303,7 +303,7 @@ def _refuse_output(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+        raise OutputError(f"cannot write {path}: {os_reason(error)}") from None
 
 
 def _to_stdout(raw: bytes) -> None:
@@ -320,8 +320,7 @@ def _to_stdout(raw: bytes) -> None:
         raise click.exceptions.Exit(141) from None
     except (OSError, ValueError) as error:
         silence_stdout()
-        reason = getattr(error, "strerror", None) or error
-        raise OutputError(f"cannot write to standard output: {reason}") from None
+        raise OutputError(f"cannot write to standard output: {os_reason(error)}") from None
 
 
 def silence_stdout() -> None:

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
     from placement import lookup, planners
     from placement.scheduler import availability
+    from placement.support import arrays
 else:
+    arrays = lazy("placement.support.arrays")
     planners = lazy("placement.planners")
     availability = lazy("placement.scheduler.availability")
     lookup = lazy("placement.lookup")
@@ -259,11 +261,9 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
     nidmap nodes info -m daint.xtprocadmin c0-0c1s3 --json
     """
     machine = machine_from(specs)
-    parts = [
-        lookup.rows_of(machine, text, source, repeats=True) for text, source in _fetch_texts(lists)
-    ]
-    listed = np.concatenate(parts)
-    rows = listed[np.sort(np.unique(listed, return_index=True)[1])]
+    texts = _fetch_texts(lists)
+    parts = [lookup.rows_of(machine, text, source, repeats=True) for text, source in texts]
+    rows = arrays.each_once(np.concatenate(parts))
     text = to_json(nodes_document(machine, rows)) if as_json else _format_table(machine, rows)
     write_output(text)
 

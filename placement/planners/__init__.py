@@ -177,8 +177,7 @@ BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
 #: Modules here that hold several planners, one of another name, or none.
 _OTHERWISE = {
     "blades": ("blades", "blades-linked"),
-    "curve": ("hilbert", "hilbert-groups", "morton", "morton-groups"),
-    "plain": ("level-spread", "nid-order", "random", "spread"),
+    "plain": ("hilbert", "level-spread", "morton", "nid-order", "random", "spread"),
     "segments": (),
     "slurm_blocks": ("slurm-block",),
     "slurm_job": ("slurm-none",),

@@ -31,7 +31,7 @@ import numpy as np
 from placement.curves import hilbert_key
 from placement.machine import Machine
 from placement.planners import Request, free_rows, nested_units, planner
-from placement.planners.curve import curve_positions
+from placement.planners.plain import curve_positions
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_boxes
 

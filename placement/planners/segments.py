@@ -114,14 +114,12 @@ def in_segments(
     >>> in_segments(machine, Request(count=6, free=free, segment=2), find("nid-order")).tolist()
     [1, 2, 5, 6, 8, 9]
     """
-    segment = request.segment or 0
-    if segment >= request.count:
-        segment = request.count
-    if request.count % segment:
+    segment = min(request.segment or 0, request.count)
+    whole, rest = divmod(request.count, segment)
+    if rest:
         raise PlanError(
             f"{request.count} nodes are not a multiple of --segment {segment}",
-            f"the nearest counts are {request.count // segment * segment} and"
-            f" {-(-request.count // segment) * segment}",
+            f"the nearest counts are {whole * segment} and {(whole + 1) * segment}",
         )
     blocks = blocks_of(machine, segment)
     room = blocks.whole(request, segment)
@@ -141,20 +139,18 @@ def in_segments(
 
 def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> None:
     """Refuse where the free nodes, or the included ones, make too many or too few segments."""
-    wanted = request.count // segment
+    wanted, unit = request.count // segment, unit_name(blocks.word)
     what = f"{request.count} nodes as {counted(wanted, 'segment')} of {segment}"
-    outside = blocks.of[request.include] < 0
-    if outside.any():
-        raise PlanError(f"{what}: an included node is in no {unit_name(blocks.word)}")
-    must = -(-np.bincount(blocks.of[request.include], minlength=len(room)) // segment)
+    of_included = blocks.of[request.include]
+    if (of_included < 0).any():
+        raise PlanError(f"{what}: an included node is in no {unit}")
+    must = -(-np.bincount(of_included, minlength=len(room)) // segment)
     if bool((must > room).any()) or int(must.sum()) > wanted:
         parts = counted(int((must > 0).sum()), blocks.word)
         raise PlanError(f"{what}: the included nodes sit in {parts}")
     if int(room.sum()) < wanted:
-        inside = blocks.of[request.free]
-        most = np.sort(np.bincount(inside[inside >= 0], minlength=1))[::-1]
+        most = np.sort(blocks.whole(request, 1))[::-1]
         shown = ", ".join(map(str, most[:4])) + (" …" if len(most) > 4 else "")
-        unit = unit_name(blocks.word)
         raise PlanError(
             f"{what} wanted, none split over a {unit}: there is room for {int(room.sum())}",
             f"free nodes of each {unit}: {shown}",

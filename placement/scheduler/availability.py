@@ -28,6 +28,7 @@ from placement.records import Dump, LineCounts
 from placement.slurm import nodes as slurm_nodes
 from placement.slurm.nodes import SlurmNodes
 from placement.support.array_types import Ints, Mask, Strs
+from placement.support.arrays import each_once
 from placement.support.quantities import counted
 
 #: The word of ``--from`` that asks Slurm.
@@ -304,8 +305,7 @@ def _of_jobs(machine: Machine, jobs: Dump) -> Availability:
 
 def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availability:
     """Return a machine of which only listed nodes may be had, where it says that they are free."""
-    rows = rows_of(machine, text, source=source, repeats=True)
-    rows = rows[np.sort(np.unique(rows, return_index=True)[1])]
+    rows = each_once(rows_of(machine, text, source=source, repeats=True))
     state, planned = machine.state, machine.planned
     if job_here:
         state, planned = np.full(len(machine), "idle"), np.zeros(len(machine), dtype=bool)

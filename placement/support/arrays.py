@@ -43,6 +43,17 @@ def count_distinct(values: Ints) -> int:
     return int((ordered[1:] != ordered[:-1]).sum()) + min(1, len(ordered))
 
 
+def each_once(values: Ints) -> Ints:
+    """Return each value once, in the order in which they first stand.
+
+    Examples
+    --------
+    >>> each_once(np.array([3, 1, 3, 2])).tolist()
+    [3, 1, 2]
+    """
+    return values[np.sort(np.unique(values, return_index=True)[1])]
+
+
 def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
     """Return each key once, ascending, and behind it the sums of each column.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError, os_reason, printable
 
 #: Bytes of output that are read of one command; a million nodes are less.
 MAX_BYTES = 256 * 2**20
@@ -91,8 +91,8 @@ def start_child(
     try:
         return subprocess.Popen(command, **how)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LaunchError(f"cannot start {name or printable(command[0])}: {reason}", hint) from None
+        what = f"cannot start {name or printable(command[0])}: {os_reason(error)}"
+        raise LaunchError(what, hint) from None
 
 
 def become(words: Sequence[str], env: Mapping[str, str]) -> NoReturn:
@@ -111,8 +111,7 @@ def become(words: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     try:
         os.execvpe(words[0], list(words), env)  # noqa: S606  # the user's own command, as given
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LaunchError(f"cannot start {printable(words[0])}: {reason}") from None
+        raise LaunchError(f"cannot start {printable(words[0])}: {os_reason(error)}") from None
 
 
 def run_child(

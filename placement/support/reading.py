@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from itertools import chain
 
-from placement.errors import ParseError, UsageError
+from placement.errors import ParseError, UsageError, os_reason
 
 #: Which standard input was read, and by what.
 _claims: list[tuple[object, str]] = []
@@ -34,18 +34,15 @@ _MEMBERS = 10_000  # of one gzip: each costs a copy of what is left of the piece
 _GRACE_MS = 1000  # how long a FIFO may wait for its writer
 _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
-#: First bytes of what people mistake for a dump, and what helps.
+#: First bytes of what people mistake for a dump.
 _FOREIGN = {
-    start: (f"is {what}", f"{tool} it first; only gzip is read directly")
-    for start, what, tool in (
-        (b"BZh", "compressed with bzip2", "bunzip2"),
-        (b"\xfd7zXZ\x00", "compressed with xz", "unxz"),
-        (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unzstd"),
-        (b"PK\x03\x04", "a zip archive", "unzip"),
-    )
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"PK\x03\x04": "a zip archive",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
 }
-_UTF16 = ("is UTF-16, not UTF-8", "iconv -f UTF-16 -t UTF-8 makes it readable")
-_FOREIGN |= {b"\xff\xfe": _UTF16, b"\xfe\xff": _UTF16}
 
 
 def load(source: str) -> str:
@@ -107,8 +104,7 @@ def read_bytes(source: str, reader: str = "the dump's -", most: int = LIMIT) -> 
                 pieces = _up_to_limit(unpacked, source, min(most, UNPACKED))
             return b"".join(pieces)
     except (OSError, ValueError) as error:  # a ValueError: no file may be called so
-        reason = getattr(error, "strerror", None) or error
-        raise ParseError(source, 0, f"cannot be read: {reason}") from None
+        raise ParseError(source, 0, f"cannot be read: {os_reason(error)}") from None
 
 
 def decode(data: bytes, source: str) -> str:
@@ -136,9 +132,9 @@ def decode(data: bytes, source: str) -> str:
     """
     if not data:
         raise ParseError(source, 0, "is empty", "did the command that printed it succeed?")
-    for start, (what, hint) in _FOREIGN.items():
+    for start, what in _FOREIGN.items():
         if data.startswith(start):
-            raise ParseError(source, 0, what, hint)
+            raise ParseError(source, 0, f"is {what}", "text in UTF-8 is read, plain or gzip")
     control = data.translate(None, _PRINTABLE)  # characters that no tool prints
     if control:
         raise _not_text(data, data.index(control[0]), source)

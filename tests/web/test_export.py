@@ -19,7 +19,8 @@ from placement.commands import run as nidmap_run
 from placement.errors import NidmapError
 from tests.web.machines import in_states
 from web import requests
-from web.layout import CELL, layout
+from web.layout import layout
+from web.layout.boxes import CELL
 from web.page import ENTRY, bundle_modules, export, page_modules, page_shell
 from web.requests import Export
 from web.snapshot import of_dump

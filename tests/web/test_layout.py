@@ -12,8 +12,8 @@ import nidmap
 from placement.names import parse_cnames
 from placement.specs import parse_spec
 from tests.web.machines import without
-from web.layout import CELL, layout
-from web.layout.boxes import best_columns
+from web.layout import layout
+from web.layout.boxes import CELL, best_columns
 
 GOLDEN = Path(__file__).parents[1] / "machines"
 SITES = ("shaheen2", "bluewaters", "tara", "frontier", "hazelhen", "titan", "aurora", "edison")

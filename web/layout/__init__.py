@@ -11,20 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from placement.machine import Machine
-from web.layout import cabinets, slices, switches
-from web.layout.boxes import CELL, PITCH, AxisText, Boxes, MachineView, Pad
-
-__all__ = [
-    "CELL",
-    "PITCH",
-    "AxisText",
-    "Boxes",
-    "MachineView",
-    "Pad",
-    "document",
-    "layout",
-    "view_parts",
-]
+from web.layout import cabinets
+from web.layout.boxes import MachineView
+from web.layout.networks import slices, switches
 
 SCHEMA = "nidmap.layout/1"
 
@@ -54,8 +43,8 @@ def layout(machine: Machine) -> tuple[MachineView, ...]:
     """
     views = [cabinets.view(machine)] if cabinets.has_cnames(machine) else []
     if machine.topology.kind == "torus":
-        views.extend(slices.views(machine))
-    return tuple(views) or (switches.view(machine),)
+        views.extend(slices(machine))
+    return tuple(views) or (switches(machine),)
 
 
 def document(machine: Machine) -> dict[str, Any]:

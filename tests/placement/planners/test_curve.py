@@ -8,15 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.curves import hilbert_curve, hilbert_key, morton_key
-from placement.errors import UsageError
 from placement.planners import Request, find
-from placement.planners.curve import (
-    curve_positions,
-    hilbert,
-    hilbert_groups,
-    morton,
-    morton_groups,
-)
+from placement.planners.plain import curve_positions, hilbert, morton
 from placement.specs import parse_spec
 
 SMALL = [
@@ -80,16 +73,6 @@ def test_on_a_dragonfly_the_curve_runs_through_all_four_levels(shape):
     assert (all_nodes(hilbert, machine) == hilbert_curve(machine.topology.extents)).all()
 
 
-@pytest.mark.parametrize("planner", [hilbert_groups, morton_groups])
-def test_groups_outermost_finishes_a_group_before_the_next(planner):
-    coords = all_nodes(planner, parse_spec("dragonfly:groups=3,chassis=2,blades=4,nodes=2"))
-    assert coords[:, 0].tolist() == [0] * 16 + [1] * 16 + [2] * 16
-    assert (coords[:16, 1:] == coords[16:32, 1:]).all()
-    job = parse_spec("dragonfly:groups=18,chassis=6,blades=16,nodes=4")
-    rows = planner(job, Request(count=216, free=job.free))
-    assert len(np.unique(job.coords[rows, 0])) == 1
-
-
 @pytest.mark.parametrize("planner", [hilbert, morton])
 @pytest.mark.parametrize("spec", ["fattree:leaf=3,leaves=4,spines=2", "tree:2x3x4"])
 def test_on_trees_the_curve_is_the_order_of_the_leaves(planner, spec):
@@ -130,13 +113,3 @@ def test_the_stretch_avoids_busy_parts():
     assert hilbert(machine, including).tolist() == [7, 8, 9, 10]
     including = Request(count=4, free=free, include=np.array([1, 8]))
     assert hilbert(machine, including).tolist() == [1, 3, 4, 8]
-
-
-@pytest.mark.parametrize("planner", [hilbert_groups, morton_groups])
-def test_groups_are_asked_of_dragonflies_only(planner):
-    machine = parse_spec("torus:4x4")
-    with pytest.raises(
-        UsageError,
-        match=r"needs a dragonfly or a dragonfly\+.* strategies that fit: .* hilbert, .* morton, ",
-    ):
-        planner(machine, Request(count=2, free=machine.free))
