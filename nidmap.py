@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rankmap.grid.dims import dims
     from rankmap.predict import Job, predict
     from rankmap.runtime import cart_create, reorder
-    from rankmap.search.by_strategy import order
+    from rankmap.search.auto_order import order
 
 __all__ = [
     "Job",
@@ -54,7 +54,7 @@ _API = {
     "__version__": ("placement", "__version__"),
     "load_machine": ("placement.load", "load_machine"),
     "plan": ("placement.plan", "plan"),
-    "order": ("rankmap.search.by_strategy", "order"),
+    "order": ("rankmap.search.auto_order", "order"),
     "Job": ("rankmap.predict.job", "Job"),
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),

@@ -104,6 +104,8 @@ class _RemainingCables:
         GB/s; NaN where unknown, 0 where it is down.
     touched : bool (c,)
         Cables that the last source has named.
+    between : dict of (str, str) to list of int
+        Cables that join two routers, by their names, the lower one first.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -113,54 +115,46 @@ class _RemainingCables:
         self.full = self.links.rates()
         self.left = self.full.copy()
         self.touched = np.zeros(len(self.row), dtype=bool)
-        self.first: list[int] = [0, *np.cumsum(self.links.count).tolist()]
-        self.index = {name: k for k, name in enumerate(self.names.tolist())}
-        self.bundles: dict[tuple[int, int], list[int]] = {}
-        for k, ends in enumerate(zip(self.links.a.tolist(), self.links.b.tolist(), strict=True)):
-            self.bundles.setdefault(ends, []).append(k)
+        self.between: dict[tuple[str, ...], list[int]] = {}
+        ends = (self.names[end[self.row]].tolist() for end in (self.links.a, self.links.b))
+        for cable, pair in enumerate(zip(*ends, strict=True)):
+            self.between.setdefault(tuple(sorted(pair)), []).append(cable)
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
         """Leave so many GB/s of one more cable between two routers."""
-        untouched = [k for k in self._cables(self._between(line, ends)) if not self.touched[k]]
+        cables = self.between.get(tuple(sorted(ends)), [])
+        untouched = [cable for cable in cables if not self.touched[cable]]
         if not untouched:
-            raise ParseError(
-                self.sources[-1], line, f"{ends[0]} and {ends[1]} have no further links"
-            )
-        cable = untouched[0]
-        self.touched[cable] = True
-        self.left[cable] = np.fmin(gbs, self.left[cable])
+            raise self._no_cable(line, ends, bool(cables))
+        self.touched[untouched[0]] = True
+        self.left[untouched[0]] = np.fmin(gbs, self.left[untouched[0]])
 
-    def _cables(self, bundles: list[int]) -> list[int]:
-        """Return the cables of some bundles, which stand bundle by bundle."""
-        return [k for bundle in bundles for k in range(self.first[bundle], self.first[bundle + 1])]
-
-    def _between(self, line: int, ends: tuple[str, str]) -> list[int]:
-        """Return the bundles between two routers."""
-        for name in ends:
-            if name not in self.index:
-                there = f"there are {self.names[0]} to {self.names[-1]}" if len(self.names) else ""
-                text = f"{self.machine.name} has no router {name}"
-                raise ParseError(self.sources[-1], line, text, there)
-        a, b = sorted(self.index[name] for name in ends)
-        if (a, b) not in self.bundles:
-            raise ParseError(self.sources[-1], line, f"no link joins {ends[0]} and {ends[1]}")
-        return self.bundles[a, b]
+    def _no_cable(self, line: int, ends: tuple[str, str], joined: bool) -> ParseError:
+        """Return the error for a cable that the machine has not, or has no more."""
+        names, hint = self.names.tolist(), ""
+        missing = [name for name in ends if name not in names]
+        if missing:
+            text = f"{self.machine.name} has no router {missing[0]}"
+            hint = f"there are {names[0]} to {names[-1]}" if names else ""
+        elif joined:
+            text = f"{ends[0]} and {ends[1]} have no further links"
+        else:
+            text = f"no link joins {ends[0]} and {ends[1]}"
+        return ParseError(self.sources[-1], line, text, hint)
 
     def compare(self, listed: LinkRecords | None) -> None:
         """Take away what a list of today's links has not."""
-        today: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
+        today: dict[tuple[str, ...], dict[tuple[int, int], float]] = {}
         for a, port, b, other, rate in _listed_links(listed):
             low, high, ports = (a, b, (port, other)) if a < b else (b, a, (other, port))
             today.setdefault((low, high), {})[ports] = rate
-        names = self.names.tolist()
-        ends = {pair: tuple(sorted((names[pair[0]], names[pair[1]]))) for pair in self.bundles}
-        if ends and not today.keys() & ends.values():
+        if self.between and not today.keys() & self.between.keys():
             text = f"no link of {self.machine.name} is in this list"
             raise ParseError(
                 self.sources[-1], 0, text, "is it the list of another machine, or incomplete?"
             )
-        for pair, bundles in self.bundles.items():
-            self._compare_bundle(self._cables(bundles), list(today.get(ends[pair], {}).values()))
+        for pair, cables in self.between.items():
+            self._compare_bundle(list(cables), list(today.get(pair, {}).values()))
 
     def _compare_bundle(self, cables: list[int], rates: list[float]) -> None:
         """Leave the cables between two routers what they run at today.

@@ -59,14 +59,13 @@ from placement.names import nid_names
 from placement.options import FIGURES, Options, lay_figures, split_figures
 from placement.support.array_types import Ints32
 from placement.support.lazy import lazy
+from placement.topologies.dragonfly import DEFAULT, RULES, global_links
 from placement.topologies.torus import AXES
-from placement.topologies.wiring import DEFAULT, RULES
 
 if TYPE_CHECKING:
     from placement import geometry
-    from placement.topologies import dragonfly, dragonfly_plus, fattree
+    from placement.topologies import dragonfly_plus, fattree
 else:
-    dragonfly = lazy("placement.topologies.dragonfly")
     dragonfly_plus = lazy("placement.topologies.dragonfly_plus")
     fattree = lazy("placement.topologies.fattree")
     geometry = lazy("placement.geometry")
@@ -190,7 +189,7 @@ def _set_wiring(options: Options, topology: Topology) -> Topology:
         parameters["global"] = options.whole("global", most=MAX_PARALLEL)
     try:
         topology = replace(topology, wiring=rule, parameters=parameters)
-        parameters["global"] = dragonfly.global_links(topology, topology.extents[0])
+        parameters["global"] = global_links(topology, topology.extents[0])
     except UsageError as error:
         raise options.wrong(error.message, error.hint) from None
     return replace(topology, parameters=parameters)

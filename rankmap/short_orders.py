@@ -3,14 +3,12 @@
 Blocks of a mapping (`rankmap.emit.process_mapping`) are few where ranks in a
 row sit on nodes in a row. So nodes change numbers first: those of one router,
 and whole routers where nothing tells them apart, may change places for
-nothing. Where that is not enough, orders of boxes are put together, one's
-blades and groups with what another puts into them, or one's part of the grid
-with another's; of those that fit, the best is taken.
+nothing. Where that is not enough, orders of boxes are tried, and one's part of
+the grid is put together with another's; of those that fit, the best is taken.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -19,13 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import NidmapError
 from placement.support.array_types import Ints, Shape
 from rankmap.emit import find as find_format
 from rankmap.emit.process_mapping import PMI2, Mapping, parse_limit
 from rankmap.grid.boxes import cells_in, weight_inside
 from rankmap.grid.dims import boxes_of, divisors
-from rankmap.orders import find
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.structured import grid_model
 from rankmap.permutation import inverse
@@ -43,12 +39,9 @@ BUDGET = 8_000_000
 #: Chains of boxes that are carried on from level to level.
 BEAM = 40
 
-#: Orders whose units are filled by each other, orders that share the grid, parts into which
-#: they cut its sides, and orders that are predicted where time decides.
-NESTED, SHARING, PARTS, TIMED = 12, 8, 12, 12
-
-#: Orders that mostly are short as they are.
-NAMED = ("round-robin", "column-major", "aligned", "hilbert")
+#: Orders that share the grid, parts into which they cut its sides, and orders that are predicted
+#: where time decides.
+SHARING, PARTS, TIMED = 8, 12, 12
 
 
 def fit_order(
@@ -328,17 +321,7 @@ def _try_orders(front: _Front) -> None:
             break
     if pattern is None:
         return
-    for name in NAMED:
-        with contextlib.suppress(NidmapError):
-            front.try_orders([find(name)(pattern, order)])
-    boxes = _cheapest_trials(_try_boxes(front), NESTED)
-    candidates = [trial.order for trial in (*front.best, *boxes)]
-    place = inverse(front.units.slots)
-    for level, outer, inner in itertools.product(front.units.levels[1:], candidates, candidates):
-        # One order's units of a level; inside of each ranks follow the other order.
-        unit = np.searchsorted(level.starts, place[outer.slot_of_rank], side="right")
-        walk = np.lexsort((place[inner.slot_of_rank], unit))
-        front.try_orders([order.with_order(front.units.order(walk))])
+    _try_boxes(front)
     for first, second in itertools.permutations([trial.order for trial in front.best[:SHARING]], 2):
         front.try_orders(_side_by_side(first, second, front))
 
@@ -363,7 +346,7 @@ def _stretch_order(order: Placement, stretch: int) -> Placement:
     return order.with_ranks_on(np.repeat(node, stretch))
 
 
-def _try_boxes(front: _Front) -> list[_Tried]:
+def _try_boxes(front: _Front) -> None:
     """Try orders of nested boxes, those with most of the traffic inside first.
 
     Boxes of a level only add to the blocks of a mapping: short ones are carried on
@@ -371,10 +354,9 @@ def _try_boxes(front: _Front) -> list[_Tried]:
     """
     grid = grid_model(front.pattern)
     if grid is None:
-        return []
+        return
     units, dims = front.units, grid.dims or ()
     chains: list[tuple[float, list[Shape]]] = [(0.0, [])]
-    tried = []
     for level in units.levels:
         size = int(np.bincount(np.diff(level.starts)).argmax())  # of most units: holes do no harm
         boxes = boxes_of(size, dims)
@@ -387,8 +369,7 @@ def _try_boxes(front: _Front) -> list[_Tried]:
         ]
         chains = sorted(longer, key=lambda priced: -priced[0])[:BEAM] or chains
         walks = (cells_in(dims, chain) for _, chain in chains)
-        tried += front.try_orders(front.wanted.with_order(units.order(walk)) for walk in walks)
-    return tried
+        front.try_orders(front.wanted.with_order(units.order(walk)) for walk in walks)
 
 
 def _side_by_side(order: Placement, other: Placement, front: _Front) -> Iterator[Placement]:

@@ -35,7 +35,7 @@ from rankmap.place_ranks import parse_counts
 from rankmap.placement import Origin, Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains
-from rankmap.search.by_strategy import order_by_strategy
+from rankmap.search.auto_order import order_by_strategy
 from web import link_loads, requests
 from web.columns import FILE_PATTERNS, folded_rows
 from web.workers import report_progress

@@ -220,7 +220,7 @@ def xc_topology(groups: int, positions: int, wiring: str, links: int) -> Topolog
     positions : int
         Cabinet positions in a row.
     wiring : str
-        How blue links join groups (`placement.topologies.wiring`).
+        How blue links join groups (`placement.topologies.dragonfly`).
     links : int
         Blue links a group pair.
     """

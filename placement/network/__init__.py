@@ -196,7 +196,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     32
     """
     routing = check_routing(machine, routing)
-    table: Channels = _routing_module(machine, routing).channels(machine, routing)
+    table: Channels = _routing_module(machine, routing).channels(machine)
     return table
 
 
@@ -265,7 +265,7 @@ def loads_of_each(
     for demand in demands:
         demand.refuse_other(machine)
     module = _routing_module(machine, routing)
-    both = module.channels(machine, routing)
+    both = module.channels(machine)
     notes, wiring = module.notes(machine, routing), wiring_text(machine)
     if routing == "adaptive":  # how bytes are divided is a matter of this demand
         divided = module.loads(machine, demands, bias or usual_bias(machine))

@@ -148,7 +148,7 @@ def best_bound(
     >>> m = parse_spec("fattree:leaf=4,leaves=4,spines=2,bw=1")
     >>> found = best_bound(m, 16, out=15e9, pair=1e9)
     >>> round(found.seconds, 9), found.why
-    (24.0, 'any 16 nodes, whichever leaf each is on')
+    (24.0, 'any 16 nodes, whichever router each is on')
     """
     eligible = machine.compute if among is None else np.asarray(among)
     if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):

@@ -50,7 +50,7 @@ from placement.support.array_types import Floats, Ints, Mask
 FEW = "fewer than three groups: valiant is the same as minimal"
 
 
-def channels(machine: Machine, routing: str = "") -> Channels:
+def channels(machine: Machine) -> Channels:
     """Return two channels a row of the machine's links; the same for every routing.
 
     Raises

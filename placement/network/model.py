@@ -277,30 +277,21 @@ class Loads:
         in their order. Where no link is limited, the largest load counts and
         it takes 0 seconds.
         """
-        candidates = [self._worst_node("injection"), self._worst_node("ejection")]
-        if len(self.load):
-            candidates.append(self._worst_channel())
-        best = max(candidates, key=lambda worst: (worst.seconds, worst.load))
-        return best if best.load else Worst(best.kind, "", 0.0, best.bandwidth, 0.0)
-
-    def _worst_node(self, kind: str) -> Worst:
         machine = self.channels.machine
-        if not len(machine):
-            return Worst(kind, "", 0.0, np.inf, 0.0)
-        load = self.injection if kind == "injection" else self.ejection
-        seconds = self.nodes(kind)
-        row = int(np.argmax(seconds)) if seconds.any() else int(np.argmax(load))
-        gbs = float(injection_bandwidth(machine)[row])
-        return Worst(kind, str(machine.names[row]), float(load[row]), gbs, float(seconds[row]))
-
-    def _worst_channel(self) -> Worst:
-        seconds = self.seconds()
-        row = int(np.argmax(seconds)) if seconds.any() else int(np.argmax(self.load))
-        name = str(self.channels.names(slice(row, row + 1))[0])
-        return Worst(
-            kind=self.channels.kinds[self.channels.kind[row]],
-            name=name,
-            load=float(self.load[row]),
-            bandwidth=float(self.channels.bandwidth[row]),
-            seconds=float(seconds[row]),
-        )
+        own_gbs = injection_bandwidth(machine)
+        worst = Worst("injection", "", 0.0, float(own_gbs[0]) if len(machine) else np.inf, 0.0)
+        for kind, load, gbs in (
+            ("injection", self.injection, own_gbs),
+            ("ejection", self.ejection, own_gbs),
+            ("", self.load, self.channels.bandwidth),
+        ):
+            seconds = self.nodes(kind) if kind else self.seconds()
+            if not load.any():
+                continue
+            row = int(np.argmax(seconds if seconds.any() else load))
+            if (seconds[row], load[row]) > (worst.seconds, worst.load):
+                name = machine.names[row] if kind else self.channels.names(slice(row, row + 1))[0]
+                word = kind or self.channels.kinds[self.channels.kind[row]]
+                figures = float(load[row]), float(gbs[row]), float(seconds[row])
+                worst = Worst(word, str(name), *figures)
+        return worst

@@ -32,11 +32,12 @@ from placement.traffic import Traffic
 _TABLE = 1 << 22
 
 
-def channels(machine: Machine, routing: str = "") -> Channels:
+@once
+def channels(machine: Machine) -> Channels:
     """Return two channels a cable: ``up<level>`` and ``down<level>``; the lower end comes first.
 
     A switch forwards by the destination alone, so a message takes one cable of
-    several to the same other switch.
+    several to the same other switch. A class ``up1`` of links is ``down1`` from the upper switch.
 
     Examples
     --------
@@ -44,12 +45,6 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
     ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
     """
-    return _directed_channels(machine)
-
-
-@once
-def _directed_channels(machine: Machine) -> Channels:
-    """Return the channels: a class ``up1`` of links is ``down1`` from the upper switch."""
     both, rates = from_links(machine), links(machine).rates()
     refuse_many(int(both.count.sum()), machine.name)
     cable = np.repeat(np.arange(len(both)), both.count)

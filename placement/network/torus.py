@@ -41,15 +41,9 @@ _DEAR = 0.5
 TOGETHER = 1 << 18
 
 
-def channels(machine: Machine, routing: str = "") -> Channels:
+@once
+def channels(machine: Machine) -> Channels:
     """Return the channels of a torus: x+ of all routers, x-, y+ and so on.
-
-    Parameters
-    ----------
-    machine : Machine
-        Of kind ``torus``.
-    routing : str
-        All routings of a torus use the same.
 
     Returns
     -------
@@ -63,11 +57,6 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> two.names().tolist(), two.bandwidth.tolist()
     (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
     """
-    return _make_channels(machine)
-
-
-@once
-def _make_channels(machine: Machine) -> Channels:
     grid = grid_of(machine)
     axis, way, at = np.nonzero(grid.there)
     target = np.empty_like(at)
@@ -116,7 +105,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     """
     grid = grid_of(machine)
     dense = np.zeros((len(grid.extents), 2, grid.size))
-    far = np.zeros(0)
+    far = np.zeros(len(grid.slots))
     if _is_cut(grid):
         listed: Iterable[tuple[Ints, Ints, Floats]] = demand.blocks()
     else:
@@ -129,10 +118,8 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
         _add_pairs(grid, *ends, amount[~stuck], dense)
         if stuck.any():
             lost = source[stuck], target[stuck], amount[stuck]
-            more = shortest_paths.pair_loads(_search_graph(machine), *lost, len(grid.slots))
-            far = far + more if len(far) else more
-    load: Floats = np.maximum(dense.reshape(-1)[grid.slots], 0.0)
-    return load + far if len(far) else load
+            far += shortest_paths.pair_loads(_search_graph(machine), *lost, len(far))
+    return np.maximum(dense.reshape(-1)[grid.slots], 0.0) + far
 
 
 def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints, Ints] | None:
@@ -161,10 +148,7 @@ def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints,
     if _is_cut(grid):
         return None
     at, to = grid.position[source], grid.position[target]
-    columns = [(at[:0], at[:0])]
-    for axis in range(len(grid.extents)):
-        columns.extend(_slots_left(grid, axis, at, to))
-        at = grid.moved(at, axis, grid.along(to, axis))
+    columns = (at[:0], at[:0]), *_slots_passed(grid, at, to)
     message, slot = (np.concatenate(column) for column in zip(*columns, strict=True))
     return message, grid.channel.reshape(-1)[slot]
 
@@ -341,28 +325,27 @@ def _add_product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> Non
             amount = np.outer(sent[line // low], taken[line % low]) * scale
             start, to = np.nonzero(amount)
             spots = grid.spots(axis)[line]
-            _one_axis(grid, axis, spots[start], spots[to], amount[start, to], dense)
+            _add_pairs(grid, spots[start], spots[to], amount[start, to], dense)
 
 
 def _add_pairs(grid: Grid, source: Ints, target: Ints, amount: Floats, dense: Floats) -> None:
-    """Add the loads of listed pairs of positions."""
-    at = source
-    for axis, extent in enumerate(grid.extents):
-        if extent > 1:
-            _one_axis(grid, axis, at, target, amount, dense)
-            at = grid.moved(at, axis, grid.along(target, axis))
-
-
-def _one_axis(grid: Grid, axis: int, at: Ints, target: Ints, amount: Floats, dense: Floats) -> None:
-    """Add the loads of the way along one axis, link by link of some messages at a time.
+    """Add the loads of listed pairs of positions, link by link of some messages at a time.
 
     Running sums along the rings take half of the time for a million messages, and twice of it
     for the few of a step of an exchange, which a search asks for.
     """
-    for low in range(0, len(at), TOGETHER):
+    for low in range(0, len(source), TOGETHER):
         some = slice(low, low + TOGETHER)
-        for message, slot in _slots_left(grid, axis, at[some], target[some]):
+        for message, slot in _slots_passed(grid, source[some], target[some]):
             np.add.at(dense.reshape(-1), slot, amount[some][message])
+
+
+def _slots_passed(grid: Grid, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield messages and the slots that they leave, axis by axis and each way."""
+    for axis, extent in enumerate(grid.extents):
+        if extent > 1:
+            yield from _slots_left(grid, axis, at, target)
+            at = grid.moved(at, axis, grid.along(target, axis))
 
 
 def _slots_left(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:

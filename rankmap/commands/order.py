@@ -33,7 +33,7 @@ from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import Graph
 from rankmap.progress import listen
 from rankmap.refine.budget import seconds_for
-from rankmap.search.by_strategy import order_by_strategy
+from rankmap.search.auto_order import order_by_strategy
 from rankmap.short_orders import fit_format
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rankmap.pattern import parse_pattern
 from rankmap.predict import Predictor
 from rankmap.score import cost, meets_bound, plain_number
 from rankmap.score import score as score_order
-from rankmap.search.by_strategy import order_by_strategy
+from rankmap.search.auto_order import order_by_strategy
 
 if TYPE_CHECKING:
     from rankmap.pattern import Pattern

@@ -18,7 +18,7 @@ from rankmap.placement import Placement
 from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.prediction import worst_document
-from rankmap.search.by_strategy import AUTO, order_by_strategy
+from rankmap.search.auto_order import AUTO, order_by_strategy
 from rankmap.search.planner import search_answer
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 

@@ -32,7 +32,7 @@ from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, ra
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
 from rankmap.place_ranks import place_ranks
-from rankmap.search.by_strategy import order_by_strategy
+from rankmap.search.auto_order import order_by_strategy
 from rankmap.short_orders import fit_order
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
+from getopt import GetoptError, getopt
 
 import numpy as np
 
@@ -26,11 +26,12 @@ from rankmap.pattern import Pattern
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 
-#: grid_order's options, and whether each has a value. -m, -n, -N, -q and -T say how the list is
-#: printed, not what it holds.
-OPTIONS = dict.fromkeys(("-c", "-g", "-o", "-m", "-n", "-N"), True) | dict.fromkeys(
-    ("-R", "-C", "-P", "-Z", "-H", "-q", "-T"), False
-)
+#: grid_order's options, as getopt writes them. -m, -n, -N, -q and -T say how the list is printed,
+#: not what it holds.
+OPTIONS = "c:g:o:m:n:N:RCPZHqT"
+
+#: What to say where another one is given.
+KNOWN = "those of grid_order: -R or -C, -c cell, -g grid, -H, -P or -Z, -o"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +91,18 @@ class CellOptions:
         )
 
 
-def _split_options(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each option with its value, '' for those that have none."""
+def _split_options(text: str) -> list[tuple[str, str]]:
+    """Return each option with its value, '' for those that have none."""
     try:
         words = shlex.split(text)
+        options, others = getopt(words[words[:1] == ["grid_order"] :], OPTIONS)
     except ValueError:
         raise UsageError(f"strategy cells: unbalanced quotes in '{printable(text, 60)}'") from None
-    words = words[words[:1] == ["grid_order"] :]
-    while words:
-        word = words.pop(0)
-        name, value = word[:2], word[2:]
-        valued = OPTIONS.get(name)
-        if valued is None or (value and not valued):
-            raise UsageError(
-                f"strategy cells: no option '{printable(word, 30)}'",
-                "those of grid_order: -R or -C, -c cell, -g grid, -H, -P or -Z, -o",
-            )
-        if valued and not (value or words):
-            raise UsageError(f"strategy cells: {name} needs a value")
-        yield name, value or (words.pop(0) if valued else "")
+    except GetoptError as error:
+        raise UsageError(f"strategy cells: {printable(error.msg, 60)}", KNOWN) from None
+    if others:
+        raise UsageError(f"strategy cells: no option '{printable(others[0], 30)}'", KNOWN)
+    return options
 
 
 def _parse_extents(name: str, text: str) -> Shape:

@@ -145,11 +145,6 @@ class Model:
             self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routings(machine)[0]
         self.single_path = self.routing in SINGLE_PATH
-        self.spread_by_default = (
-            not self.routing_stated
-            and self.routing != "adaptive"
-            and "adaptive" in routings(machine)
-        )
         self.injection: Floats = injection_bandwidth(machine)
         self.nics = int(np.maximum(1, (machine.router >= 0).sum(axis=1)).min(initial=1))
         self._busy = np.zeros(len(machine), dtype=bool)
@@ -313,18 +308,6 @@ class Model:
     def routing_stated(self) -> bool:
         """Whether the machine is known to route as it does here."""
         return "routing" in self.machine.topology.parameters
-
-    @property
-    def process_stated(self) -> bool:
-        """Whether what one rank can send is known: no range looks at another figure."""
-        mark = self.machine.topology.parameters.get("process_mark", "assumed")
-        return bool(mark != "assumed")
-
-    @property
-    def payload_stated(self) -> bool:
-        """Whether the share of the wire that is payload is known, or that of no Aries."""
-        topology = self.machine.topology
-        return topology.fabric != "aries" or "payload" in topology.parameters
 
     def loads(
         self,

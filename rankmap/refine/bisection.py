@@ -38,8 +38,8 @@ COARSE = 48
 #: Starts that are tried on the coarsest graph.
 TRIES = 2
 
-#: A large graph is first coarsened to this part of its vertices, and halved from there.
-SHRINK = 6
+#: A large graph is first coarsened to this part of its vertices, and halved from there so often.
+SHRINK, HALVED = 6, 4
 
 #: Part of a halving's work that goes into halvings from nothing, and how often at most the
 #: result of each is combined with another.
@@ -285,9 +285,7 @@ def refine_again(g: Csr, target: int, give: int, label: Bytes, given: Bytes, sta
 
 
 @kernel
-def bisect(
-    g: Csr, target: int, give: int, starts: int, allowed: float, tries: int, state: State
-) -> Bytes:
+def bisect(g: Csr, target: int, give: int, starts: int, allowed: float, state: State) -> Bytes:
     """Return the half of each vertex, about `target` of them in half 0, at little cost.
 
     Parameters
@@ -303,8 +301,6 @@ def bisect(
     allowed : float
         Work that may be done: a part of it on bisections from nothing, the rest
         on combining two of them. One bisection is always made.
-    tries : int
-        Of each bisection from nothing.
     state : uint64 (2,)
         Of the random numbers, and the work done.
 
@@ -318,7 +314,7 @@ def bisect(
     cost = np.empty(starts)
     begun, halvings = float(state[1]), 0
     while halvings < starts and (halvings == 0 or float(state[1]) - begun < FROM_NOTHING * allowed):
-        half = bisect_from_nothing(g, target, give, long(tries), state)
+        half = bisect_from_nothing(g, target, give, long(HALVED), state)
         copy_part(half, long(0), n, pool[halvings], long(0))
         cost[halvings] = cost_of_halves(g, half)
         halvings += 1

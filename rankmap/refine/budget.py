@@ -20,18 +20,12 @@ A_SECOND, CACHED = 2.0e8, 0.15
 #: The least effort that a graph is worth mapping with.
 LEAST_EFFORT = 0.1
 
-#: Part of the work for the beginning (bisection); the rest places ranks anew, and that much of
-#: all work always does.
-BEGINNING, ALWAYS = 0.7, 0.1
+#: Part of the work for the beginning (bisection), on a torus and elsewhere; the rest places ranks
+#: anew, and that much of all work always does.
+TORUS_BEGINNING, BEGINNING, ALWAYS = 0.7, 0.6, 0.1
 
 #: How often ranks are placed anew on average, at most.
 MOST_ANEW = 40.0
-
-#: Work of placing the ranks of a block anew, beside one bisection of it.
-ANEW_IN_BLOCK = 8.0
-
-#: How often the blocks of a level that makes most of J are made, the best being taken.
-REPEATS = 3
 
 #: Nodes of which all distances are looked at while they are taken apart.
 MOST_PULLING = 2048

@@ -17,7 +17,6 @@ import time
 
 import numpy as np
 
-from placement.support.arrays import count_distinct
 from placement.traffic import Traffic
 from rankmap import progress
 from rankmap.pattern.graph import Graph
@@ -26,7 +25,7 @@ from rankmap.refine.cache import numba_installed
 from rankmap.refine.cuts import Cuts, cut_nodes
 from rankmap.refine.exchanges import replace_ranks
 from rankmap.refine.jit import Csr, Floats, Longs, State
-from rankmap.refine.multisection import CutPlan, multisect
+from rankmap.refine.multisection import multisect, plan_cuts
 from rankmap.refine.plain import ROUNDS, bisect_down, swap_ranks
 from rankmap.refine.subgraph import PlacedRanks
 from rankmap.score.distance import Distance
@@ -74,7 +73,12 @@ def map_ranks(
     end = time.thread_time() + seconds
     progress.step("graph: cut down the machine")
     if numba_installed():
-        ranks = _bisect_slots(graph, distance, known, held, effort, state, end)
+        beginning = budget.BEGINNING if distance.coords is None else budget.TORUS_BEGINNING
+        allowed = beginning * effort * budget.total_work(graph.size)
+        ends = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
+        no_bias, ones = np.zeros(graph.size), np.ones(graph.size, dtype=np.int32)
+        g = Csr(*ends, graph.weights.copy(), no_bias, ones)
+        ranks = multisect(g, plan_cuts(distance, known, held), allowed, state, end)
     else:
         edges = Traffic.of(graph.row, graph.indices, graph.weights)
         ranks = bisect_down(edges, held, known, seed, ROUNDS)
@@ -97,38 +101,6 @@ def polish_nodes(graph: Graph, node: Longs, counts: Longs, distance: Distance) -
     state = np.array([3, budget.BEGINNING * budget.total_work(graph.size)], dtype=np.uint64)
     known = cut_nodes(distance, counts)
     return _improve_nodes(graph, node, counts, distance, known, state, 1.0, math.inf)
-
-
-def _bisect_slots(
-    graph: Graph, distance: Distance, known: Cuts, held: Longs, effort: float, state: State,
-    end: float,
-) -> Longs:  # fmt: skip
-    """Return the ranks in slot order, cut after cut as long as there is time."""
-    ranks = np.arange(graph.size, dtype=np.int32)
-    allowed = budget.BEGINNING * effort * budget.total_work(graph.size)
-    ends = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
-    g = Csr(*ends, graph.weights.copy(), np.zeros(graph.size), np.ones_like(ranks))
-    plan = _plan_cuts(distance, known, held)
-    where = np.tile(np.array([0, len(held) - 1], dtype=np.int32), (graph.size, 1))
-    begin = 0
-    for stop in _stopping_cuts(plan, math.isfinite(end)):
-        if time.thread_time() > end:
-            break
-        progress.step()
-        multisect(g, plan, begin, stop, allowed, state, ranks, where)
-        begin = stop
-    return ranks.astype(np.int64)
-
-
-def _stopping_cuts(plan: CutPlan, several: bool) -> list[int]:
-    """Return after which cuts the time may be looked at: some of half of all slots."""
-    cuts = len(plan.cuts)
-    if not several or not cuts:
-        return [cuts]
-    held = np.cumsum(plan.first[plan.cuts[:, 2]] - plan.first[plan.cuts[:, 0]])
-    ends = np.append(np.flatnonzero(np.diff(plan.family)) + 1, cuts)
-    part = held[ends - 1] * 2 // int(plan.first[-1])
-    return [int(stop) for stop in ends[np.append(np.diff(part) > 0, True)]]
 
 
 def _improve_nodes(
@@ -157,52 +129,6 @@ def _improve_nodes(
         elif piece.inner:
             piece.improve_plainly(node, counts, effort * budget.seconds_for(graph.size))
     return node
-
-
-def _plan_cuts(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
-    """Return what is done at each cut.
-
-    Most is done where most of J is to be won: J that edges between blocks
-    make grows with how much farther these are, and about with the root of
-    their number.
-    """
-    cuts, far = known.cuts, np.empty((0, 0))
-    if not distance.exact and len(distance) <= budget.MOST_PULLING:
-        far = np.ascontiguousarray(distance.between(known.order[:, None], known.order[None, :]))
-    slots = (held[cuts[:, 2]] - held[cuts[:, 0]]).astype(np.float64)
-    if distance.coords is not None or not len(cuts):
-        tries, families = np.full(len(cuts), 16), np.arange(len(cuts))
-        return CutPlan(
-            held, far, cuts.copy(), families, tries, np.ones_like(tries), slots, 0 * slots
-        )
-    ends = known.order[cuts[:, 0]], known.order[cuts[:, 2] - 1]
-    level = distance.level(*ends)
-    block = distance.blocks[ends[0], level - 1]
-    grouped = np.lexsort((block, -level))
-    level, slots = level[grouped] - 1, slots[grouped]
-    share = _level_shares(distance)
-    depth = np.arange(len(share)) / max(1, len(share) - 1)
-    outermost = (share > 0.5) & (depth > 0) & distance.exact
-    effort = 1.5 + 1.5 * depth + 9 * np.minimum(share, 0.25) * (depth > 0)
-    starts, repeats = np.ceil(3 * effort).astype(np.int64), np.where(outermost, budget.REPEATS, 1)
-    again = np.where(outermost, 1.0, budget.ANEW_IN_BLOCK * share)
-    family = np.asarray(level * (len(distance) + 1) + block[grouped])
-    _, begin, family_of_cut = np.unique(family, return_index=True, return_inverse=True)
-    block_slots = np.zeros(len(cuts))  # the slots of each block, at its first cut
-    np.maximum.at(block_slots, begin[family_of_cut], slots)
-    often = starts[level], repeats[level]
-    cuts = np.ascontiguousarray(cuts[grouped])
-    return CutPlan(
-        held, far, cuts, family, *often, effort[level] * slots, again[level] * block_slots
-    )
-
-
-def _level_shares(distance: Distance) -> Floats:
-    """Return which part of J the edges that leave the blocks of each level make, about."""
-    parts = [len(distance), *(count_distinct(c) for c in distance.blocks.T)]
-    rise = np.maximum(np.diff(distance.level_distance), 0)
-    value = rise * np.sqrt(parts[: len(rise)])
-    return np.asarray(value / max(float(value.sum()), 1e-300))
 
 
 def machine_pieces(known: Cuts, counts: Longs) -> list[tuple[int, int]]:

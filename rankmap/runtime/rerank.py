@@ -25,7 +25,7 @@ from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.score import cost
-from rankmap.search.by_strategy import order_by_strategy
+from rankmap.search.auto_order import order_by_strategy
 
 #: First line of a question.
 _HEAD = "nidmap 1"
@@ -115,7 +115,7 @@ def rerank(
     machine : str, Machine or None
         A machine spec; None: ``$NIDMAP_MACHINE``.
     strategy : str
-        '' for the best there is, as `rankmap.search.by_strategy` finds it, and the
+        '' for the best there is, as `rankmap.search.auto_order` finds it, and the
         old order where that is not better.
     order_file : str
         A file with the order, of the format that its name states; '' for none.

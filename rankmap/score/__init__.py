@@ -12,8 +12,8 @@ from typing import Any
 
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.placement import Placement
-from rankmap.score.bounds import CostBound, counting_bound
-from rankmap.score.distance import Distance, job_distance
+from rankmap.score.bounds import CostBound, lower_bound
+from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of, traffic
 
 __all__ = ["CostBound", "Score", "cost", "lower_bound", "meets_bound", "score"]
@@ -139,28 +139,6 @@ def cost(order: Placement, pattern: Pattern | str | None = None) -> float:
     32.0
     """
     return cost_of(_fit_pattern(order, pattern), order.node_of_rank, job_distance(order))
-
-
-def lower_bound(
-    pattern: Pattern, placement: Placement, distance: Distance | None = None
-) -> CostBound:
-    """Return the best bound that is known for a pattern on slots.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the slots.
-    placement : Placement
-    distance : Distance or None
-        Of the slots' nodes; None: made here.
-
-    Returns
-    -------
-    CostBound
-        0 where nothing better is known.
-    """
-    far = job_distance(placement) if distance is None else distance
-    return counting_bound(pattern, placement, far) or CostBound(0.0, "none known")
 
 
 def meets_bound(value: float, bound: CostBound) -> bool:

@@ -78,8 +78,21 @@ def block_capacities(placement: Placement, distance: Distance) -> list[Ints]:
     return sizes
 
 
-def counting_bound(pattern: Pattern, placement: Placement, distance: Distance) -> CostBound | None:
-    """Return the counting bound; None for patterns too large.
+def lower_bound(pattern: Pattern, placement: Placement, distance: Distance) -> CostBound:
+    """Return the best bound that is known for a pattern on slots: that by counting.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Fitted to the slots.
+    placement : Placement
+    distance : Distance
+        Of the slots' nodes.
+
+    Returns
+    -------
+    CostBound
+        0 for patterns too large.
 
     Examples
     --------
@@ -88,21 +101,18 @@ def counting_bound(pattern: Pattern, placement: Placement, distance: Distance) -
     >>> from rankmap.place_ranks import place_ranks
     >>> from rankmap.pattern.structured import Ring
     >>> on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), None, 2)
-    >>> counting_bound(Ring((8,)), on, job_distance(on))
+    >>> lower_bound(Ring((8,)), on, job_distance(on))
     CostBound(value=6.0, why='counting')
     """
+    unknown = CostBound(0.0, "none known")
     if isinstance(pattern, Lines):
         if len(placement.counts) > MOST_NODES:
-            return None
+            return unknown
         return CostBound(_nearest_partners(pattern, placement, distance), "counting")
-    if not isinstance(pattern, Graph):
-        if (pattern.ranks or 0) > MOST_EXPANDED:
-            return None
-        pattern = expand_pattern(pattern)
-    return CostBound(
-        by_level_bound(least_cuts(pattern, block_capacities(placement, distance)), distance),
-        "counting",
-    )
+    if not isinstance(pattern, Graph) and (pattern.ranks or 0) > MOST_EXPANDED:
+        return unknown
+    cuts = least_cuts(expand_pattern(pattern), block_capacities(placement, distance))
+    return CostBound(by_level_bound(cuts, distance), "counting")
 
 
 def _nearest_partners(pattern: Lines, placement: Placement, distance: Distance) -> float:

@@ -30,9 +30,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from placement import topologies
 from placement.errors import NidmapError
 from placement.machine import Machine, once
+from placement.network import shortest_paths
+from placement.network.groups import Groups, groups_of
 from placement.support.array_types import Array, Floats, Ints
 from rankmap.placement import Placement
 
@@ -47,9 +48,6 @@ MOST_TABLED = 12288
 
 #: The number of links on a path that there is not.
 UNREACHED = 254
-
-#: Bytes that one block of searches may take.
-_BLOCK = 1 << 26
 
 #: Links that are assumed to a node whose router is unknown: one more than the longest path.
 LOST = 6
@@ -279,44 +277,26 @@ class Routers(Distance):
 
 
 class Paths:
-    """Path lengths over the links of a machine whose first coordinate is the group.
+    """Path lengths between the routers of a dragonfly.
 
     A minimal route takes links inside the first group, one link to the other
     group, and links inside that one. Where two groups have no link of their own,
     any shortest path counts.
 
-    Parameters
-    ----------
-    group : int64 (r,)
-        Group of each router.
-    a, b : int64 (m,)
-        Ends of the links.
-
     Examples
     --------
-    >>> four = Paths(np.array([0, 0, 1, 1]), np.array([0, 1, 2]), np.array([1, 2, 3]))
-    >>> four.lengths(np.array([0])).tolist()
-    [[0, 1, 2, 3]]
+    >>> import nidmap
+    >>> spec = "dragonfly:groups=2,chassis=1,blades=2,nodes=1,global=1"
+    >>> Paths(groups_of(nidmap.load_machine(spec))).lengths(np.array([1])).tolist()
+    [[1, 0, 2, 3]]
     """
 
-    def __init__(self, group: Ints, a: Ints, b: Ints) -> None:
-        self.routers = len(group)
-        self._group = np.unique(group, return_inverse=True)[1].reshape(-1)
-        groups = int(self._group.max()) + 1
-        self._members = [np.flatnonzero(self._group == g) for g in range(groups)]
-        self._place = np.zeros(len(group), dtype=np.int64)
-        for members in self._members:
-            self._place[members] = np.arange(len(members))
-        self._ends = np.append(a, b), np.append(b, a)
-        # Links by the groups at both ends, each link both ways.
-        pair = self._group[self._ends[0]] * groups + self._group[self._ends[1]]
-        order = np.argsort(pair, kind="stable")
-        self._links: dict[int, dict[int, Ints]] = {g: {} for g in range(groups)}
-        for links in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
-            if len(links):
-                g, h = divmod(int(pair[links[0]]), groups)
-                self._links[g][h] = links
-        self._within: list[Sums] | None = None
+    def __init__(self, groups: Groups) -> None:
+        self.groups = groups
+        self._inside = np.minimum(groups.local.length, UNREACHED).astype(np.uint16)
+        by_group = np.argsort(groups.group, kind="stable")
+        self._members = np.split(by_group, np.cumsum(np.bincount(groups.group))[:-1])
+        self._first = np.searchsorted(groups.pair, np.arange(groups.count**2 + 1))
 
     def lengths(self, sources: Ints) -> Lengths:
         """Return the links on a minimal path from each source to every router.
@@ -331,25 +311,45 @@ class Paths:
         uint8 (s, r)
             `UNREACHED` where there is no path.
         """
-        if self._within is None:
-            self._within = self._inside_groups()
-        out = np.full((len(sources), self.routers), UNREACHED, dtype=np.uint8)
-        home = np.where(sources >= 0, self._group[sources], -1)
+        groups, place = self.groups, self.groups.place
+        out = np.full((len(sources), groups.routers), UNREACHED, dtype=np.uint8)
+        home = np.where(sources >= 0, groups.group[sources], -1)
         for g in np.unique(home[home >= 0]).tolist():
             rows = np.flatnonzero(home == g)
-            local = self._within[g][self._place[sources[rows]]]
-            out[np.ix_(rows, self._members[g])] = local
-            for h, links in self._links[g].items():
-                if h != g:
-                    here, there = (self._place[ends[links]] for ends in self._ends)
-                    best = _over_best_link(local[:, here], self._within[h][there])
-                    out[np.ix_(rows, self._members[h])] = best
+            local = self._inside[groups.wiring[g]][place[sources[rows]]]
+            out[np.ix_(rows, self._members[g])] = local[:, place[self._members[g]]]
+            for h in np.flatnonzero(groups.linked[g]).tolist():
+                out[np.ix_(rows, self._members[h])] = self._over_best_link(local, g, h)
         lost = np.flatnonzero((out == UNREACHED).any(axis=1) & (home >= 0))
-        step = max(8, _BLOCK // (8 * max(1, self.routers)) * 8)
-        for low in range(0, len(lost), step):
-            block = lost[low : low + step]
-            out[block] = self._by_any_path(out[block], sources[block])
+        if len(lost):
+            graph = shortest_paths.graph_of(groups.channels, groups.routers)
+            for low in range(0, len(lost), graph.batch):
+                rows = lost[low : low + graph.batch]
+                any_path = shortest_paths.distances(graph, sources[rows]).T
+                known = out[rows]
+                out[rows] = np.where(known == UNREACHED, np.minimum(any_path, UNREACHED), known)
         return out
+
+    def _over_best_link(self, local: Sums, g: int, h: int) -> Sums:
+        """Return the links from routers of one group to all of another, by the best link between.
+
+        Parameters
+        ----------
+        local : uint16 (s, positions)
+            Links from each router to every position of its group.
+        g, h : int
+            The groups.
+        """
+        groups, pair = self.groups, g * self.groups.count + h
+        links = groups.between[self._first[pair] : self._first[pair + 1]]
+        here, there = (
+            groups.place[ends[links]] for ends in (groups.channels.source, groups.channels.target)
+        )
+        onward = self._inside[groups.wiring[h]][:, groups.place[self._members[h]]]
+        best = np.full((len(local), onward.shape[1]), UNREACHED, dtype=np.uint16)
+        for begin, end in zip(here.tolist(), there.tolist(), strict=True):
+            np.minimum(best, local[:, begin, None] + onward[end] + 1, out=best)
+        return best
 
     def pairs(self, a: Ints, b: Ints) -> Ints:
         """Return the links on a minimal path from each of `a` to its partner in `b`."""
@@ -363,70 +363,6 @@ class Paths:
             chosen = by_source[starts[low] : ends[min(low + 1024, len(once)) - 1]]
             flat[chosen] = table[np.searchsorted(once, left[chosen]) - low, right[chosen]]
         return out
-
-    def _inside_groups(self) -> list[Sums]:
-        """Return the links between the routers of each group, groups alike being searched once."""
-        known: dict[tuple[int, bytes], Sums] = {}
-        groups = []
-        for g, members in enumerate(self._members):
-            step = np.eye(len(members), dtype=np.float32)
-            links = self._links[g].get(g, np.empty(0, dtype=np.int64))
-            step[self._place[self._ends[0][links]], self._place[self._ends[1][links]]] = 1
-            key = len(members), step.tobytes()
-            if key not in known:
-                known[key] = _search_links(step)
-            groups.append(known[key])
-        return groups
-
-    def _by_any_path(self, length: Lengths, sources: Ints) -> Lengths:
-        """Return path lengths, those still unknown filled in breadth first from all sources."""
-        number = np.arange(len(sources))
-        reached = np.zeros((self.routers, -(-len(sources) // 8)), dtype=np.uint8)
-        bit = np.uint8(128) >> (number % 8).astype(np.uint8)
-        np.bitwise_or.at(reached, (sources, number // 8), bit)
-        by_target = np.argsort(self._ends[1], kind="stable")
-        targets, starts = np.unique(self._ends[1][by_target], return_index=True)
-        for links in range(1, UNREACHED):
-            grown = reached.copy()
-            if len(targets):
-                came = reached[self._ends[0][by_target]]
-                grown[targets] |= np.bitwise_or.reduceat(came, starts, axis=0)
-            if np.array_equal(grown, reached):
-                break
-            reached = grown
-            there = np.unpackbits(reached, axis=1, count=len(sources)).T.astype(bool)
-            length[there & (length == UNREACHED)] = links
-        return length
-
-
-def _search_links(step: NDArray[np.float32]) -> Sums:
-    """Return the links between routers, `step` being 1 for a router and those next to it."""
-    length = np.full(step.shape, UNREACHED, dtype=np.uint16)
-    reached = np.eye(len(step), dtype=bool)
-    length[reached] = 0
-    for links in range(1, UNREACHED):
-        grown = (reached.astype(np.float32) @ step) > 0
-        if np.array_equal(grown, reached):
-            break
-        length[grown & ~reached] = links
-        reached = grown
-    return length
-
-
-def _over_best_link(here: Sums, there: Sums) -> Sums:
-    """Return the links from routers of one group to all of another, by the best link between.
-
-    Parameters
-    ----------
-    here : uint16 (r, l)
-        Links from each router to where each link begins.
-    there : uint16 (l, s)
-        Links from where each link ends to each router.
-    """
-    best = here[:, 0, None] + there[0]
-    for link in range(1, len(there)):
-        np.minimum(best, here[:, link, None] + there[link], out=best)
-    return np.asarray(np.minimum(best + 1, UNREACHED))
 
 
 @once
@@ -455,11 +391,9 @@ def machine_distance(machine: Machine) -> Distance:
     far = np.arange(len(names) + 1, dtype=np.float64)
     if machine.topology.kind.startswith("dragonfly"):
         try:
-            link_table = topologies.links(machine)
+            paths = Paths(groups_of(machine))
         except NidmapError:  # links that no rule can make: the levels are all there is
             return Levels(blocks, names, far)
-        group = topologies.router_coords(machine)[:, 0].astype(np.int64)
-        paths = Paths(group, link_table.a.astype(np.int64), link_table.b.astype(np.int64))
         return Routers(blocks, names, machine.router[:, 0].astype(np.int64), paths)
     stated = tuple(machine.topology.parameters.get("dist", ()))[: len(names)]
     far[1 : len(stated) + 1] = stated

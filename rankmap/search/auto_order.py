@@ -1,7 +1,7 @@
-"""Strategy ``auto`` of the ranks' order: by predicted time where that can be told, else by J.
+"""The order of a job's ranks by a strategy's name: what commands, page and Python ask for.
 
-Time can be told where the machine states bandwidths. What was optimised, and
-why that, stands in the order's remark and in its ``optimised``.
+Strategy ``auto`` goes by predicted time where the machine states bandwidths, else by J. What was
+optimised, and why that, stands in the order's remark and in its ``optimised``.
 
 It is the search of ``nidmap plan`` with no other node to go to: what it finds for these nodes is
 found here, whatever their order. Where ranks are so few that all orders can be judged, all are.
@@ -12,19 +12,23 @@ slots as they are, and then ranks, and nodes with as many, are exchanged.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
+from placement.machine import Machine
+from placement.nodelist import NodeList
 from placement.planners import Request
 from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap import progress
+from rankmap.orders import arrange
 from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph
+from rankmap.place_ranks import place_ranks
 from rankmap.placement import Origin, Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains
@@ -37,6 +41,9 @@ from rankmap.search.rank_orders import compile_first, ranks_alike
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.search import Space, search
 
+#: The strategy that compares orders, by predicted time or by J.
+AUTO = "auto"
+
 #: Edges of a graph whose times are predicted; each prediction of more takes several seconds, and
 #: gigabytes.
 MOST_TIMED = 1 << 22
@@ -46,6 +53,68 @@ EXCHANGED = ", then exchanges"
 
 #: An exchange has to win more than rounding.
 ROUNDING = 1e-6
+
+
+def order(
+    machine: Machine,
+    nodes: str | NodeList | Sequence[str] | Ints | None = None,
+    job: Job | None = None,
+    *,
+    strategy: str = "row-major",
+) -> Placement:
+    """Order the ranks of a job on its nodes.
+
+    Parameters
+    ----------
+    machine : Machine
+    nodes : str, NodeList, names, int64 rows (n,) or None
+        The job's nodes in the order that numbers the slots; None: all free
+        compute nodes in NID order (see `rankmap.place_ranks.place_ranks`).
+    job : Job or None
+        Who talks to whom, and how many ranks a node has; None: an all-to-all.
+    strategy : str
+        An ordering's name (see `rankmap.orders.names`); ``auto`` chooses by predicted
+        time where the machine states bandwidths, else by J: the order's remark says which.
+
+    Returns
+    -------
+    Placement
+
+    Raises
+    ------
+    UsageError
+        A pattern whose ranks are not the slots, or a strategy that does not apply to it.
+    ParseError
+        A node that the machine does not have.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("torus:4x4x4")
+    >>> job = nidmap.Job("fft:4x4", ppn=4)
+    >>> nidmap.order(m, "0-3", job, strategy="morton").slot_of_rank.tolist()
+    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
+    """
+    job = job or Job()
+    return order_by_strategy(place_ranks(machine, nodes, job.ppn), job, strategy)
+
+
+def order_by_strategy(
+    placement: Placement, job: Job, strategy: str, seconds: float = math.inf
+) -> Placement:
+    """Return the order that a strategy makes on slots that are known already; see `order`.
+
+    Parameters
+    ----------
+    placement : Placement
+    job : Job
+    strategy : str
+    seconds : float
+        Of processor time that there are for ``auto``.
+    """
+    if strategy == AUTO:
+        return auto_order(placement, job, seconds)
+    return arrange(placement, job.pattern or job.sent, strategy)
 
 
 def auto_order(placement: Placement, job: Job, seconds: float = math.inf) -> Placement:

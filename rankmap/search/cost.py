@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,20 +34,6 @@ from rankmap.search.rank_orders import Make, searched_orders
 POWER = 24
 
 
-class Cost(Protocol):
-    """A figure of a placement: the less the better."""
-
-    model: Predictor
-
-    def of(self, placement: Placement, below: float = np.inf) -> float:
-        """Return what a placement costs; inf where that is certainly not below a figure."""
-
-    def orders(
-        self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
-    ) -> dict[str, Make]:
-        """Return how to make each order that is searched for, in the seconds that are left."""
-
-
 def without_time(placement: Placement) -> str:
     """Return why no time can be predicted on some slots; '' where it can."""
     if placement.machine is None:
@@ -59,6 +46,7 @@ def without_time(placement: Placement) -> str:
     return "" if np.isfinite(bandwidths).any() else f"{placement.machine.name} states no bandwidths"
 
 
+@dataclass(frozen=True, eq=False)
 class HopCost:
     """J of a placement: weight times distance over all pairs of ranks.
 
@@ -70,8 +58,7 @@ class HopCost:
     [12.0, 8.0]
     """
 
-    def __init__(self, model: Predictor) -> None:
-        self.model = model
+    model: Predictor
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
         """Return J, always worked out to the end."""
@@ -90,11 +77,6 @@ class HopCost:
             return choose(pattern, placement, seconds()).order.slot_of_rank
 
         return {"least J": cheapest}
-
-
-def cost_by(model: Predictor, timeless: str) -> TimeCost | HopCost:
-    """Return J where `without_time` says why no time can be told, else the seconds."""
-    return HopCost(model) if timeless else TimeCost(model)
 
 
 class Exchange(NamedTuple):
@@ -131,6 +113,7 @@ class Judged(NamedTuple):
     exchanges: list[Exchange]
 
 
+@dataclass(frozen=True, eq=False)
 class TimeCost:
     """Predicted seconds of a placement, under the likely value of all that is not known.
 
@@ -143,8 +126,7 @@ class TimeCost:
     3.0
     """
 
-    def __init__(self, model: Predictor) -> None:
-        self.model = model
+    model: Predictor
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
         """Return the seconds; inf where they are certainly not below so many."""
@@ -191,6 +173,15 @@ class TimeCost:
             yield Exchange(step.flows.away, step.times, step.loads)
 
 
+#: What a search goes by: the less the better.
+Cost = HopCost | TimeCost
+
+
+def cost_by(model: Predictor, timeless: str) -> Cost:
+    """Return J where `without_time` says why no time can be told, else the seconds."""
+    return HopCost(model) if timeless else TimeCost(model)
+
+
 def effort_of(model: Predictor, placement: Placement) -> int:
     """Return how many times longer a judgement takes than one of loads on single paths.
 
@@ -228,9 +219,3 @@ def p_norm(seconds: Floats) -> Floats:
     eighth *= eighth
     eighth *= eighth
     return np.asarray(most * (eighth * eighth * eighth).sum(axis=-1) ** (1 / POWER))
-
-
-def pattern_on(model: Predictor, rows: Ints) -> tuple[Pattern, Placement]:
-    """Return the model's pattern fitted to nodes, and their slots."""
-    placement = model.place(rows)
-    return fit_pattern(model.pattern, placement), placement

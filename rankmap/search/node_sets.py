@@ -27,8 +27,10 @@ from placement.scheduler.baseline import scheduler_choice
 from placement.support.array_types import Ints
 from placement.support.arrays import sum_boxes
 from placement.support.quantities import counted
+from rankmap.grid.boxes import cells_in
+from rankmap.permutation import inverse
 from rankmap.search.budget import LIMITS
-from rankmap.search.rank_orders import brick_shapes, brick_slots
+from rankmap.search.rank_orders import brick_shapes
 
 Shape = tuple[int, ...]
 
@@ -131,7 +133,7 @@ class _Way(NamedTuple):
 
 def grid_on_boxes(
     machine: Machine, request: Request, dims: Shape, ppn: int
-) -> Iterator[tuple[str, Ints, Ints | None]]:
+) -> Iterator[tuple[str, Ints, Ints]]:
     """Yield a name, the nodes and the slots of a process grid on each free box that it fits.
 
     Parameters
@@ -149,8 +151,8 @@ def grid_on_boxes(
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:4x4")
     >>> name, rows, slots = next(grid_on_boxes(m, Request(4, m.free), (2, 2), 1))
-    >>> name, rows.tolist(), slots
-    ('box 2x2', [0, 4, 1, 5], None)
+    >>> name, rows.tolist(), slots.tolist()
+    ('box 2x2', [0, 4, 1, 5], [0, 1, 2, 3])
     """
     if machine.topology.kind != "torus":
         return
@@ -164,7 +166,7 @@ def grid_on_boxes(
         if rows.tobytes() in seen or not np.isin(request.include, rows).all():
             continue
         seen.add(rows.tobytes())
-        yield f"box {'x'.join(map(str, way.sides))}", rows, brick_slots(dims, way.brick)
+        yield f"box {'x'.join(map(str, way.sides))}", rows, inverse(cells_in(dims, [way.brick]))
         if len(seen) == LIMITS.shapes:
             return
 

@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from placement.curves import hilbert_key
 from placement.errors import NidmapError
 from placement.specs import parse_spec
 from placement.support.array_types import Ints
 from placement.traffic import join_traffic
 from rankmap import orders, progress
+from rankmap.grid.boxes import cells_in
+from rankmap.grid.dims import boxes_of
 from rankmap.grid.lines import line_stretches
 from rankmap.orders.auto import COMPILING
+from rankmap.orders.cells import CellOptions, rank_list
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph, from_edges, stencil_of
 from rankmap.pattern.structured import Lines
@@ -280,35 +282,9 @@ def brick_orders(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
     """
     for shape in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         name = f"bricks {'x'.join(map(str, shape))}"
-        brick, counts, place = _cut_bricks(dims, shape)
-        row = np.ravel_multi_index(tuple(brick.T), counts)
-        yield name, row * ppn + place
-        if 2 <= len(counts) <= 4:
-            key = hilbert_key(brick, counts)
-            yield f"{name} along a curve", np.asarray(key * ppn + place)
-
-
-def brick_slots(dims: tuple[int, ...], shape: tuple[int, ...]) -> Ints | None:
-    """Return the slots of bricks of a shape, row by row; None where rank r has slot r.
-
-    Examples
-    --------
-    >>> brick_slots((2, 4), (2, 2)).tolist()
-    [0, 1, 4, 5, 2, 3, 6, 7]
-    """
-    brick, counts, place = _cut_bricks(dims, shape)
-    row = np.ravel_multi_index(tuple(brick.T), counts)
-    slots = np.asarray(row * math.prod(shape) + place)
-    return None if np.array_equal(slots, np.arange(len(slots))) else slots
-
-
-def _cut_bricks(
-    dims: tuple[int, ...], shape: tuple[int, ...]
-) -> tuple[Ints, tuple[int, ...], Ints]:
-    """Return the brick of each rank, (ranks, d), how many there are, and its place inside."""
-    coords = np.indices(dims).reshape(len(dims), -1).T
-    counts = tuple(d // s for d, s in zip(dims, shape, strict=True))
-    return coords // shape, counts, np.ravel_multi_index(tuple((coords % shape).T), shape)
+        yield name, inverse(cells_in(dims, [shape]))
+        if 2 <= len(dims) <= 4:
+            yield f"{name} along a curve", inverse(rank_list(dims, shape, CellOptions(walk="H")))
 
 
 def brick_shapes(dims: tuple[int, ...], ppn: int) -> list[tuple[int, ...]]:
@@ -319,14 +295,9 @@ def brick_shapes(dims: tuple[int, ...], ppn: int) -> list[tuple[int, ...]]:
     >>> brick_shapes((4, 6), 4)
     [(2, 2), (4, 1)]
     """
-    shapes: list[tuple[int, ...]] = [()]
-    for extent in dims:
-        sides = [side for side in range(1, min(extent, ppn) + 1) if extent % side == 0]
-        shapes = [(*shape, side) for shape in shapes for side in sides]
-        shapes = [shape for shape in shapes if ppn % math.prod(shape) == 0]
 
     def surface(shape: tuple[int, ...]) -> float:  # sides with neighbours, in ranks, over its ranks
         return sum(1 / side for side, extent in zip(shape, dims, strict=True) if side < extent)
 
-    filling = [shape for shape in shapes if math.prod(shape) == ppn]
-    return sorted(filling, key=lambda shape: (surface(shape), shape))
+    shapes: list[tuple[int, ...]] = [tuple(box) for box in boxes_of(ppn, dims).tolist()]
+    return sorted(shapes, key=lambda shape: (surface(shape), shape))

@@ -22,9 +22,10 @@ from placement.planners import Request
 from placement.support.array_types import Ints
 from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
+from rankmap.predict.job import fit_pattern
 from rankmap.predict.model import Guess
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import Cost, TimeCost, divides_steps, pattern_on
+from rankmap.search.cost import Cost, TimeCost, divides_steps
 from rankmap.search.exact_steps import ExactSteps
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.priced_steps import PricedSteps
@@ -161,7 +162,8 @@ class Enumeration:
         self.request = request = space.request
         segments, base = space.segments, space.base
         first = request.rows()[: request.count] if base is None else base
-        self.pattern, self.placement = pattern_on(cost.model, first)
+        self.placement = cost.model.place(first)
+        self.pattern = fit_pattern(cost.model.pattern, self.placement)
         alike = ranks_alike(self.pattern, cost.model.algorithms(self.pattern))
         self.ordered = self.placement.ppn is None or not alike
         self.orders = quick_orders(self.pattern, self.placement) if self.ordered else {}
@@ -462,16 +464,6 @@ class Enumeration:
         self._stepped.append(stepped)
         self._keep(stepped)
         return stepped
-
-    def _kept(self) -> list[Candidate]:
-        """Return the best placements so far, each once."""
-        once: dict[bytes, Candidate] = {}
-        ranked = sorted([*self.candidates, *self._stepped], key=lambda candidate: candidate.cost)
-        for candidate in ranked:
-            once.setdefault(candidate.placement.key, candidate)
-            if len(once) == LIMITS.kept:
-                break
-        return list(once.values())
 
     def _ranked(self) -> list[_NodeChoice]:
         return sorted(self.choices, key=lambda choice: choice.best)

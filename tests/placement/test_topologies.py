@@ -18,10 +18,9 @@ from placement.topologies import (
     router_coords,
     router_count,
     router_names,
-    wiring,
     wiring_text,
 )
-from placement.topologies.dragonfly import attachments
+from placement.topologies.dragonfly import DragonflyShape, attachments, wire_groups
 from placement.topologies.fattree import TreeShape
 from tests.placement.machine_shapes import aries_links, torus_links, xc_cells, xtprocadmin
 
@@ -318,9 +317,7 @@ def test_the_answer_is_remembered():
 
 def test_same_chassis_deals_what_is_no_multiple_of_the_chassis():
     """32 links over 6 chassis: 16 pairs of links, three blades in four chassis, two in two."""
-    found = wiring.cables(
-        "same-chassis", wiring.DragonflyShape(groups=18, chassis=6, blades=16, links=32)
-    )
+    found = wire_groups("same-chassis", DragonflyShape(groups=18, chassis=6, blades=16, links=32))
     assert found.count == 2
     expected = [
         (g, h, c * 16 + (2 * (h - 1) + j) % 16, c * 16 + (2 * g + j) % 16)

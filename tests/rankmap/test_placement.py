@@ -12,7 +12,7 @@ from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.placement import Origin, Placement
 from rankmap.predict import Job
-from rankmap.search.by_strategy import order
+from rankmap.search.auto_order import order
 from tests.rankmap.helpers import named, orders, slots
 
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from rankmap.refine.tour_moves import improve_tour
 from rankmap.score.distance import machine_distance
-from rankmap.tours import ring_length, shortest_ring, sort_by_blocks, sort_nodes
+from rankmap.tours import improve_tour, ring_length, shortest_ring, sort_by_blocks, sort_nodes
 from tests.effort import examples
 
 SPECS = (

@@ -49,7 +49,7 @@ def test_what_a_machine_can_be_planned_with_is_known_without_a_plan(small, monke
     for search in (
         "blades._BladeSearch",
         "blades._free_places",
-        "curve._take_along",
+        "plain._take_along",
         "compact.compact",
     ):
         monkeypatch.setattr(f"placement.planners.{search}", None)

@@ -339,12 +339,12 @@ def test_topologies_carry_what_the_network_model_needs(name):
 
 @pytest.mark.parametrize("name", [*XC, *SLINGSHOT])
 def test_the_wiring_rule_can_make_the_links(name):
-    from placement.topologies.wiring import DragonflyShape, cables
+    from placement.topologies.dragonfly import DragonflyShape, wire_groups
 
     topology = load_site(name).topology()
     routers = topology.extents[1 : topology.router_levels]
     chassis, blades = routers if len(routers) == 2 else (1, routers[0])
-    made = cables(
+    made = wire_groups(
         topology.wiring, DragonflyShape(4, chassis, blades, topology.parameters["global"])
     )
     assert len(made.g) * made.count == 6 * topology.parameters["global"]

@@ -21,7 +21,6 @@ from rankmap.refine import (
     exchanges,
     halves,
     jit,
-    multisection,
     subgraph,
 )
 from tests.effort import examples
@@ -166,7 +165,7 @@ def test_a_bisection_finds_two_cliques_that_one_edge_joins():
     a, b = np.array([*pairs, (3, 33)]).T
     where = np.random.default_rng(1).permutation(40)
     graph = from_edges(40, where[a], where[b], np.ones(len(a)))
-    half = bisection.bisect(csr(graph), 20, 0, 4, 1e6, 4, fresh())
+    half = bisection.bisect(csr(graph), 20, 0, 4, 1e6, fresh())
     assert twin_cost(graph, np.zeros(40), half) == 1
 
 
@@ -261,27 +260,8 @@ def test_the_nodes_nearest_to_two_are_chosen():
     )
 
 
-def test_ranks_of_blocks_that_are_equally_far_apart_change_places():
-    """Four cliques come together, each in its block; by pairs of blocks alone they do in part."""
-    first = np.array([0, 3, 8, 12, 18])
-    block_of = np.repeat(np.arange(4), np.diff(first))
-    a, b = np.nonzero(np.triu(block_of[:, None] == block_of, 1))
-    g, none = csr(from_edges(18, a, b, np.ones(len(a)))), np.full(18, -1, dtype=np.int32)
-    cuts = np.array([[0, 2, 4], [0, 1, 2], [2, 3, 4]])
-    begin, torn = np.random.default_rng(1).permutation(18).astype(np.int32), []
-    for allowed in (None, 0.0, 1e6):
-        ranks = begin.copy()
-        if allowed is not None:
-            multisection.exchange_siblings(g, ranks, none, first, cuts, allowed, fresh())
-        assert sorted(ranks.tolist()) == list(range(18))
-        block = block_of[np.argsort(ranks)]
-        torn.append(int((block[a] != block[b]).sum()))
-    assert torn[0] > torn[1] > torn[2] == 0
-    assert block.tolist() == block_of.tolist()
-
-
 TWIN = """
-import json, sys
+import json, math, sys
 import numpy as np
 from rankmap.pattern.graph import from_edges
 from rankmap.refine.jit import Csr
@@ -290,13 +270,11 @@ rng = np.random.default_rng(5)
 a, b = rng.integers(0, 48, (2, 150))
 graph = from_edges(48, a, b, rng.integers(1, 50, 150).astype(float))
 cuts = np.array([[0, 2, 4], [0, 1, 2], [2, 3, 4]])
-ranks, state = np.arange(48, dtype=np.int32), np.array([3, 0], dtype=np.uint64)
-plan = CutPlan(np.arange(0, 49, 12), np.empty((0, 0)), cuts, np.array([0, 1, 2]), np.full(3, 2),
-            np.ones(3, dtype=int), np.ones(3), np.ones(3))
+state = np.array([3, 0], dtype=np.uint64)
+plan = CutPlan(np.arange(0, 49, 12), np.empty((0, 0)), cuts, np.full(3, 2), np.ones(3))
 g = Csr(graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy(),
         np.zeros(48), np.ones(48, dtype=np.int32))
-where = np.tile(np.array([0, 4], dtype=np.int32), (48, 1))
-multisect(g, plan, 0, 3, 3e4, state, ranks, where)
+ranks = multisect(g, plan, 3e4, state, math.inf)
 print(json.dumps([ranks.tolist(), state.tolist()]))
 """
 

@@ -15,6 +15,7 @@ from placement.topologies import links, router_coords
 from rankmap.place_ranks import place_ranks
 from rankmap.score.distance import Levels, job_distance, machine_distance
 from tests.effort import examples
+from tests.placement.network.small_dragonflies import wired
 from tests.rankmap.helpers import named, slots
 
 
@@ -99,10 +100,9 @@ def test_many_routers_need_no_table(monkeypatch):
 
 
 def test_groups_without_a_link_are_reached_by_any_path():
-    from rankmap.score.distance import Paths
-
-    chain = Paths(np.array([0, 1, 2]), np.array([0, 1]), np.array([1, 2]))
-    assert chain.lengths(np.array([0, 2])).tolist() == [[0, 1, 2], [2, 1, 0]]
+    machine = nidmap.load_machine("dragonfly:groups=3,chassis=1,blades=1,nodes=1,global=1")
+    distance = machine_distance(wired(machine, [(0, 1, 2, 1), (1, 2, 2, 1)]))
+    assert distance.hops(np.array([[0], [2]]), np.arange(3)).tolist() == [[0, 1, 2], [2, 1, 0]]
 
 
 @pytest.mark.parametrize(

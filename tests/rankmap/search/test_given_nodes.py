@@ -19,9 +19,8 @@ from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, Predictor
 from rankmap.runtime.rerank import rerank
 from rankmap.search import budget
-from rankmap.search.auto_order import auto_order, rank_orders
+from rankmap.search.auto_order import auto_order, order_by_strategy, rank_orders
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.by_strategy import order_by_strategy
 from tests.rankmap.helpers import time_of
 
 #: Few ranks on slots that are even or not: machine, nodes, ranks a node, pattern.

@@ -19,7 +19,7 @@ from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.job import fit_pattern
 from rankmap.search.node_sets import grid_on_boxes
-from rankmap.search.rank_orders import brick_shapes, brick_slots, quick_orders, row_pieces
+from rankmap.search.rank_orders import brick_orders, brick_shapes, quick_orders, row_pieces
 from tests.rankmap.helpers import time_of
 
 JOBS = [
@@ -133,9 +133,9 @@ def test_whole_rows_and_pieces(rows, columns, whole, data):
 
 
 def test_bricks_fill_the_grid():
+    made = dict(brick_orders((6, 4, 2), 8))
     for shape in brick_shapes((6, 4, 2), 8):
-        slots = brick_slots((6, 4, 2), shape)
-        node = (np.arange(48) if slots is None else slots).reshape(6, 4, 2) // 8
+        node = made[f"bricks {'x'.join(map(str, shape))}"].reshape(6, 4, 2) // 8
         for k in range(6):
             cells = np.argwhere(node == k)
             assert tuple(np.ptp(cells, axis=0) + 1) == shape
