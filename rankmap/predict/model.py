@@ -377,7 +377,7 @@ class Model:
             del self._known[next(iter(self._known))]
         if left is None:
             return step_loads
-        return [replace(loads, channels=left, _kept={}) for loads in step_loads]
+        return [replace(loads, channels=left) for loads in step_loads]
 
     def own_s(self, out: Floats, into: Floats, rows: Ints | slice = slice(None)) -> float:
         """Return the seconds of the busiest own link of some nodes, by rows of the machine."""
