@@ -109,10 +109,9 @@ def test_kernels_that_are_not_compiled_yet_are_not_waited_for(monkeypatch):
     assert choose(any_edges, on, 20.0).strategy == "graph"
 
 
-@pytest.mark.parametrize("options", ["second=1", "seconds=", "seconds=-1", "seconds=nan", "x"])
-def test_options_of_auto_that_make_no_sense(options):
-    with pytest.raises(UsageError, match="auto takes seconds=NUMBER"):
-        arrange(slots(named(1, 2), 2), "ring", f"auto:{options}")
+def test_auto_takes_no_options():
+    with pytest.raises(UsageError, match="auto takes no options, not 'seconds=2'"):
+        arrange(slots(named(1, 2), 2), "ring", "auto:seconds=2")
 
 
 def test_the_same_question_has_the_same_answer():
