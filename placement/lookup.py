@@ -106,6 +106,21 @@ def find_rows(have: Array, want: Array) -> Ints:
     return np.where(at < 0, -1, order[at]) if len(have) else at
 
 
+def first_repeat(values: Array) -> tuple[int, int] | None:
+    """Return the places of the first value that stands a second time; None where none does.
+
+    Examples
+    --------
+    >>> first_repeat(np.array([45, 12, 45, 12])), first_repeat(np.array(["a", "b"]))
+    ((0, 2), None)
+    """
+    seen: dict[object, int] = {}
+    for place, value in enumerate(values.tolist()):
+        if (first := seen.setdefault(value, place)) != place:
+            return first, place
+    return None
+
+
 def shared_rows(machine: Machine, names: Strs, source: str) -> Ints:
     """Return the rows of host names that others list, -1 where the machine has no such node.
 
@@ -307,11 +322,10 @@ def _line_of_word(nodes: str | Iterable[str], word: str) -> int:
 
 def _refuse_repeats(machine: Machine, rows: Ints, nodes: str | Iterable[str], source: str) -> None:
     """Raise for the first node that is listed a second time."""
-    order = np.argsort(rows, kind="stable")
-    again = order[1:][rows[order[1:]] == rows[order[:-1]]]
-    if not len(again):
+    repeat = first_repeat(rows)
+    if repeat is None:
         return
-    name = str(machine.names[rows[again.min()]])
+    name = str(machine.names[rows[repeat[1]]])
     line = _line_of_word(nodes, name)
     raise ParseError(
         source or "node list", line, f"'{name}' is listed twice", "each node may be named once here"

@@ -10,25 +10,20 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from placement.commands.common import ByteCount, Param, machine_from, to_json, write_output
+from placement.commands.common import ByteCount, Param, to_json, write_output
 from placement.support.lazy import lazy
 from workloads.launched import become_mpiexec, current_launch
 from workloads.world import Comm, run_guarded, world
 
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from workloads import results
-else:
-    results = lazy("workloads.results")
+results = lazy("workloads.results")
 
 
 class Duration(Param):
@@ -154,11 +149,6 @@ def option_with_default(
     return click.option(
         *names.split(), type=known, default=default, show_default=True, help=words, **more
     )
-
-
-def named_machine(specs: tuple[str, ...]) -> Machine | None:
-    """Return the machine that ``-m`` or ``$NIDMAP_MACHINE`` names, None where neither does."""
-    return machine_from(specs) if specs or os.environ.get("NIDMAP_MACHINE") else None
 
 
 @dataclass(frozen=True, slots=True)

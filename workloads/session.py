@@ -312,11 +312,6 @@ class Session:
             if case.trial is not None:
                 case.trial.verify()
 
-    def describe(self, more: Mapping[str, Any]) -> None:
-        """Add to the header of the samples; only rank 0's counts."""
-        if self.root:
-            self.journal.describe(more)
-
     def sample(self, seconds: Mapping[str, Mapping[str, float]], **labels: Any) -> None:
         """Keep one repetition: a row a phase, on rank 0."""
         self._say_remark()

@@ -81,7 +81,7 @@ def measure(
         hosts = comm.gather(processor(comm), root=0) or []
         arms = decide_on_root(comm, lambda: choose_arms(hosts))
         sides = [_join(comm, arm) for arm in arms]
-        session.describe({
+        session.journal.describe({
             "workload": job["workload"],
             "workload_options": options,
             "machine": job["machine"],

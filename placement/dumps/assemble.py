@@ -25,6 +25,7 @@ from placement.dumps.tables import (
 from placement.errors import ParseError, at_line
 from placement.geometry import Geometry, locate_nodes
 from placement.geometry.slingshot import GroupRule
+from placement.lookup import first_repeat
 from placement.machine import Machine, Switches
 from placement.names import nid_names
 from placement.records import Dump
@@ -197,9 +198,12 @@ def join_dumps(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
         them has nodes.
     """
     table: Table | None = None
-    for dump in sorted(
-        dumps, key=lambda d: 1 if as_given and _joining_rank(d) == 2 else _joining_rank(d)
-    ):
+
+    def rank(dump: Dump) -> int:
+        rank = _RANKS.get(dump.kind, 1) + dump.lists_jobs
+        return 1 if as_given and rank == 2 else rank
+
+    for dump in sorted(dumps, key=rank):
         if dump.nodes is None or not len(dump.nodes):
             continue
         if table is None and dump.lists_jobs:
@@ -238,11 +242,6 @@ def fill_from_site(table: Table, site: Dump) -> None:
         use = known & new.known(name)
         use[known] &= ~table.known(name)[at[known]]
         _overwrite_rows(table, {name: new[name][use]}, at[use])
-
-
-def _joining_rank(dump: Dump) -> int:
-    """Return where a dump stands among those joined: what lists nodes before what adds to them."""
-    return _RANKS.get(dump.kind, 1) + dump.lists_jobs
 
 
 def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
@@ -312,11 +311,9 @@ def _refuse_twins(table: Table) -> None:
         return
     for key, word in KEYS.items():
         rows = np.flatnonzero(table.known(key))
-        order = rows[np.argsort(table[key][rows], kind="stable")]
-        same = np.flatnonzero(table[key][order][1:] == table[key][order][:-1])
-        if len(same):
-            row = int(order[same[0] + 1])
-            where = at_line(*table.where(int(order[same[0]])))
+        if repeat := first_repeat(table[key][rows]):
+            first, row = rows[list(repeat)].tolist()
+            where = at_line(*table.where(first))
             raise table.error(row, f"{word} {table[key][row]} is another node's in {where}")
 
 

@@ -23,22 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from placement.dumps.tables import Table
 from placement.errors import ParseError
 from placement.geometry.listed import wiring_of
-from placement.geometry.network import Geometry, refuse_first, seats
+from placement.geometry.network import Geometry, seats
 from placement.machine import Topology
 from placement.records import Dump
 from placement.support.array_types import Array, Floats, Ints, Mask, Strs
-from placement.support.arrays import connected_components, find_sorted, product
+from placement.support.arrays import connected_components, product
 from placement.topologies import bundle_links
-
-if TYPE_CHECKING:
-    _Columns = tuple[Strs, Array, Strs, Array, Mask, Floats]
 
 #: What share of the pairs of groups has to be joined, and of a dragonfly's group of its own pairs.
 MOST_PAIRS, MOST_OF_A_GROUP = 0.5, 0.7
@@ -270,72 +267,58 @@ def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) ->
 def _join_ends(dumps: Sequence[Dump]) -> _ListedCables:
     """Return each cable once, whichever of its ends are printed."""
     names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
-    rows = [_cable_ends(d) for d in dumps]
-    a, a_port, b, b_port, host, gbs = (np.concatenate([r[i] for r in rows]) for i in range(6))
-    swap = host | (~host & ((b < a) | ((b == a) & (b_port < a_port))))
-    low, high = np.where(swap, b, a), np.where(swap, a, b)
-    port = np.where(swap, b_port, a_port)
-    ends, ports = (np.unique(column, return_inverse=True)[1] for column in (low, port))
-    once = np.sort(np.unique(ends * len(ports) + ports, return_index=True)[1])
-    low, high, host, gbs = low[once], high[once], host[once], gbs[once]
-    at = np.searchsorted(names, low)
-    inner = ~host
+    cables: dict[tuple[str, int | str], tuple[bool, str, float]] = {}  # by the end that is lower
+    for links in (dump.links for dump in dumps if dump.links is not None):
+        gbs = np.full(len(links), np.nan) if links.bandwidth is None else links.bandwidth
+        a, b = ((links.host_a, links.a, links.a_port), (links.host_b, links.b, links.b_port))
+        ends = (zip(*(_listed(column) for column in end), strict=True) for end in (a, b))
+        for *pair, rate in zip(*ends, gbs.tolist(), strict=True):
+            (_, low, port), (host, high, _) = sorted(pair)  # hosts behind switches
+            cables.setdefault((low, port), (host, high, rate))
+    at = dict(zip(names.tolist(), range(len(names)), strict=True))
+    inner = [
+        (at[low], at[high], rate) for (low, _), (host, high, rate) in cables.items() if not host
+    ]
+    outer = [(high, at[low], rate) for (low, _), (host, high, rate) in cables.items() if host]
+    switches = np.array(inner, dtype=np.float64).reshape(-1, 3)
     return _ListedCables(
         names=names,
-        a=at[inner],
-        b=np.searchsorted(names, high[inner]),
-        gbs=gbs[inner],
-        host=high[host],
-        at=at[host],
-        host_gbs=gbs[host],
+        a=switches[:, 0].astype(np.int64),
+        b=switches[:, 1].astype(np.int64),
+        gbs=switches[:, 2],
+        host=np.array([host for host, _, _ in outer], dtype=np.str_),
+        at=np.array([switch for _, switch, _ in outer], dtype=np.int64),
+        host_gbs=np.array([rate for _, _, rate in outer], dtype=np.float64),
     )
 
 
-def _cable_ends(dump: Dump) -> _Columns:
-    """Return a, its port, b, its port, whether a is a host, and GB/s; hosts always in a."""
-    links = dump.links
-    assert links is not None
-    assert links.host_a is not None
-    assert links.host_b is not None
-    turn = links.host_b
-    gbs = links.bandwidth if links.bandwidth is not None else np.full(len(links), np.nan)
-    return (
-        np.where(turn, links.b, links.a),
-        np.where(turn, links.b_port, links.a_port),
-        np.where(turn, links.a, links.b),
-        np.where(turn, links.a_port, links.b_port),
-        links.host_a | links.host_b,
-        gbs,
-    )
+def _listed(column: Array | None) -> list[Any]:
+    assert column is not None
+    return list(column.tolist())
 
 
 def _host_switches(table: Table, cables: _ListedCables) -> Ints:
     """Return int64 (n, k): the switches of each host, its first cable's first, -1 for none."""
-    order = np.argsort(cables.host, kind="stable")
-    hosts, start, count = np.unique(cables.host[order], return_index=True, return_counts=True)
-    if count.max(initial=0) > MOST_CABLES:
-        name = hosts[np.argmax(count)]
-        raise ParseError(table.sources[0], 0, f"{name} has {count.max()} cables")
-    place = find_sorted(hosts, table["name"])
-    hint = "every node of a fabric needs a switch"
-    refuse_first(
-        table, place < 0, lambda row: f"{table.called(row)} has no cable in the fabric", hint
+    switches_of: dict[str, list[int]] = {}
+    for host, switch in zip(cables.host.tolist(), cables.at.tolist(), strict=True):
+        switches_of.setdefault(host, []).append(switch)
+    first_of = np.searchsorted(cables.names, table["router"]).tolist()
+    rows = []
+    for row, name in enumerate(table["name"].tolist()):
+        switches, first = switches_of.get(name, []), first_of[row]
+        if not switches:
+            hint = "every node of a fabric needs a switch"
+            raise table.error(row, f"{table.called(row)} has no cable in the fabric", hint)
+        if len(switches) > MOST_CABLES:
+            raise ParseError(table.sources[0], 0, f"{name} has {len(switches)} cables")
+        if first in switches:  # the one that the dump names changes places with the first
+            at = switches.index(first)
+            switches[0], switches[at] = switches[at], switches[0]
+        rows.append(switches)
+    width = max(map(len, rows), default=1)
+    return np.array(
+        [switches + [-1] * (width - len(switches)) for switches in rows], dtype=np.int64
     )
-    k = np.arange(int(count.max(initial=1)))
-    index = np.minimum(start[place][:, None] + k, len(order) - 1)
-    out = np.where(k < count[place][:, None], cables.at[order[index]], -1)
-    first = np.searchsorted(cables.names, table["router"])
-    return _first_in_front(out, first)
-
-
-def _first_in_front(out: Ints, first: Ints) -> Ints:
-    """Exchange each row's first entry for the one that the dump names as the node's switch."""
-    where = np.argmax(out == first[:, None], axis=1)
-    rows = np.arange(len(out))
-    known = out[rows, where] == first
-    out[rows[known], where[known]] = out[rows[known], 0]
-    out[rows[known], 0] = first[known]
-    return out
 
 
 def _place_switches(cables: _ListedCables, cabled: Ints) -> Ints:

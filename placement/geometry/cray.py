@@ -24,6 +24,7 @@ from placement.errors import ParseError
 from placement.fabrics import FABRICS
 from placement.geometry import listed
 from placement.geometry.network import Geometry, Rule, numbering_of, refuse_first
+from placement.lookup import first_repeat
 from placement.machine import Topology
 from placement.names.numbering import GeminiNumbering, Xc
 from placement.records import Dump
@@ -367,10 +368,7 @@ def attach_geminis(
 
 def _refuse_crowded(table: Table, router: Ints, coords: NDArray[np.int32]) -> None:
     """Raise where two nodes have the same place on the same Gemini."""
-    key = router * 2 + coords[:, 3]
-    order = np.argsort(key, kind="stable")
-    same = np.flatnonzero(key[order][1:] == key[order][:-1])
-    if len(same):
-        first, row = (int(order[same[0] + i]) for i in (0, 1))
+    if repeat := first_repeat(router * 2 + coords[:, 3]):
+        first, row = repeat
         at = tuple(coords[row, :3].tolist())
         raise table.error(row, f"{table.called(row)} and {table.called(first)} are both at {at}")

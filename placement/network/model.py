@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -151,12 +151,8 @@ def injection_bandwidth(machine: Machine) -> Floats:
     """
     figures = machine.topology.bandwidth
     per_attachment = float(figures.get("injection", figures.get("up0", np.inf)))
-    return per_attachment * attachment_counts(machine)
-
-
-def attachment_counts(machine: Machine) -> Floats:
-    """Return how many attachments to switches each node has, at least 1, float64 (n,)."""
-    return np.asarray(np.maximum(1.0, (machine.router >= 0).sum(axis=1)))
+    attachments: Floats = np.maximum(1.0, (machine.router >= 0).sum(axis=1))
+    return per_attachment * attachments
 
 
 class Worst(NamedTuple):
@@ -209,7 +205,6 @@ class Loads:
     routing: str
     wiring: str
     notes: tuple[str, ...] = ()
-    _kept: dict[str, Floats] = field(default_factory=dict, repr=False)
 
     def __add__(self, other: Loads) -> Loads:
         same = self.channels.machine is other.channels.machine and len(self.load) == len(other.load)
@@ -222,7 +217,6 @@ class Loads:
             ejection=self.ejection + other.ejection,
             routing=" + ".join(dict.fromkeys((self.routing, other.routing))),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
-            _kept={},
         )
 
     def seconds(self) -> Floats:
@@ -230,9 +224,7 @@ class Loads:
 
         0.0 where a channel is unlimited.
         """
-        if "seconds" not in self._kept:
-            self._kept["seconds"] = self.load / (self.channels.bandwidth * GB)
-        return self._kept["seconds"]
+        return np.asarray(self.load / (self.channels.bandwidth * GB))
 
     def nodes(self, kind: str) -> Floats:
         """Return the seconds of every node's own links, float64 (n,).

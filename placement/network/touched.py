@@ -164,17 +164,10 @@ class TouchedRouters:
 
     def listed(self, demand: Demand) -> tuple[Ints, Ints, Floats]:
         """Return the rows of all pairs of routers that exchange bytes, those of lines too."""
-        source, target = self.row[demand.source], self.row[demand.target]
-        lines = demand.within
-        if not len(lines):
-            return source, target, demand.amount
-        size = len(self.units) * self.width
-        side = lines.line, self.row[lines.end], lines.weight
-        table = product_over_lines(side, side, lines.scale, size, size)
-        table[np.diag_indices(size)] = 0
-        np.add.at(table, (source, target), demand.amount)
-        source, target = np.nonzero(table > 0)
-        return source, target, table[source, target]
+        none = np.zeros(0, dtype=np.int64)
+        blocks = (none, none, np.zeros(0)), *demand.blocks()
+        source, target, amount = (np.concatenate(column) for column in zip(*blocks, strict=True))
+        return self.row[source], self.row[target], amount
 
     def traffic(self, demands: Sequence[Demand]) -> GroupTraffic:
         """Return all bytes of demands between routers, one demand after the other."""

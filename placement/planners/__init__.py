@@ -177,7 +177,10 @@ BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
 #: Modules here that hold several planners, one of another name, or none.
 _OTHERWISE = {
     "blades": ("blades", "blades-linked"),
-    "plain": ("hilbert", "level-spread", "morton", "nid-order", "random", "spread"),
+    "plain": (
+        *("hilbert", "hilbert-groups", "morton", "morton-groups"),
+        *("level-spread", "nid-order", "random", "spread"),
+    ),
     "segments": (),
     "slurm_blocks": ("slurm-block",),
     "slurm_job": ("slurm-none",),

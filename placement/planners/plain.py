@@ -7,6 +7,7 @@ tightest stretch of a space-filling curve.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -192,7 +193,8 @@ def hilbert(machine: Machine, request: Request) -> Ints:
     to group 4 than to group 9. What the curve means there is that nodes near
     each other on it share most of their coordinates, and that the differing
     ones take few values: a stretch of n nodes lies in about n^(1/4) groups,
-    as many chassis of each, and so on, a small copy of the whole dragonfly.
+    as many chassis of each, and so on, a small copy of the whole dragonfly. Where
+    few groups count for more, take `hilbert-groups`.
 
     Parameters
     ----------
@@ -245,6 +247,25 @@ def morton(machine: Machine, request: Request) -> Ints:
     return _take_along(machine, request, morton_key)
 
 
+@planner("hilbert-groups", kinds=("dragonfly", "dragonfly+"))
+def hilbert_groups(machine: Machine, request: Request) -> Ints:
+    """Take the tightest stretch of the Hilbert curve that fills group after group.
+
+    As `hilbert`, with the group outermost: the curve runs through (chassis,
+    blade, node) of one group, then of the next.
+    """
+    return _take_along(machine, request, _group_by_group(hilbert_key))
+
+
+@planner("morton-groups", kinds=("dragonfly", "dragonfly+"))
+def morton_groups(machine: Machine, request: Request) -> Ints:
+    """Take the tightest stretch of the Morton curve that fills group after group.
+
+    As `hilbert_groups`, on the Morton curve.
+    """
+    return _take_along(machine, request, _group_by_group(morton_key))
+
+
 def _smallest_unit(levels: list[Ints], must: Mask, count: int) -> tuple[int, int]:
     """Return the deepest level with a unit that holds the job, and its unit with most free nodes.
 
@@ -287,6 +308,15 @@ def _even_order(levels: list[Ints], must: Mask) -> Ints:
     for level in reversed(levels):
         shares.insert(0, rank_within(level, ~must, *shares))
     return np.lexsort((*shares[::-1], ~must))
+
+
+def _group_by_group(key: Key) -> Key:
+    """Return the key of a curve that runs through each group anew, one group after the other."""
+
+    def grouped(coords: NDArray[np.int32], extents: tuple[int, ...]) -> Ints:
+        return coords[:, 0] * np.int64(math.prod(extents[1:])) + key(coords[:, 1:], extents[1:])
+
+    return grouped
 
 
 def _take_along(machine: Machine, request: Request, key: Key) -> Ints:

@@ -333,13 +333,15 @@ def strange_line(
     >>> print(strange_line("sinfo", "x.txt", 7, "hm", "a row of sinfo", "cut off?"))
     x.txt:7: 'hm' is not a row of sinfo; cut off?
     """
+    return refused_line(name, source, number, line, f"{line.strip()!r} is not {what}", hint)
+
+
+def refused_line(
+    name: str, source: str, number: int, line: str, text: str, hint: str
+) -> ParseError:
+    """Return the error for a line, or for two formats in one file where it is of another one."""
     other = resembling(line, but=name)
-    if other:
-        return two_formats(source, number, other, f"the others are {name}")
-    return ParseError(source, number, f"{line.strip()!r} is not {what}", hint)
-
-
-def two_formats(source: str, number: int, other: str, others: str) -> ParseError:
-    """Return the error for a line of another format."""
-    text = f"two formats in one file: this line looks like {other}, {others}"
+    if not other:
+        return ParseError(source, number, text, hint)
+    text = f"two formats in one file: this line looks like {other}, the others are {name}"
     return ParseError(source, number, text, "split it and name both files with -m")

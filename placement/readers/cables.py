@@ -197,25 +197,21 @@ class _PortTable:
 
     def hosts(self) -> NodeRecords | None:
         """Return the hosts that a link reaches, in the order of the lines."""
-        of_hosts = [self.kept[self.host[end[self.kept]]] for end in (self.a, self.b)]
-        rows = np.concatenate(of_hosts)
-        if not len(rows):
+        first: dict[str, tuple[int, int]] = {}  # line and switch of each host's first cable
+        attached: dict[str, set[tuple[int, int | str]]] = {}
+        for port in (self.cables.ports[row] for row in self.kept.tolist()):
+            for end, switch in ((port.a, port.there), (port.b, port.here)):
+                if self.host[end]:
+                    first.setdefault(self.names[end], (port.line, switch[0]))
+                    attached.setdefault(self.names[end], set()).add(switch)
+        if not first:
             return None
-        order = np.argsort(rows, kind="stable")
-        far, rows = np.repeat([False, True], [*map(len, of_hosts)])[order], rows[order]
-        a, b = self.a[rows], self.b[rows]
-        end, switch = np.where(far, b, a), np.where(far, a, b)
-        port, line = np.where(far, self.a_port[rows], self.b_port[rows]), self.line[rows]
-        names, first, host = np.unique(self.name[end], return_index=True, return_inverse=True)
-        number = np.unique(port, return_inverse=True)[1].ravel()
-        attached = np.unique(np.stack([host.ravel(), switch, number]), axis=1)[0]
-        by_line = np.argsort(first)
-        first = first[by_line]
+        lines, switches = zip(*first.values(), strict=True)
         return NodeRecords(
-            line=line[first].astype(np.int32),
-            name=names[by_line],
-            router=self.name[switch[first]],
-            nics=np.bincount(attached, minlength=len(names))[by_line].astype(np.int32),
+            line=np.array(lines, dtype=np.int32),
+            name=np.array([*first]),
+            router=self.name[list(switches)],
+            nics=np.array([*map(len, attached.values())], dtype=np.int32),
         )
 
     def double_ports(self) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import NidmapError, ParseError
-from placement.readers import resembling, split_lines, two_formats
+from placement.readers import refused_line, resembling, split_lines
 from placement.records import LineCounts
 from placement.support.array_types import Array, Ints32, Mask
 
@@ -197,8 +197,7 @@ def read_rows(text: str, source: str, name: str, parser: Parser) -> Rows:
             try:
                 following = parser(line)
             except NidmapError as refusal:
-                others = "the lines above" if numbers or headers else "others"
-                raise _refused_line(refusal, lines, number, source, name, others) from None
+                raise _refused_line(refusal, lines, number, source, name) from None
             if following is None:
                 headers += 1
                 continue
@@ -245,11 +244,11 @@ def _join_pieces(pieces: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
 
 
 def _refused_line(
-    refusal: NidmapError, lines: Sequence[str], number: int, source: str, name: str, others: str
+    refusal: NidmapError, lines: Sequence[str], number: int, source: str, name: str
 ) -> ParseError:
-    """Return the error for a line that was refused; `others` are rows of this format."""
-    other = resembling(lines[number - 1], but=name)
+    """Return the error for a line that was refused."""
+    line, text = lines[number - 1], f"{name}: {refusal.message}"
     last = not any(map(str.strip, lines[number:]))
-    if other and not (last and (name, other) in _CUT_LOOKS_LIKE):
-        return two_formats(source, number, other, f"{others} are {name}")
-    return ParseError(source, number, f"{name}: {refusal.message}", refusal.hint)
+    if last and (name, resembling(line, but=name)) in _CUT_LOOKS_LIKE:
+        return ParseError(source, number, text, refusal.hint)
+    return refused_line(name, source, number, line, text, refusal.hint)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from placement.lookup import first_repeat
 from placement.machine import Topology
 from placement.records import NodeRecords
 from placement.sites.schema import Config, DragonflyPlus, Figure, Partition, Slingshot
@@ -69,9 +70,8 @@ def _make_layout(
 ) -> SiteLayout:
     nid, name, switches = columns["nid"], columns["name"], columns["switches"]
     for column, what in ((nid[nid >= 0], "NID"), (name, "name")):
-        if len(set(column.tolist())) < len(column):
-            words, times = np.unique(column, return_counts=True)
-            raise WrongFigure("partition", f"two nodes have the {what} {words[times > 1][0]}")
+        if repeat := first_repeat(column):
+            raise WrongFigure("partition", f"two nodes have the {what} {column[repeat[0]]}")
     position = np.column_stack([columns["group"], switches[:, 0], columns["node"]])
     nodes = NodeRecords(
         nid=nid if (nid >= 0).any() else None,

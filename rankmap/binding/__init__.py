@@ -18,7 +18,7 @@ from placement.errors import UsageError
 from placement.hwloc import hardware_of
 from placement.nodelist import nid_ranges
 from rankmap.binding.arrange import Place, arrange_inside
-from rankmap.emit import document, emit, openmpi
+from rankmap.emit import document, emit, hosts
 from rankmap.emit import find as find_format
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
@@ -52,7 +52,7 @@ class BoundOrder(NamedTuple):
             return document.write(self.order, binding=self.document())
         if form == "openmpi":
             cores = {n: [place.cores for place in places] for n, places in self.places.items()}
-            return openmpi.write(self.order, cores)
+            return hosts.RANK_FILE.write(self.order, cores)
         return emit(self.order, form, launcher_order)
 
     def lines(self) -> str:

@@ -74,25 +74,6 @@ def _tell_all(ranks: int, root: int, size: float) -> list[Part]:
     return [Part("dissemination", log2_up(ranks), step, 0.0, combine=True)]
 
 
-def _doubling_barrier(ranks: int, root: int, size: float) -> list[Part]:
-    """Return recursive doubling; a rank beyond the power of two tells the one so far below it."""
-    power = 1 << (ranks.bit_length() - 1)
-    rank, beyond = np.arange(power), np.arange(ranks - power)
-    came, go = BlockStep(beyond + power, beyond), BlockStep(beyond, beyond + power)
-
-    def step(k: int) -> BlockStep:
-        return BlockStep(rank, rank ^ (1 << k))
-
-    core = Part("doubling", power.bit_length() - 1, step, 0.0, combine=True)
-    if not len(beyond):
-        return [core]
-    return [
-        Part("fold", 1, lambda k: came, 0.0, combine=True),
-        core,
-        Part("unfold", 1, lambda k: go, 0.0, combine=True),
-    ]
-
-
 def scatter_blocks(ranks: int, root: int, block: float) -> list[Part]:
     """Return a binomial scatter: each rank passes on what its subtree is to have."""
     levels = binomial_levels(ranks)
@@ -347,7 +328,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "scatter": {"binomial": scatter_blocks, "linear": _scattered_at_once},
     "allgather": {"bruck": bruck_steps, "doubling": double_blocks, "ring": ring_steps},
     "reducescatter": {"halving": _halve_blocks, "pairwise": _pairwise_exchange},
-    "barrier": {"dissemination": _tell_all, "doubling": _doubling_barrier},
+    "barrier": {"dissemination": _tell_all},
 }
 
 

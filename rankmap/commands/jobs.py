@@ -94,7 +94,7 @@ def jobs(
     if source is None and user == getpass.getuser():
         whose = "your last"
     timeless = without_time(place_ranks(machine, "#0", 1))
-    notes = [*machine.notes, *notes, *_assumptions(verdicts, bool(timeless))]
+    notes = [*machine.notes, *notes, *_list_assumptions(verdicts, bool(timeless))]
     summary = Summary(machine.name, seats, tuple(verdicts), known, whose, timeless, tuple(notes))
     if form in ("png", "svg"):
         write_output(report.draw(summary, form), output)
@@ -139,7 +139,7 @@ def _usable_nodes(machine: Machine, state: str | None) -> tuple[Mask, list[str]]
     return usable, [f"{counted(out, 'node')} left out, which are down"] if out else []
 
 
-def _assumptions(verdicts: list[Verdict], timeless: bool) -> list[str]:
+def _list_assumptions(verdicts: list[Verdict], timeless: bool) -> list[str]:
     """Return what the verdicts rest on."""
     notes, unknown = [], sum(len(verdict.patterns) > 1 for verdict in verdicts)
     if unknown:

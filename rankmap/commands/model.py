@@ -151,6 +151,14 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return gather_options(OrderArguments, "order", _ORDER, command)
 
 
+def strategy_option(text: str) -> Callable[..., Any]:
+    """Return the option that names an order, with its help."""
+    names = among("order")
+    return click.option(
+        "--strategy", default="auto", show_default=True, shell_complete=names, help=text
+    )
+
+
 def gather_options(
     kind: type[Any], word: str, options: Sequence[Callable[..., Any]], command: Callable[..., Any]
 ) -> Callable[..., Any]:

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from placement.commands.common import (
-    AdvancedCommand,
-    advanced,
-    among,
-    quiet_option,
-    say,
-    write_output,
-)
+from placement.commands.common import AdvancedCommand, advanced, quiet_option, say, write_output
 from placement.commands.plan import AFTER, bar
 from placement.errors import UsageError
 from placement.plan import overfull
@@ -27,6 +20,7 @@ from rankmap.commands.model import (
     job_options,
     launcher_order_option,
     mapping_limit_option,
+    strategy_option,
 )
 from rankmap.emit import FORMATS, emit, find, format_of
 from rankmap.pattern import parse_pattern
@@ -50,13 +44,7 @@ _USUAL_DEADLINE, _MANY = 120.0, 1 << 17
 
 @click.command(cls=AdvancedCommand)
 @job_options
-@click.option(
-    "--strategy",
-    default="auto",
-    show_default=True,
-    shell_complete=among("order"),
-    help="auto (by predicted time or J, never worse than row-major), graph, boxes …",
-)
+@strategy_option("auto (by predicted time or J, never worse than row-major), graph, boxes …")
 @advanced(
     "--deadline",
     type=click.FloatRange(0, min_open=True),

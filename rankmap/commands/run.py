@@ -30,6 +30,7 @@ from rankmap.commands.model import (
     job_options,
     launcher_order_option,
     mapping_limit_option,
+    strategy_option,
 )
 from rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER, Launch
 from rankmap.launch.planning import PlannedLaunch, plan_aside
@@ -37,10 +38,10 @@ from rankmap.launch.process import (
     REFUSED,
     become,
     discard_launch,
-    is_refused,
     job_environment,
     remove_at_end,
     report,
+    report_unclear,
 )
 from rankmap.launch.queries import plain_host, query_rank_nodes
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from rankmap.launch import expectation as expectations
     from rankmap.launch import job as launch_job
+    from rankmap.launch.job import Prepared
     from rankmap.runtime import inside as reordering
 else:  # a launch has to be quick: numpy is loaded by the child that plans
     expectations, launch_job = lazy("rankmap.launch.expectation"), lazy("rankmap.launch.job")
@@ -68,13 +70,7 @@ _NEEDS = (("json", "dry-run"), ("world", "inside"), ("mpicc", "inside"))
 _APART = (("verify", "dry-run"), ("bind", "inside"), ("verify", "inside"), ("json", "inside"))
 
 _LAUNCH = (
-    click.option(
-        "--strategy",
-        default="auto",
-        show_default=True,
-        shell_complete=among("order"),
-        help="auto (predicted fastest) or an order by name.",
-    ),
+    strategy_option("auto (predicted fastest) or an order by name."),
     click.option(
         "--order",
         "order_file",
@@ -176,23 +172,20 @@ def _show_launch(request: RunRequest, as_json: bool, strict: bool) -> int:
     launch, unclear, lines = Launch(request.command), "", []
     known: dict[str, Any] = dict.fromkeys(("order_file", "strategy", "optimised", "gain"))
     try:
-        job = launch_job.read_job(request, os.environ)
-        prepared = job.prepared()
-        expected, origin = job.expected(prepared.order), prepared.order.origin
-        kept = prepared.path if request.order_dir is not None else None
+        *_, plan = _make_plans(request)
+        kept = plan.path if request.order_dir is not None else None
         if kept is None:
-            discard_launch(prepared.path)
+            discard_launch(plan.path)
         where = f"the order file is {kept}" if kept else (
             "a dry run leaves no order file: --order-dir DIR keeps one"
         )  # fmt: skip
-        words = job.words(prepared.order, expected.words)
-        lines = [words, *prepared.remarks, *job.asked_remarks(), where]
+        launch, origin = plan.launch, plan.order.origin
+        lines = [plan.words, *plan.remarks, where]
         known = {"order_file": kept, "strategy": origin.strategy}
-        known |= {"optimised": origin.optimised, "gain": expected.gain}
-        launch = prepared.launch
+        known |= {"optimised": origin.optimised, "gain": plan.gain}
     except (Exception, SystemExit) as error:
         unclear = error_text(error)
-        if is_refused(unclear, strict):
+        if report_unclear(unclear, strict):
             return REFUSED
     shown = {"argv": list(launch.argv), "env": launch.env, "command": launch.line()}
     document = {"schema": SCHEMA, **shown, **known, "unclear": unclear}
@@ -214,7 +207,7 @@ def _start(request: RunRequest, strict: bool, verify: bool) -> int:
         unclear = _verify_ranks(plan, env, strict, seconds)
     if plan is None or unclear:
         discard_launch(path)
-        if is_refused(unclear, strict):
+        if report_unclear(unclear, strict):
             return REFUSED
         become(Launch(request.command), env)
     for line in (plan.words, *plan.remarks):
@@ -228,17 +221,18 @@ def _start(request: RunRequest, strict: bool, verify: bool) -> int:
         raise
 
 
-def _make_plans(request: RunRequest) -> Iterator[PlannedLaunch]:
+def _make_plans(request: RunRequest) -> Iterator[Prepared]:
     """Yield what could start, and then the same with what is expected of it; in the child."""
     job = launch_job.read_job(request, os.environ)
     prepared = job.prepared()
     yield prepared
     try:
-        expected = job.expected(prepared.order).words
+        expected = job.expected(prepared.order)
     except Exception as error:  # the order is there, whatever is expected of it
-        expected = f"{expectations.UNKNOWN}: {error_text(error, 80)}"
+        expected = expectations.Expectation(f"{expectations.UNKNOWN}: {error_text(error, 80)}")
+    words = job.words(prepared.order, expected.words)
     remarks = [*prepared.remarks, *job.asked_remarks()]
-    yield replace(prepared, words=job.words(prepared.order, expected), remarks=remarks)
+    yield replace(prepared, words=words, remarks=remarks, gain=expected.gain)
 
 
 def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, seconds: float) -> str:

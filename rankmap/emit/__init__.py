@@ -13,7 +13,7 @@ from typing import Protocol
 from placement.errors import UsageError
 from placement.support.reading import decode, format_of_name, read_bytes, suffix_of
 from placement.support.registry import Registry
-from rankmap.emit import document, hosts, openmpi, text
+from rankmap.emit import document, hosts, text
 from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
@@ -84,7 +84,7 @@ FORMATS = {
         hosts.HOST_A_RANK, ".hosts .hostfile", "host file for SLURM_HOSTFILE",
         nodes_alone=True, limit=PMI2,
     ),
-    "openmpi": OrderFormat(openmpi, ".rankfile", "rank file of Open MPI"),
+    "openmpi": OrderFormat(hosts.RANK_FILE, ".rankfile", "rank file of Open MPI"),
     "seq": OrderFormat(
         hosts.HOST_A_RANK, ".seq", "host file for Open MPI's sequential mapper", nodes_alone=True
     ),

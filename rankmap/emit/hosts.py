@@ -1,7 +1,7 @@
 """Formats that name the node of each rank: host files.
 
-They say nothing of the place inside a node: read back, the ranks of a node stand in ascending
-places.
+All but one say nothing of the place inside a node: read back, the ranks of a node stand in
+ascending places.
 
 One host a line, in rank order, is for SLURM_HOSTFILE (``slurm``), which srun takes with its
 arbitrary distribution, and for Open MPI (``seq``), which takes it by
@@ -27,12 +27,18 @@ the lines.
 consecutive ranks, in the order of the node ranks; orders that are not of this kind cannot be
 said to it. The numbers hold with static rendezvous only (``--rdzv-backend static``, the
 default): the c10d one sorts the nodes by host name and ignores ``--node-rank``.
+
+Open MPI's rankfile (``openmpi``, ``--map-by rankfile:file=F``) names a slot of the node too:
+``rank 0=nid00100 slot=0``. It is a core (its logical number), to which the rank is bound; rank r
+at place p of its node gets core p, or those that its place has (`rankmap.binding`). Checked on
+Open MPI 5.0.11, which refuses a core that the node does not have and wants the nodes in its
+allocation or host file besides.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,9 +51,15 @@ from rankmap.emit.text import (
     BrokenOrderError,
     line_of_entry,
     numbered_lines,
+    refuse_broken,
     without_comments,
 )
+from rankmap.permutation import inverse
 from rankmap.placement import Placement
+
+_LINE = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*(\S+?)(?:\s+slots?\s*=\s*(\S+))?", re.ASCII)
+_SLOT = re.compile(r"(?:([0-9]{1,9}):)?([0-9]{1,9})(?:[-,][0-9,;:-]*)?", re.ASCII)
+_RELATIVE = re.compile(r"\+n([0-9]{1,9})", re.ASCII | re.IGNORECASE)
 
 
 def host_runs(order: Placement) -> tuple[Strs, Ints]:
@@ -92,25 +104,24 @@ def nodes_of(
     BrokenOrderError
         A node that gets more or fewer ranks than it has slots.
     """
-    index = {name: k for k, name in enumerate(placement.names.tolist())}
-    node_indices = list(map(index.get, hosts))
-    if None in node_indices:
-        at = node_indices.index(None)
-        known = f"one of the job's {len(placement.counts)} nodes"
-        raise ParseError(source, line_of(at), f"'{hosts[at]}' is not {known}")
-    node = np.array(node_indices, dtype=np.int64)
-    have = np.bincount(node, counts, minlength=len(placement.counts)).astype(np.int64)
-    more = have - placement.counts
-    if not more.any():
-        return np.repeat(node, counts)
-    k = int(np.argmax(more > 0)) if (more > 0).any() else int(np.argmax(more < 0))
-    fault = f"{placement.names[k]} gets {have[k]} ranks and has {placement.counts[k]} slots"
-    if more[k] < 0:
-        text = f"{have.sum()} ranks for {placement.ranks} slots: {fault}"
-        raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
-    held = np.cumsum(np.where(node == k, counts, 0))
-    at = int(np.searchsorted(held, placement.counts[k], side="right"))
-    raise BrokenOrderError(source, line_of(at), fault)
+    slots = dict(zip(placement.names.tolist(), placement.counts.tolist(), strict=True))
+    left = dict(slots)
+    for at, (host, count) in enumerate(zip(hosts, counts, strict=True)):
+        if host not in left:
+            stranger = f"'{host}' is not one of the job's {len(slots)} nodes"
+            raise ParseError(source, line_of(at), stranger)
+        left[host] -= count
+        if left[host] < 0:
+            ranks = sum(n for name, n in zip(hosts, counts, strict=True) if name == host)
+            fault = f"{host} gets {ranks} ranks and has {slots[host]} slots"
+            raise BrokenOrderError(source, line_of(at), fault)
+    for host, empty in left.items():
+        if empty:
+            fault = f"{host} gets {slots[host] - empty} ranks and has {slots[host]} slots"
+            text = f"{sum(counts)} ranks for {placement.ranks} slots: {fault}"
+            raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
+    place = {name: k for k, name in enumerate(slots)}
+    return np.repeat([place[host] for host in hosts], counts)
 
 
 class RankLines:
@@ -212,6 +223,89 @@ class NodeLines(NamedTuple):
         return placement.with_ranks_on(node)
 
 
+class _RankfileLine(NamedTuple):
+    """One line: socket and core are -1 where no slot is given."""
+
+    rank: int
+    host: str
+    socket: int
+    core: int
+    line: int
+
+
+class RankFile:
+    """Open MPI's rankfile: each rank's host and core."""
+
+    def write(
+        self, order: Placement, places: Mapping[int, Sequence[Sequence[int]]] | None = None
+    ) -> str:
+        """Return one line a rank, in rank order.
+
+        Parameters
+        ----------
+        order : Placement
+        places : mapping of int to sequence of sequence of int, or None
+            The cores of each place of a node by their logical numbers, by the node's count of
+            ranks; None: one each.
+        """
+        at = (order.slot_of_rank - order.first_slot[order.node_of_rank]).tolist()
+        slots = at
+        if places:
+            counts = order.counts[order.node_of_rank].tolist()
+            slots = [",".join(map(str, places[n][p])) for n, p in zip(counts, at, strict=True)]
+        rows = enumerate(zip(order.host_of_rank.tolist(), slots, strict=True))
+        return "".join(f"rank {r}={host} slot={slot}\n" for r, (host, slot) in rows)
+
+    def read(self, text: str, placement: Placement, source: str) -> Placement:
+        """Return the order that a rankfile holds.
+
+        The ranks of a node stand in the order of the first core of each, or by
+        rank where no slots are given. Lines may be in any order; hosts may be
+        relative (``+n0`` is the first node of the job).
+
+        Raises
+        ------
+        ParseError, BrokenOrderError
+            See `rankmap.emit.read_order`.
+        """
+        rows = [_parse_row(*line, placement, source) for line in numbered_lines(text)]
+        ranks = np.array([row.rank for row in rows], dtype=np.int64)
+        lines = [*(row.line for row in rows), *(row.line for row in rows[-1:]), 1]
+        refuse_broken(ranks, placement.ranks, lines.__getitem__, source)
+        rows.sort()
+        hosts = [row.host for row in rows]
+        node = nodes_of(hosts, [1] * len(rows), lambda at: rows[at].line, placement, source)
+        without = [row for row in rows if row.core < 0]
+        if len(without) == len(rows):
+            return placement.with_ranks_on(node)
+        if without:
+            fault = f"rank {without[0].rank} has no slot, others have"
+            raise ParseError(source, without[0].line, fault)
+        where = np.array([(row.core, row.socket) for row in rows]).T
+        by_core = np.lexsort((*where, node))
+        same = (np.diff(np.stack([*where, node])[:, by_core]) == 0).all(axis=0)
+        if same.any():
+            first, second = sorted(by_core[int(np.argmax(same)) :][:2].tolist())
+            fault = f"ranks {first} and {second} both begin on one core"
+            raise BrokenOrderError(source, rows[second].line, fault)
+        return placement.with_order(inverse(by_core))
+
+
+def _parse_row(number: int, line: str, placement: Placement, source: str) -> _RankfileLine:
+    match = _LINE.fullmatch(line)
+    slot = match and match[3] and _SLOT.fullmatch(match[3])
+    if not match or (match[3] and not slot):
+        wanted = "rank R=HOST slot=CORE"
+        raise ParseError(source, number, f"'{line[:50]}' is not {wanted}")
+    host = match[2]
+    relative = _RELATIVE.fullmatch(host)
+    if relative and int(relative[1]) < len(placement.names):
+        host = str(placement.names[int(relative[1])])
+    socket, core = (int(slot[1] or 0), int(slot[2])) if slot else (-1, -1)
+    return _RankfileLine(int(match[1]), host, socket, core, number)
+
+
+RANK_FILE = RankFile()
 HOST_A_RANK = RankLines()
 HOST_COUNT = NodeLines(
     "{host}:{count}",

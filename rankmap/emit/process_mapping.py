@@ -57,18 +57,13 @@ def mapping_vector(node: Ints) -> str:
     >>> mapping_vector(np.array([0, 0, 1, 1, 2, 2])), mapping_vector(np.array([1, 1, 0]))
     ('(vector,(0,3,2))', '(vector,(1,1,2),(0,1,1))')
     """
-    blocks = zip(*(column.tolist() for column in _all_blocks(node)), strict=True)
-    return f"(vector,{','.join(f'({first},{nodes},{ranks})' for first, nodes, ranks in blocks)})"
-
-
-def _all_blocks(node: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return first node, nodes and ranks on each, of every block."""
     start = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
     ranks = np.diff(np.append(start, len(node)))
     run = node[start]
     new = np.append(True, (run[1:] != run[:-1] + 1) | (ranks[1:] != ranks[:-1]))
     first = np.flatnonzero(new)
-    return run[first], np.diff(np.append(first, len(run))), ranks[first]
+    blocks = np.stack([run[first], np.diff(np.append(first, len(run))), ranks[first]], axis=1)
+    return f"(vector,{','.join(f'({a},{nodes},{n})' for a, nodes, n in blocks.tolist())})"
 
 
 def hydra_vector(node: Ints) -> str:

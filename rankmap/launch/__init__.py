@@ -342,13 +342,9 @@ class Launcher(ABC):
             raise LaunchError(what, "srun and Open MPI read an order from a file")
         argv, first = self.step.without(*gone), self.first
         env = {name: text.format(path=path) for name, text in self.variables.items()}
-        more = self.known_options(self.bound.options) if self.bound else ()
+        more = self.bound.options if self.bound else ()
         env |= self.bound.variables if self.bound else {}
         return Launch((*argv[:first], *words, *more, *argv[first:]), env)
-
-    def known_options(self, options: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of the options that bind ranks which this launcher takes."""
-        return options
 
 
 def is_mpiexec(program: str) -> bool:

@@ -273,15 +273,11 @@ def deal_ranks(ranks: int, room: Ints) -> Ints:
     >>> [deal_ranks(n, np.array([16, 16, 6])).tolist() for n in (14, 20)]
     [[5, 5, 4], [7, 7, 6]]
     """
-    levels = np.sort(room)
-    # Ranks placed once every node has as many as the k-th smallest one can take.
-    full = np.cumsum(levels) + levels * np.arange(len(levels) - 1, -1, -1)
-    k = int(np.searchsorted(full, ranks, side="left"))
-    below = int(full[k - 1]) if k else 0
-    rounds, left = divmod(ranks - below, len(levels) - k)
-    level = (int(levels[k - 1]) if k else 0) + rounds
-    counts = np.minimum(room, level)
-    counts[np.flatnonzero(room > level)[:left]] += 1
+    counts: Ints = np.zeros_like(room)
+    while left := ranks - int(counts.sum()):
+        free = np.flatnonzero(room > counts)
+        rounds = min(left // len(free), int((room - counts)[free].min()))
+        counts[free if rounds else free[:left]] += max(rounds, 1)
     return counts
 
 

@@ -10,7 +10,7 @@ it is).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,10 +59,13 @@ class Prepared(PlannedLaunch):
     ----------
     order, laid : Placement
         The order on the nodes as they are listed, and as the launcher takes them.
+    gain : dict or None
+        What is expected of it, where that is worked out (`Expectation`).
     """
 
     order: Placement
     laid: Placement
+    gain: dict[str, Any] | None = None
 
 
 def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:

@@ -34,8 +34,8 @@ def report(text: str) -> None:
         say(f"nidmap: {printable(text, 500)}")
 
 
-def is_refused(unclear: str, strict: bool) -> bool:
-    """Say why a command cannot be started in order and what follows; return whether it is not."""
+def report_unclear(unclear: str, strict: bool) -> bool:
+    """Say why a command cannot start in order, and what follows; return whether it is refused."""
     report(f"{unclear}: {'not started (--strict)' if strict else 'default order'}")
     return strict
 

@@ -25,27 +25,16 @@ if TYPE_CHECKING:
 
 #: Where each bundled pattern lives: imported only when it is asked for.
 BUNDLED = {
-    "allgather": "collective",
-    "allreduce": "collective",
-    "alltoall": "structured",
-    "barrier": "collective",
-    "bcast": "collective",
-    "fft": "structured",
-    "gather": "collective",
-    "graph": "graph",
-    "matrix": "graph",
-    "measured": "graph",
-    "permutation": "sends",
-    "reduce": "collective",
-    "reducescatter": "collective",
-    "ring": "structured",
-    "scatter": "collective",
-    "sends": "sends",
-    "sort": "structured",
-    "stencil": "structured",
-    "sweep": "sweep",
-    "training": "training",
-    "transposition": "sends",
+    name: module
+    for module, names in {
+        "collective": "allgather allreduce barrier bcast gather reduce reducescatter scatter",
+        "graph": "graph matrix measured",
+        "sends": "permutation sends transposition",
+        "structured": "alltoall fft ring sort stencil",
+        "sweep": "sweep",
+        "training": "training",
+    }.items()
+    for name in names.split()
 }
 
 _builders: Registry[Builder] = Registry("pattern", "nidmap.patterns", "rankmap.pattern", BUNDLED)

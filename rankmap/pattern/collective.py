@@ -14,7 +14,7 @@ from functools import partial
 from placement.errors import UsageError
 from placement.support.array_types import Shape
 from placement.traffic import Traffic
-from rankmap.collectives import FAMILIES, ROOTED, collective_parts, usual_algorithm
+from rankmap.collectives import FAMILIES, ROOTED, algorithms, usual_algorithm
 from rankmap.pattern import Pattern, parse_options, parse_whole, pattern
 
 #: Bytes for which the edges' algorithm is chosen.
@@ -71,11 +71,10 @@ class Collective(Pattern):
         ranks = self.known_ranks()
         how = usual_algorithm(self.name, USUAL_BYTES, ranks)
         how = "halving" if how == "pairwise" else how
-        for part in collective_parts(self.name, how, ranks, self.root, 1.0):
-            for k, times in part.alike or ((k, 1) for k in range(part.steps)):
-                source, target, _, count = part.step(k)
-                weight = count * (part.block or 1.0) * times
-                yield from Traffic.undirected(source, target, weight).blocks(block)
+        steps = algorithms.call_steps(self.name, how, ranks, self.root, 1.0)
+        for source, target, size, times in steps:
+            weight = times * (1.0 if self.name == "barrier" else size)
+            yield from Traffic.undirected(source, target, weight).blocks(block)
 
 
 def _build_collective(name: str, text: str) -> Pattern:

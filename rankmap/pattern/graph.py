@@ -203,7 +203,9 @@ def _edges_of(stencil: Stencil) -> int | None:
 
 
 def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
-    """Return the graph of undirected edges; edges given twice are added up, loops left out.
+    """Return the graph of undirected edges.
+
+    Edges given twice are added up, loops and edges without weight left out.
 
     Parameters
     ----------
@@ -213,19 +215,12 @@ def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
     weight : float64 (m,)
     **more
         Other fields of `Graph`.
-    """
-    return Graph(*_symmetric_rows(n, a, b, weight), **more)
-
-
-def _symmetric_rows(n: int, a: Ints, b: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
-    """Return (indptr, indices, weights) of undirected edges, each in the rows of both its ends.
-
-    Edges given twice are added up, loops and edges without weight left out.
 
     Examples
     --------
-    >>> [x.tolist() for x in _symmetric_rows(2, np.array([0, 1]), np.array([1, 0]), np.ones(2))]
-    [[0, 1, 2], [1, 0], [2.0, 2.0]]
+    >>> twice = from_edges(2, np.array([0, 1]), np.array([1, 0]), np.ones(2))
+    >>> twice.indptr.tolist(), twice.indices.tolist(), twice.weights.tolist()
+    ([0, 1, 2], [1, 0], [2.0, 2.0])
     """
     kept = (a != b) & (weight > 0)
     key, weight = (np.minimum(a, b) * n + np.maximum(a, b))[kept], weight[kept]
@@ -243,7 +238,7 @@ def _symmetric_rows(n: int, a: Ints, b: Ints, weight: Floats) -> tuple[Ints, Int
         (edge + (indptr[:-1] - np.cumsum(below) + below)[high[by_high]], low, by_high),
     ):
         indices[place], weights[place] = end[order], weight[order]
-    return indptr, indices, weights
+    return Graph(indptr, indices, weights, **more)
 
 
 def expand_pattern(wanted: Pattern) -> Graph:
@@ -298,24 +293,13 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
 
 def _pair_weights(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
     """Return each pair of ranks once, and what goes up and down the numbers of its ranks."""
-    n, (a, b, weight, _) = max(entries.ranks, 1), entries.sent.columns
-    key = np.minimum(a, b)  # in place: a large file has tens of millions
-    key *= n
-    key += np.maximum(a, b)
-    key *= 2
-    key += a > b
-    kept = weight != 0
-    all_kept = bool(kept.all())
-    key, weight = (key, weight) if all_kept else (key[kept], weight[kept])
-    key, weight = sum_by_key(key, weight)
-    down = (key & 1).astype(np.bool_)
-    key >>= 1
-    first = np.append(True, key[1:] != key[:-1])[: len(key)]
-    pair = np.cumsum(first, dtype=np.int32) - 1
-    sums = np.zeros((2, int(first.sum())))
-    for way, going in enumerate((~down, down)):
-        sums[way, pair[going]] = weight[going]
-    return *np.divmod(key[first], n), *sums
+    n, sent = max(entries.ranks, 1), entries.sent.some(entries.sent.bytes != 0)
+    pair = np.minimum(sent.source, sent.target) * n + np.maximum(sent.source, sent.target)
+    up = sent.source <= sent.target
+    upward, downward = np.where(up, sent.bytes, 0.0), np.where(up, 0.0, sent.bytes)
+    pair, there, back = sum_by_key(pair, upward, downward)
+    low, high = np.divmod(pair, n)
+    return low, high, there, back
 
 
 def _read_pattern(name: str, path: str) -> Pattern:
@@ -344,11 +328,15 @@ def _file_state(path: str) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=1)
 def _read_once(name: str, path: str, state: tuple[int, ...]) -> Pattern:
-    both, text = name != "graph", f"{name}:{path}"
-    if name == "measured":
-        pattern = from_entries(recorded_entries(recording_file.load_recording(path)), both, text)
+    recording = recording_file.load_recording(path) if name == "measured" else None
+    if recording is None:
+        entries = read(path)
     else:
-        pattern = from_entries(read(path), both, text)
+        total = recording.total()
+        sent = replace(total, bytes=total.bytes.astype(float))
+        entries = Entries(recording.ranks, sent, notes=recording.notes)
+    graph = from_entries(entries, name != "graph", f"{name}:{path}")
+    pattern = replace(graph, recording=recording)
     if not len(pattern.indices):
         raise no_edges(path)
     return pattern
@@ -356,10 +344,3 @@ def _read_once(name: str, path: str, state: tuple[int, ...]) -> Pattern:
 
 for _name in ("graph", "matrix", "measured"):
     pattern(_name)(partial(_read_pattern, _name))
-
-
-def recorded_entries(recording: Recording) -> Entries:
-    """Return the bytes from rank to rank that a recording holds."""
-    total = recording.total()
-    sent = replace(total, bytes=total.bytes.astype(float))
-    return Entries(recording.ranks, sent, notes=recording.notes)

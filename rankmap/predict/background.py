@@ -21,8 +21,8 @@ from placement.lookup import rows_of
 from placement.machine import Machine
 from placement.network import Demand, channels, loads
 from placement.options import MOST
+from placement.seats import seat_jobs
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import find_sorted
 from placement.traffic import Traffic
 
 #: GB/s that each node of another job sends, where nobody says it [assumed].
@@ -165,18 +165,10 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     LaunchError
         Slurm is missing, down, slow, or prints what is not Slurm's.
     """
-    order = np.argsort(machine.names)
-    names = machine.names[order]
-    jobs, lost = [], 0
-    for job in running_jobs():
-        job_nodes = np.array(list(dict.fromkeys(job.nodes)))
-        at = find_sorted(names, job_nodes)
-        in_machine = at >= 0
-        lost += int((~in_machine).sum())
-        if in_machine.any():
-            jobs.append(Other(order[at[in_machine]].astype(np.int64), load, f"job {job.id}"))
-    notes = [f"{lost} nodes of running jobs are not in {machine.name}"] if lost else []
-    return jobs, notes
+    seats = seat_jobs(machine, running_jobs())
+    jobs = [Other(seats.of(k), load, f"job {job.id}") for k, job in enumerate(seats.jobs)]
+    lost = f"{seats.strangers} nodes of running jobs are not in {machine.name}"
+    return jobs, [lost] if seats.strangers else []
 
 
 def others_beside(others: Sequence[Other], rows: Ints) -> list[Other]:

@@ -20,7 +20,6 @@ from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines
 from rankmap.placement import Placement
 from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
-from rankmap.recording.file import load_recording
 
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} a node is assumed (--pattern says another)"
@@ -156,16 +155,12 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     """
     if not isinstance(wanted, str):
         return wanted
-    kind, _, path = wanted.strip().partition(":")
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
         pattern = parse_pattern(wanted)
-    if kind not in ("matrix", "measured") or not isinstance(pattern, Graph):
+    if not isinstance(pattern, Graph) or pattern.text.startswith("graph:"):
         return pattern
     notes = tuple(note for note in pattern.notes if not note.startswith("not symmetric"))
-    pattern = replace(pattern, notes=notes)  # each direction counts for itself here
-    if kind == "measured":
-        pattern = replace(pattern, recording=load_recording(path))
-    return pattern
+    return replace(pattern, notes=notes)  # each direction counts for itself here
 
 
 def fit_pattern(wanted: Pattern, placement: Placement) -> Pattern:
@@ -248,28 +243,17 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     >>> algorithm_of(parse_pattern("alltoall"), "bruck")
     'bruck'
     """
+    what, names = "an all-to-all", (*ALGORITHMS, *LIBRARIES)
     if isinstance(pattern, Collective):
-        known = (*algorithms_of(pattern.name), *ALGORITHMS[-1:])
-        return _require_known(wanted or "library", known, f"for {pattern.name}")
-    if isinstance(pattern, Lines):
-        return _require_known(
-            wanted or ALGORITHMS[0], (*ALGORITHMS, *LIBRARIES), "for an all-to-all"
-        )
-    if wanted in ("", ALGORITHMS[0], "library"):
-        return ALGORITHMS[0]
-    raise UsageError(
-        f"algorithm {printable(wanted, 40)}: {pattern.spec} has none to choose from",
-        f"only {ALGORITHMS[0]} applies",
-    )
-
-
-def _require_known(name: str, names: tuple[str, ...], what: str) -> str:
-    """Return a name that is among those known."""
-    if name not in names:
-        raise UsageError(
-            f"no algorithm '{printable(name, 40)}' {what}", f"there are {', '.join(names)}"
-        )
-    return name
+        what, names = pattern.name, (*algorithms_of(pattern.name), "library")
+        wanted = wanted or "library"
+    elif not isinstance(pattern, Lines):
+        what, names = pattern.spec, (ALGORITHMS[0], "library")
+        wanted = "" if wanted == "library" else wanted
+    if wanted and wanted not in names:
+        shown = printable(wanted, 40)
+        raise UsageError(f"no algorithm '{shown}' for {what}", f"there are {', '.join(names)}")
+    return wanted or ALGORITHMS[0]
 
 
 def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[str]:

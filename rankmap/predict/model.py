@@ -145,11 +145,6 @@ class Model:
             self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routings(machine)[0]
         self.single_path = self.routing in SINGLE_PATH
-        self.spread_by_default = (
-            not self.routing_stated
-            and self.routing != "adaptive"
-            and "adaptive" in routings(machine)
-        )
         self.injection: Floats = injection_bandwidth(machine)
         self.nics = int(np.maximum(1, (machine.router >= 0).sum(axis=1)).min(initial=1))
         self._busy = np.zeros(len(machine), dtype=bool)
@@ -314,18 +309,6 @@ class Model:
         """Whether the machine is known to route as it does here."""
         return "routing" in self.machine.topology.parameters
 
-    @property
-    def process_stated(self) -> bool:
-        """Whether what one rank can send is known: no range looks at another figure."""
-        mark = self.machine.topology.parameters.get("process_mark", "assumed")
-        return bool(mark != "assumed")
-
-    @property
-    def payload_stated(self) -> bool:
-        """Whether the share of the wire that is payload is known, or that of no Aries."""
-        topology = self.machine.topology
-        return topology.fabric != "aries" or "payload" in topology.parameters
-
     def loads(
         self,
         demand: Demand,
@@ -403,7 +386,7 @@ class Model:
             del self._known[next(iter(self._known))]
         if left is None:
             return step_loads
-        return [replace(loads, channels=left, _kept={}) for loads in step_loads]
+        return [replace(loads, channels=left) for loads in step_loads]
 
     def own_s(self, out: Floats, into: Floats, rows: Ints | slice = slice(None)) -> float:
         """Return the seconds of the busiest own link of some nodes, by rows of the machine."""

@@ -225,15 +225,11 @@ def _graph_traffic(
             placement.node_of_rank, len(placement.rows)
         )
         return traffic, most, sent
-    size *= _share_of_edge(pattern)
+    if pattern.text.startswith(("matrix:", "measured:")):
+        size *= 0.5  # an edge's weight is what goes both ways together
     a, b, weight = pattern.upper()  # each edge once: as much goes both ways
     ends = placement.node_of_rank[a], placement.node_of_rank[b]
     forward = Traffic.undirected(*ends, weight * size).by_pair(len(placement.rows))
     most = float(np.diff(pattern.indptr).max(initial=0))
     sent = float(np.bincount(pattern.row, pattern.weights).max(initial=0.0)) * size
     return forward + forward.reversed(), most, sent
-
-
-def _share_of_edge(pattern: Graph) -> float:
-    """Return what goes each way, as a share of an edge's weight."""
-    return 0.5 if pattern.text.startswith(("matrix:", "measured:")) else 1.0

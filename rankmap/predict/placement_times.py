@@ -251,8 +251,7 @@ class PlacementTimes:
 
     def _sent(self, loads: Loads, times: float, message: float) -> _SentAtOnce:
         used = np.flatnonzero(loads.load)
-        node_links = np.maximum(loads.injection, loads.ejection) / (self.model.injection * GB)
-        node_link_s = float(node_links.max(initial=0.0))
+        node_link_s = self.model.own_s(loads.injection, loads.ejection)
         return _SentAtOnce(times, used, loads.load[used], node_link_s, message)
 
     def seconds(self, values: Values, place: int) -> float:
@@ -295,16 +294,12 @@ class PlacementTimes:
             self._kept[key] = course.seconds(links, values.eager)
         return self._kept[key]
 
-    def _busiest(self, sent: _SentAtOnce, values: Values, wire: Floats) -> float:
-        """Return the seconds of the busiest link."""
+    def _longest(self, sent: _SentAtOnce, values: Values, wire: Floats) -> float:
+        """Return what takes longest: links, a node's own link, or what a rank can send."""
         key = id(sent), id(wire), values.payload
         if key not in self._kept:
             bandwidth = wire[sent.channels] * (values.payload * GB)
-            self._kept[key] = float((sent.load / bandwidth).max(initial=0.0))
-        return self._kept[key]
-
-    def _longest(self, sent: _SentAtOnce, values: Values, wire: Floats) -> float:
-        """Return what takes longest: links, a node's own link, or what a rank can send."""
-        links = self._busiest(sent, values, wire)
+            link_s = float((sent.load / bandwidth).max(initial=0.0))
+            self._kept[key] = max(link_s, sent.node_link_s)
         rank = sent.message / (values.process * GB) if values.process else 0.0
-        return max(links, sent.node_link_s, rank)
+        return max(self._kept[key], rank)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.network import Channels, Loads
+from placement.network import Channels, Loads, routings
 from placement.network.bounds import best_bound
 from placement.nodelist import NodeList
 from placement.plan import overfull
@@ -103,10 +103,8 @@ def phase_limit(phase: Phase, seconds: float) -> tuple[float, str]:
     """
     machine, rows, demand = phase.placement.known_machine, phase.placement.rows, phase.total
     sent, received = demand.out[rows], demand.into[rows]
-    among = machine.compute
-    if not among[rows].all():
-        among = among.copy()
-        among[rows] = True
+    among = machine.compute.copy()
+    among[rows] = True
     lower = best_bound(
         machine,
         len(rows),
@@ -215,7 +213,8 @@ def _what_is_assumed(
     if len(free):
         classes = ", ".join(wires.kinds[k] for k in free.tolist())
         yield f"no bandwidth is stated for links of class {classes}: they take no time"
-    if model.spread_by_default:
+    adapts = model.routing != "adaptive" and "adaptive" in routings(model.machine)
+    if adapts and not model.routing_stated:
         yield (
             f"routing {model.routing} is the model's default; the machine's own may be adaptive"
             " (-m MACHINE,routing=adaptive)"

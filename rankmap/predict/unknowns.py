@@ -145,13 +145,15 @@ def _vary_algorithm(model: Model, likely: Values) -> Iterator[OpenQuestion]:
 
 def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
     """Yield what one rank can send, and the share of the wire that is payload."""
-    if not model.process_stated:
+    topology = model.machine.topology
+    stated = topology.parameters
+    if stated.get("process_mark", "assumed") == "assumed":
         slow = likely.process or _slow_rank(model)
         other = OtherValue({"process": slow}, f"a rank sends {slow:g} GB/s")
         if likely.process:
             other = OtherValue({"process": None}, "ranks send as fast as their node")
         yield OpenQuestion("process", f"bandwidth of one rank, {slow:g} GB/s or more", [other])
-    if not model.payload_stated:
+    if topology.fabric == "aries" and "payload" not in stated:
         less: dict[str, Any] = {"payload": ARIES_PAYLOAD}
         if model.routing == "adaptive":  # with a bias that keeps what was measured
             less["bias"] = max(1.0, usual_bias(model.machine) * ARIES_PAYLOAD)

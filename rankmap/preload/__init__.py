@@ -102,8 +102,7 @@ def find_compilers(
     fitting: dict[str, Compiler] = {}
     tried = []
     for name in [wanted] if wanted else _compilers_to_try(command, env):
-        path = find_program(name, env)
-        compiler = _probe_compiler(path, env) if path else None
+        compiler = _probe_compiler(name, env)
         if compiler and abi in ("", compiler.abi):
             fitting.setdefault(compiler.abi, compiler)
         elif compiler:
@@ -132,14 +131,15 @@ def _compilers_to_try(command: Sequence[str], env: Mapping[str, str]) -> list[st
     return [*cray, *dict.fromkeys(beside), *names]
 
 
-def _probe_compiler(path: str, env: Mapping[str, str]) -> Compiler | None:
+def _probe_compiler(name: str, env: Mapping[str, str]) -> Compiler | None:
     """Return what an MPI compiler is for; None where it does not compile MPI programs."""
-    try:
-        answer = run_child([path, "-E", "-x", "c", "-"], env, Deadline(60), script=_PROBE)
-    except LaunchError:
-        return None
-    match = re.search(r"^nidmap_abi (\w+) (.*)$", answer.output, re.MULTILINE)
-    return Compiler(path, match[1], ".".join(match[2].split())) if match else None
+    path = find_program(name, env)
+    if path:
+        with contextlib.suppress(LaunchError):
+            answer = run_child([path, "-E", "-x", "c", "-"], env, Deadline(60), script=_PROBE)
+            match = re.search(r"^nidmap_abi (\w+) (.*)$", answer.output, re.MULTILINE)
+            return Compiler(path, match[1], ".".join(match[2].split())) if match else None
+    return None
 
 
 def build(compiler: Compiler, env: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from placement.errors import LaunchError, NidmapError
 from placement.support.child import Deadline, run_child
-from rankmap.launch import INTEL, MPICH, OPENMPI, is_mpiexec
+from rankmap.launch import OPENMPI, is_mpiexec
 from rankmap.launch.queries import mpi_library
 
 #: What `program_abi` says of a program that has the library in it, or can load none.
@@ -95,8 +95,7 @@ def launcher_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
     """
     if is_mpiexec(command[0]):
         with contextlib.suppress(NidmapError):
-            names = {OPENMPI: "openmpi", MPICH: "mpich", INTEL: "mpich", "cray-mpich": "mpich"}
-            return names[mpi_library(command[0], env).name]
+            return "openmpi" if mpi_library(command[0], env).name == OPENMPI else "mpich"
         return ""
     plugins = [word.removeprefix("--mpi=") for word in command if word.startswith("--mpi=")]
     means = [*plugins, env.get("SLURM_MPI_TYPE", "")][0]

@@ -92,19 +92,13 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
     [[1, 2], [2, 0]]
     """
     ranks = recording.ranks
-    swept = {k: sweep_in(phase, ranks) for k, phase in enumerate(recording.phases)}
-    in_waves = [
-        step
-        for k, sweep in swept.items()
-        if sweep is not None
-        for step in _sampled_waves(recording.phases[k], sweep)
-    ]
-    phases = [
-        part
-        for k, phase in enumerate(recording.phases)
-        if swept[k] is None
-        for part in _one_after_another(phase)
-    ]
+    in_waves: list[RecordedStep] = []
+    phases: list[RecordedPhase] = []
+    for phase in recording.phases:
+        if (sweep := sweep_in(phase, ranks)) is not None:
+            in_waves += _sampled_waves(phase, sweep)
+        else:
+            phases += _one_after_another(phase)
     sent = [phase.messages().by_pair(ranks) for phase in phases]
     least = LEAST_SHARE * sum(int(traffic.bytes.sum()) for traffic in sent)
     entries: list[RecordedStep | _Together] = []
@@ -120,12 +114,7 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
             entries += map(RecordedStep.of, _one_by_one(traffic, ranks))
         elif not any(other.joined_by(phase.calls, traffic) for other in groups):
             entries.append(_Together(phase.calls, partners, [traffic]))
-    steps = [
-        RecordedStep(join_traffic(step.parts).by_pair(ranks), step.calls)
-        if isinstance(step, _Together)
-        else step
-        for step in entries
-    ]
+    steps = [step.joined() if isinstance(step, _Together) else step for step in entries]
     size = [-int(step.sent.bytes.sum()) for step in steps]
     kept = set(np.argsort(size, kind="stable")[: MOST_STEPS - 1].tolist())
     rest += [step.sent for k, step in enumerate(steps) if k not in kept]
@@ -198,6 +187,10 @@ class _Together:
             self.parts.append(sent)
             self.senders += np.bincount(sent.source, minlength=len(self.senders))
         return fits
+
+    def joined(self) -> RecordedStep:
+        """Return the phases as one step."""
+        return RecordedStep(join_traffic(self.parts).by_pair(len(self.senders)), self.calls)
 
 
 def _one_by_one(sent: Traffic, ranks: int) -> Iterator[Traffic]:

@@ -102,7 +102,7 @@ def reorder(
     def request() -> _RankRequest:
         if (dims is None) == (pattern is None):
             raise UsageError("reorder needs either dims or a pattern")
-        spec = _stencil_pattern(dims, periodic) if dims is not None else str(pattern)
+        spec = str(pattern) if dims is None else _read_grid(dims, periodic)[0]
         return _RankRequest(spec, comm.Get_size(), strategy or "")
 
     return _reordered(comm, request, machine)
@@ -145,31 +145,33 @@ def cart_create(
     LaunchError
         On every rank alike: a rank that could not take part.
     """
-    wraps: list[bool] = []
 
     def request() -> _RankRequest:
-        wrap_of_dim = [periods] * len(dims) if isinstance(periods, bool | int) else periods
-        if len(wrap_of_dim) != len(dims):
-            raise UsageError(f"{len(wrap_of_dim)} periods for {len(dims)} dimensions")
-        wraps[:] = map(bool, wrap_of_dim)
-        spec = _stencil_pattern(dims, all(wraps))
+        spec, _ = _read_grid(dims, periods)
         return _RankRequest(spec, math.prod(map(int, dims)), strategy or "")
 
     part = _reordered(comm, request, machine)
     if part == MPI.COMM_NULL:
         return MPI.COMM_NULL  # type: ignore[return-value]  # as MPI_Cart_create does
     try:
-        return part.Create_cart(list(dims), wraps, reorder=False)
+        return part.Create_cart(list(dims), _read_grid(dims, periods)[1], reorder=False)
     finally:
         part.Free()
 
 
-def _stencil_pattern(dims: Sequence[int], periodic: bool) -> str:
-    """Return the pattern of a grid's neighbours, without importing what would check it."""
+def _read_grid(dims: Sequence[int], periods: Sequence[bool] | bool) -> tuple[str, list[bool]]:
+    """Return the pattern of a grid's neighbours, and whether each dimension wraps around.
+
+    Nothing is imported that would check it.
+    """
     extents = [int(extent) for extent in dims]
     if not extents or min(extents) < 1:
         raise UsageError(f"{tuple(extents)} is not a process grid")
-    return f"stencil:{'x'.join(map(str, extents))}" + (",periodic" if periodic else "")
+    of_dims = [periods] * len(dims) if isinstance(periods, bool | int) else periods
+    wraps = [*map(bool, of_dims)]
+    if len(wraps) != len(extents):
+        raise UsageError(f"{len(wraps)} periods for {len(extents)} dimensions")
+    return f"stencil:{'x'.join(map(str, extents))}" + (",periodic" if all(wraps) else ""), wraps
 
 
 def _reordered(

@@ -20,7 +20,7 @@ from placement.commands.common import named_specs, write_output
 from placement.errors import NidmapError, UsageError, error_text
 from placement.support.lazy import lazy
 from rankmap.launch import Launch
-from rankmap.launch.process import REFUSED, become, is_refused, job_environment
+from rankmap.launch.process import REFUSED, become, job_environment, report_unclear
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,20 +61,20 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
     LaunchError
         The command cannot be started.
     """
-    question, env = _question_for(request, world), job_environment(os.environ)
-    command, specs = request.command, question["machine"].split()
+    options, env = _answer_options(request, world), job_environment(os.environ)
+    command, specs = request.command, options["machine"].split()
     try:
         if "-" in specs:
             raise UsageError("--inside asks for the order later, and cannot read this -m - then")
         if specs:
             load.load_machine(*specs)  # what is wrong with it is said before the ranks start
-        variables = {"NIDMAP_ASK": asking_command(question)}
+        variables = {"NIDMAP_ASK": asking_command(options)}
         variables |= {"NIDMAP_WORLD": "1"} if world else {}
         libraries = preload.libraries_for(command, env, mpicc)
         argv, more = preload.preload(command, libraries, variables, env)
         launch = Launch(tuple(argv), more)
     except (NidmapError, OSError) as error:
-        if is_refused(str(error), strict):
+        if report_unclear(str(error), strict):
             return REFUSED
         launch = Launch(command)
     if not request.dry_run:
@@ -83,7 +83,7 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
     return 0
 
 
-def _question_for(request: RunRequest, world: bool) -> dict[str, Any]:
+def _answer_options(request: RunRequest, world: bool) -> dict[str, Any]:
     """Return how the ranks are to be answered, for `rerank.answer`, and whether ``quiet``."""
     job, path = request.job, request.order_file
     if job.nodes or job.ppn:
@@ -100,23 +100,23 @@ def _question_for(request: RunRequest, world: bool) -> dict[str, Any]:
     }
 
 
-def asking_command(question: Mapping[str, Any]) -> str:
+def asking_command(options: Mapping[str, Any]) -> str:
     """Return the shell line that answers, for ``$NIDMAP_ASK``.
 
     It looks for nothing in the program's working directory.
     """
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; "
     code += "from rankmap.runtime.inside import main; main()"
-    return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(question)])
+    return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(options)])
 
 
 def main() -> None:
     """Answer the question on standard input; whatever fails is said in the answer's own line."""
     try:
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-        how = json.loads(sys.argv[1])
-        quiet = how.pop("quiet")
-        reranked = rerank.answer(question, **how)
+        options = json.loads(sys.argv[1])
+        quiet = options.pop("quiet")
+        reranked = rerank.answer(question, **options)
         text = "\n".join(map(str, reranked.ranks.tolist()))
         if reranked.remark and not quiet:
             remark = "; ".join(filter(None, [reranked.warning, reranked.remark]))

@@ -156,8 +156,8 @@ def rerank(
     except NidmapError:
         raise
     except Exception as error:  # a program that runs already goes on as it is
-        broke = f"strategy auto broke down ({error_text(error)}): the ranks keep their order"
-        return Reranked(np.arange(len(at_slot)), talk or broke)
+        broke = f"strategy auto broke down ({error_text(error)})"
+        return Reranked(np.arange(len(at_slot)), broke, "the ranks keep their order")
     remark = best.origin.remark
     moved = not np.array_equal(best.node_of_rank, before.node_of_rank)
     if moved and not _beats_order(best, before, job):

@@ -6,8 +6,8 @@ import os
 import random
 import re
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from placement.errors import PlanError, UsageError, printable
 from placement.support.lazy import lazy
@@ -44,27 +44,6 @@ class Arm:
         Of each rank of the arm, the rank of the default launch that sits there.
     notes : list of str
         What a user should know of it.
-    """
-
-    name: str
-    order: str
-    members: list[int]
-    notes: list[str] = field(default_factory=list)
-
-    def document(self) -> dict[str, Any]:
-        """Return the arm as a header keeps it."""
-        return {**asdict(self), "ranks": len(self.members)}
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramArm:
-    """One side of a comparison.
-
-    Attributes
-    ----------
-    arm : Arm
-        As the samples' header keeps it; `members` are the ranks of the
-        default launch that sit where each rank of this one sits.
     launch : Launch
     expected : dict or None
         What the model expects of it: ``words``, and ``gain`` (None where
@@ -73,10 +52,18 @@ class ProgramArm:
         Which order it is, as ``nidmap run`` says it; '' for the default.
     """
 
-    arm: Arm
-    launch: Launch
+    name: str
+    order: str
+    members: list[int]
+    notes: list[str] = field(default_factory=list)
+    launch: Launch = field(default_factory=lambda: Launch(()))
     expected: dict[str, Any] | None = None
     words: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Return the arm as a header keeps it."""
+        kept = {name: getattr(self, name) for name in ("name", "order", "members", "notes")}
+        return {**kept, "ranks": len(self.members)}
 
 
 def read_arm(text: str) -> tuple[str, str]:
@@ -99,23 +86,10 @@ def read_arm(text: str) -> tuple[str, str]:
     return name, path
 
 
-class _Made(NamedTuple):
-    """A launch that is prepared."""
-
-    name: str
-    job: JobLaunch
-    prepared: Prepared
-
-    @property
-    def filled(self) -> Placement:
-        """The order on the nodes as the launcher fills them by default: as listed, or its own."""
-        return self.prepared.order if self.job.launcher.keeps_list else self.prepared.laid
-
-
 @contextmanager
 def prepared_arms(
     base: RunRequest, orders: Sequence[str]
-) -> Iterator[tuple[list[ProgramArm], dict[str, Any]]]:
+) -> Iterator[tuple[list[Arm], dict[str, Any]]]:
     """Prepare all launches; inside, their order files are there.
 
     Behind it, too, where it is dry and ``--order-dir`` names a place for them.
@@ -137,16 +111,16 @@ def prepared_arms(
         Nothing to compare, an order that is none, a launcher that takes none.
     """
     wanted = _runs_wanted(base, orders)
-    made: list[_Made] = []
+    launches: dict[str, tuple[JobLaunch, Prepared]] = {}
     try:
         for name, request in wanted.items():
             job = launch_job.read_job(request, os.environ)
-            made.append(_Made(name, job, job.prepared()))
-        yield _compared_arms(base.command, made)
+            launches[name] = job, job.prepared()
+        yield _compared_arms(base.command, launches)
     finally:
         if not base.dry_run or base.order_dir is None:
-            for arm in made:
-                discard_launch(arm.prepared.path)
+            for _, prepared in launches.values():
+                discard_launch(prepared.path)
 
 
 def _runs_wanted(base: RunRequest, orders: Sequence[str]) -> dict[str, RunRequest]:
@@ -164,24 +138,19 @@ def _runs_wanted(base: RunRequest, orders: Sequence[str]) -> dict[str, RunReques
 
 
 def _compared_arms(
-    command: tuple[str, ...], made: Sequence[_Made]
-) -> tuple[list[ProgramArm], dict[str, Any]]:
+    command: tuple[str, ...], launches: dict[str, tuple[JobLaunch, Prepared]]
+) -> tuple[list[Arm], dict[str, Any]]:
     """Return the arms of what was prepared, and what a header says of them."""
-    job, placement = made[0].job, made[0].filled
+    job, prepared = next(iter(launches.values()))
+    placement = _filled_placement(job, prepared)
     members = list(range(placement.ranks))
-    plain = ProgramArm(Arm(DEFAULT, DEFAULT, members), Launch(command))
-    plain.arm.notes.extend(job.asked_remarks())
-    arms = [plain]
-    for one in made:
-        arms.append(_order_arm(one))
-        if arms[-1].arm.members == members:
-            arms[-1].arm.notes.append(f"the same ranks in the same order as {DEFAULT}")
-    if all(each.arm.members == members for each in arms):
+    arms = [Arm(DEFAULT, DEFAULT, members, [*job.asked_remarks()], Launch(command))]
+    arms += [_order_arm(name, *launch, members) for name, launch in launches.items()]
+    if all(arm.members == members for arm in arms):
         raise PlanError(
             "the order is the launcher's own: there is nothing to compare",
             "--strategy or --order makes another order",
         )
-    pattern = made[0].job.sent.pattern
     return arms, {
         "workload": " ".join(job.launcher.step.argv[job.launcher.step.program :]),
         "ranks": placement.ranks,
@@ -189,22 +158,30 @@ def _compared_arms(
         "ppn": max(placement.counts.tolist()),
         "hosts": placement.names.tolist(),
         "counts": placement.counts.tolist(),
-        "pattern": pattern,
-        "arms": [one.arm.document() for one in arms],
-        "expected": {one.arm.name: one.expected for one in arms if one.expected},
+        "pattern": job.sent.pattern,
+        "arms": [arm.document() for arm in arms],
+        "expected": {arm.name: arm.expected for arm in arms if arm.expected},
     }
 
 
-def _order_arm(made: _Made) -> ProgramArm:
-    prepared, order = made.prepared, made.prepared.order
-    expected = made.job.expected(order)
-    what = made.job.request.order_file or order.origin.strategy
-    members = made.filled.slot_of_rank.tolist()
-    return ProgramArm(
-        Arm(made.name, what, members, notes=list(prepared.remarks)),
+def _filled_placement(job: JobLaunch, prepared: Prepared) -> Placement:
+    """Return the order on the nodes as the launcher fills them by default: listed, or its own."""
+    return prepared.order if job.launcher.keeps_list else prepared.laid
+
+
+def _order_arm(name: str, job: JobLaunch, prepared: Prepared, default: list[int]) -> Arm:
+    """Return the arm of an order; `default`: the members of the launch without one."""
+    order, expected = prepared.order, job.expected(prepared.order)
+    members = _filled_placement(job, prepared).slot_of_rank.tolist()
+    same = [f"the same ranks in the same order as {DEFAULT}"] if members == default else []
+    return Arm(
+        name,
+        job.request.order_file or order.origin.strategy,
+        members,
+        [*prepared.remarks, *same],
         prepared.launch,
         {"words": expected.words, "gain": expected.gain},
-        made.job.words(order, expected.words),
+        job.words(order, expected.words),
     )
 
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rankmap.commands.model import RunRequest
-    from workloads.ab.arms import ProgramArm, Turn
+    from workloads.ab.arms import Arm, Turn
     from workloads.ab.timer import Timer
 
 SCHEMA = "nidmap.ab/1"
@@ -100,12 +100,9 @@ def ab(request: RunRequest, **options: Any) -> int:
     told = current_launch()
     if told is not None and told.size != 1:
         raise UsageError("ab starts launches of its own, this is inside one")
-    timer = timer_of(
-        options["regex"], options["unit"], options["time_file"], command
-    )  # fmt: skip
+    timer = timer_of(options["regex"], options["unit"], options["time_file"], command)
     blocks, warmup = options["blocks"], options["warmup"]
-    with prepared_arms(request, options["orders"]) as found:
-        arms, measured = found
+    with prepared_arms(request, options["orders"]) as (arms, measured):
         turns = turns_of(len(arms), blocks, warmup, SEED)
         header = {
             **measured,
@@ -135,18 +132,17 @@ def _sample_header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _launch_and_measure(
-    arms: list[ProgramArm], turns: list[Turn], header: dict[str, Any], timer: Timer,
+    arms: list[Arm], turns: list[Turn], header: dict[str, Any], timer: Timer,
     options: Mapping[str, Any],
 ) -> int:  # fmt: skip
     """Launch, print what came out, and return the exit code."""
     folder = _output_folder(options["output_dir"])
     path = options["output"] or os.path.join(folder, _SAMPLES)
     journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
-    env, launches = job_environment(os.environ), Launches(GRACE)
-    measurement = Measurement(arms, turns, timer, journal, folder, env, launches)
-    for one in arms:
-        if one.words:
-            say(f"nidmap: {one.arm.name}: {printable(one.words, 300)}")
+    measurement = Measurement(arms, turns, timer, journal, folder)
+    for arm in arms:
+        if arm.words:
+            say(f"nidmap: {arm.name}: {printable(arm.words, 300)}")
     measurement.run()
     if journal.rows:
         header = {**journal.header, "ended": measurement.ended}
@@ -179,22 +175,22 @@ def _output_folder(wanted: str | None) -> str:
 
 
 def _show_commands(
-    arms: Sequence[ProgramArm], turns: Sequence[Turn], header: Mapping[str, Any],
+    arms: Sequence[Arm], turns: Sequence[Turn], header: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> int:  # fmt: skip
     """Print all launches in their order, as a shell takes them."""
     folder = options["output_dir"] or "nidmap-ab"
     launches = []
     for turn in turns:
-        one = arms[turn.arm]
-        out, err = map(shlex.quote, turn.output_files(folder, one.arm.name))
+        arm = arms[turn.arm]
+        out, err = map(shlex.quote, turn.output_files(folder, arm.name))
         launches.append({
             "block": turn.block,
-            "arm": one.arm.name,
+            "arm": arm.name,
             "warmup": turn.warmup,
-            "argv": list(one.launch.argv),
-            "env": dict(one.launch.env),
-            "command": f"{one.launch.line()} </dev/null >{out} 2>{err}",
+            "argv": list(arm.launch.argv),
+            "env": dict(arm.launch.env),
+            "command": f"{arm.launch.line()} </dev/null >{out} 2>{err}",
         })  # fmt: skip
     if options["as_json"]:
         write_output(to_json({"schema": SCHEMA, **header, "launches": launches}), None)
@@ -209,7 +205,7 @@ class Measurement:
 
     Attributes
     ----------
-    arms : list of ProgramArm
+    arms : list of Arm
     turns : list of Turn
     timer : Timer
     journal : Journal
@@ -218,7 +214,7 @@ class Measurement:
         begun that will not be over by then, or None).
     folder : str
         Where the program's output goes.
-    env : mapping of str to str
+    env : dict of str to str
         The environment of all launches.
     launches : Launches
     ended : str
@@ -229,13 +225,13 @@ class Measurement:
         What kept it from its end, '' for nothing.
     """
 
-    arms: list[ProgramArm]
+    arms: list[Arm]
     turns: list[Turn]
     timer: Timer
     journal: Journal
     folder: str
-    env: Mapping[str, str]
-    launches: Launches
+    env: dict[str, str] = field(default_factory=lambda: job_environment(os.environ))
+    launches: Launches = field(default_factory=lambda: Launches(GRACE))
     ended: str = "complete"
     exit_code: int = 0
     cut_short: str = ""
@@ -285,7 +281,7 @@ class Measurement:
 
     def _launch(self, turn: Turn) -> float:
         """Launch an arm, anew where that fails, and return how many seconds the last one took."""
-        name, seconds = self.arms[turn.arm].arm.name, 0.0
+        name, seconds = self.arms[turn.arm].name, 0.0
         for left in range(RETRIES, -1, -1):
             paths = turn.output_files(self.folder, name, RETRIES - left)
             before = self.timer.written()
@@ -330,7 +326,7 @@ class Measurement:
             return False
         cost = seconds if figure is None else self.timer.cost(figure)
         self.journal.add([{
-            "block": turn.block, "arm": self.arms[turn.arm].arm.name,
+            "block": turn.block, "arm": self.arms[turn.arm].name,
             "warmup": int(turn.warmup),
             "phase": "total", "min": cost, "mean": cost, "max": cost,
             "figure": seconds if figure is None else figure, "wall": seconds,
@@ -341,7 +337,7 @@ class Measurement:
         """Note which launch failed; nothing is launched after it."""
         self.ended, self.exit_code = "failed", code if code > 0 else 128 - code
         how = f"code {code}" if code > 0 else f"signal {-code}"
-        arm, said = self.arms[turn.arm].arm.name, " and ".join(map(printable, paths))
+        arm, said = self.arms[turn.arm].name, " and ".join(map(printable, paths))
         place = f"as {arm} in block {turn.block}"
         self.cut_short = (
             f"the program failed {RETRIES + 1} times in a row ({how}) {place}, see {said}"

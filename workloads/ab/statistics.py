@@ -66,8 +66,6 @@ class Interval:
         Geometric mean of the blocks' ratios.
     low, high : float
         Ends of the interval.
-    level : float
-        How often such an interval holds the truth.
     smallest : float
         Smallest ratio above 1 that this noise lets one see, 4 times out of 5.
     blocks : int
@@ -87,7 +85,6 @@ class Interval:
     ratio: float
     low: float
     high: float
-    level: float
     smallest: float
     blocks: int
     missing: int = 0
@@ -132,7 +129,6 @@ def mean_interval(logs: Floats, *, level: float = 0.95) -> Interval | None:
         ratio=math.exp(centre),
         low=_safe_exp(centre - width),
         high=_safe_exp(centre + width),
-        level=level,
         smallest=_safe_exp(width + _POWER * error),
         blocks=blocks,
         missing=missing,

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -298,16 +299,12 @@ class FlowTimes:
     routings, classes : tuple of str
     seconds : float64 (flows, routings, classes)
         For a GB a flow.
-    clean : frozenset of int or None
-        Sets in which a class was chosen to bind: what it carries is read off
-        these alone. None: all.
     """
 
     flows: Sequence[Flows]
     routings: tuple[str, ...]
     classes: tuple[str, ...]
     seconds: Floats
-    clean: frozenset[int] | None = None
 
     @property
     def times(self) -> Floats:
@@ -449,10 +446,10 @@ def _class_seconds(
 def choose_sets(machine: Machine, rows: Ints) -> FlowTimes:
     """Return the sets of flows that are worth measuring, of all `candidates`.
 
-    All are looked at under the network's usual routing, and the best of each
-    class, and all permutations, under every other one as well. A shift by
-    half the nodes and a random permutation are always among them, as
-    witnesses of what the fit says.
+    They make each class bind under each routing, and tell routings apart. All are looked at
+    under the network's usual routing, and the best of each class, and all permutations, under
+    every other one as well. A shift by half the nodes and a random permutation are always
+    among them, as witnesses of what the fit says.
 
     Parameters
     ----------
@@ -466,35 +463,20 @@ def choose_sets(machine: Machine, rows: Ints) -> FlowTimes:
     best = {i for k in range(len(first.classes)) for i in _best_sets(first, 0, k, KEPT)}
     some = sorted(best.union(several))
     table = predict_table(machine, rows, [flows[i] for i in some], names)
-    shift = f"each node to the one {len(rows) // 2} further"
-    always = [i for i, one in enumerate(table.flows) if one.name in (shift, "random permutation 1")]
-    return choose_from(table, always)
-
-
-def choose_from(table: FlowTimes, always: Sequence[int] = ()) -> FlowTimes:
-    """Return the sets that make each class bind under each routing, and tell routings apart.
-
-    Parameters
-    ----------
-    table : FlowTimes
-    always : sequence of int
-        Sets that are taken whatever they tell.
-    """
     picked: dict[int, None] = {}
-    for r in range(len(table.routings)):
+    for r in range(len(names)):
         for k in range(len(table.classes)):
             picked |= dict.fromkeys(_best_sets(table, r, k, 1))
-    clean = frozenset(range(len(picked)))
+    shift = f"each node to the one {len(rows) // 2} further"
+    always = [i for i, one in enumerate(table.flows) if one.name in (shift, "random permutation 1")]
     picked |= dict.fromkeys(always)
-    for a in range(len(table.routings)):
-        for b in range(a):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.abs(np.log(table.times[:, a] / table.times[:, b]))
-            ratio = np.nan_to_num(ratio)
-            if np.sum(ratio[list(picked)] > np.log(APART)) < WITNESSES:
-                most = np.argsort(-ratio, kind="stable")[:WITNESSES].tolist()
-                picked |= dict.fromkeys(i for i in most if ratio[i] > np.log(SAME))
-    return replace(table.take(list(picked)), clean=clean)
+    for a, b in combinations(range(len(names)), 2):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.nan_to_num(np.abs(np.log(table.times[:, b] / table.times[:, a])))
+        if np.sum(ratio[list(picked)] > np.log(APART)) < WITNESSES:
+            most = np.argsort(-ratio, kind="stable")[:WITNESSES].tolist()
+            picked |= dict.fromkeys(i for i in most if ratio[i] > np.log(SAME))
+    return table.take(list(picked))
 
 
 def _best_sets(table: FlowTimes, routing: int, kind: int, count: int) -> list[int]:

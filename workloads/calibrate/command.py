@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -31,7 +31,7 @@ from workloads.calibrate.choice import (
 from workloads.calibrate.readings import Reader, Rounds
 from workloads.calibrate.result import Readings, result_of
 from workloads.calibrate.words import document, overlay_text, table_text
-from workloads.launched import MPIEXEC, become_mpiexec, current_launch, mpiexec_words
+from workloads.launched import MPIEXEC, become_mpiexec, current_launch
 from workloads.options import Common, Duration, leave_command, option_with_default
 from workloads.progress import TERMINAL
 from workloads.world import decide_on_root, processor, raise_together, run_guarded, world
@@ -81,49 +81,37 @@ def calibrate(
     if current_launch() is None:
         _check_output(output)
         machine_from(specs)  # what is wrong with it is said before anything starts
-        _start_launcher(launcher, common.ranks)
+        _start_ranks(launcher, common.ranks)
     return leave_command(run_guarded(lambda: _on_ranks(common, specs, seconds, output)))
 
 
 # --- starting ranks -----------------------------------------------------------
 
 
-def _start_launcher(launcher: Sequence[str], ranks: int | None) -> None:
-    """Become the launcher, which starts this command as ranks, without the words behind ``--``."""
-    words = _launcher_words(launcher, ranks)
-    if words is None:
-        become_mpiexec(ranks or 1)
-    argv = list(sys.orig_argv[1:])
-    argv = argv[: argv.index("--")] if "--" in argv else argv
-    env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}
-    sys.stderr.flush()
-    become([*words, sys.executable, *argv], env)
-
-
-def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | None:
-    """Return the words that start ranks; None for this environment's own mpiexec.
+def _start_ranks(launcher: tuple[str, ...], ranks: int | None) -> NoReturn:
+    """Become what starts this command as ranks: the words behind ``--``, mpiexec or srun.
 
     Raises
     ------
     UsageError
-        Where nothing says how to start them.
+        Where nothing says how many there are.
     """
-    if launcher:
-        return list(launcher)
-    job = allocation(os.environ)
-    if ranks is not None and (job is None or os.environ.get(MPIEXEC)):
-        return None
-    if job is None:
-        raise UsageError(
-            "no ranks, and no allocation to start them in",
-            "as in nidmap calibrate -o FILE -- srun -n 512, or -n 4 on this machine",
-        )
-    count = ranks or job.ranks or len(job.nodes)
-    if os.environ.get(MPIEXEC):
-        return mpiexec_words(count)
-    if shutil.which("srun") is None:
+    job = None if launcher else allocation(os.environ)
+    count = ranks or (None if job is None else job.ranks or len(job.nodes))
+    if not launcher and (job is None or os.environ.get(MPIEXEC)):
+        if count is None:
+            raise UsageError(
+                "no ranks, and no allocation to start them in",
+                "as in nidmap calibrate -o FILE -- srun -n 512, or -n 4 on this machine",
+            )
+        become_mpiexec(count)
+    if not launcher and shutil.which("srun") is None:
         raise LaunchError("srun not found", "say how ranks are started, behind --")
-    return ["srun", "-n", str(count)]
+    argv = list(sys.orig_argv[1:])
+    argv = argv[: argv.index("--")] if "--" in argv else argv
+    env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}
+    sys.stderr.flush()
+    become([*(launcher or ("srun", "-n", str(count))), sys.executable, *argv], env)
 
 
 def _check_output(output: str | None) -> None:

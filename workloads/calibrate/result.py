@@ -14,7 +14,7 @@ so most clearly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +95,7 @@ def fit_network(table: FlowTimes, times: Floats) -> NetworkFit:
         Measured seconds for a GB a flow.
     """
     fits = [
-        fit_shares(table.seconds[:, r], times, table.classes, routing, table.clean)
+        fit_shares(table.seconds[:, r], times, table.classes, routing)
         for r, routing in enumerate(table.routings)
     ]
     ranked = sorted(fits, key=lambda fit: fit.error)
@@ -108,11 +108,7 @@ def fit_network(table: FlowTimes, times: Floats) -> NetworkFit:
 
 
 def fit_shares(
-    seconds: Floats,
-    times: Floats,
-    classes: Sequence[str],
-    routing: str = "",
-    clean: Collection[int] | None = None,
+    seconds: Floats, times: Floats, classes: Sequence[str], routing: str = ""
 ) -> RoutingFit:
     """Return what each class reaches, where it binds, and how well that explains the times.
 
@@ -124,8 +120,6 @@ def fit_shares(
     classes : sequence of str
     routing : str
         For the reader.
-    clean : collection of int or None
-        Sets that shares are read off; None: all. The error is over all.
 
     Examples
     --------
@@ -133,13 +127,11 @@ def fit_shares(
     >>> found.shares, found.error
     ({'a': 0.5, 'b': 0.8}, 0.0)
     """
-    some = sorted(range(len(times)) if clean is None else clean)
-    own = seconds[some]
-    ratio = own / times[some, None]
+    ratio = seconds / times[:, None]
     shares = ratio.max(axis=0, initial=0.0)
     active = [k for k in range(len(classes)) if shares[k] > 0]
-    binding = _binding_sets(own, shares, active)
-    clear = np.minimum(margins(own), ENOUGH)
+    binding = _binding_sets(seconds, shares, active)
+    clear = np.minimum(margins(seconds), ENOUGH)
     sets = {k: max(binding[k], key=lambda e: float(clear[e, k])) for k in active}
     for k in active:
         shares[k] = ratio[sets[k], k]
@@ -151,7 +143,7 @@ def fit_shares(
     return RoutingFit(
         routing,
         {classes[k]: float(shares[k]) for k in active},
-        {classes[k]: some[sets[k]] for k in active},
+        {classes[k]: sets[k] for k in active},
         error,
     )
 

@@ -6,6 +6,7 @@ job's first node, so that its rank 0 sees every measurement.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from placement.commands.common import ByteCount, machine_option, say
+from placement.commands.common import ByteCount, machine_from, machine_option, say
 from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text, time_text
@@ -34,7 +35,6 @@ from workloads.options import (
     Number,
     Words,
     bench_callback,
-    named_machine,
     option_with_default,
 )
 from workloads.session import Case, Repetitions, Session
@@ -126,7 +126,8 @@ def _share_sets(
     names = list(dict.fromkeys(comm.allgather(processor(comm))))
 
     def choose() -> list[list[NodeSet]]:
-        machine = named_machine(specs)
+        named = specs or os.environ.get("NIDMAP_MACHINE")
+        machine = machine_from(specs) if named else None
         leaf = leaves(machine, names) if machine else [-1] * len(names)
         wanted = counts or [count for count in PAPER if count <= len(names)]
         return [node_sets(leaf, count) for count in dict.fromkeys(wanted)]

@@ -109,10 +109,12 @@ def parse_extents(text: str) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> parse_extents("8x1x6"), parse_extents("64")
-    ((8, 1, 6), (64, 64, 64))
+    >>> parse_extents("8x6x4"), parse_extents("64"), parse_extents("8x6")
+    ((8, 6, 4), (64, 64, 64), (8, 1, 6))
     """
     sizes = read_extents(text, "size", "e.g. 128x128x64, or 128 for a cube")
+    if len(sizes) == 2:
+        return sizes[0], 1, sizes[1]
     return sizes * 3 if len(sizes) == 1 else sizes
 
 

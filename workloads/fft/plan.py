@@ -16,20 +16,17 @@ T = TypeVar("T")
 class Field:
     """A global array and its spectrum, axes in the order in which they are worked on.
 
-    Inside, every array has three axes, those of extent 1 last: FFTK's 2-D
-    fields (N_y = 1) and plain 2-D ones are the same thing then, and no copy
-    is needed between the user's shape and this one.
+    Inside, the axes of extent 1 are the last ones, as of FFTK's 2-D fields (N_y = 1); no
+    copy is needed between the user's shape and this one.
 
     Attributes
     ----------
     shape, spectrum : tuple of int
         Extents in space and of the spectrum, three of each.
     order : tuple of int
-        The user's axis that stands at each place; -1 for one that was added.
+        The user's axis that stands at each place.
     half : int
         The axis of which a real field's spectrum keeps N/2 + 1 elements; -1 for none.
-    real : bool
-        Whether the field is real.
 
     Examples
     --------
@@ -40,9 +37,8 @@ class Field:
 
     shape: tuple[int, int, int]
     spectrum: tuple[int, int, int]
-    order: tuple[int, ...]
+    order: tuple[int, int, int]
     half: int
-    real: bool
 
     @property
     def flat(self) -> bool:
@@ -51,8 +47,7 @@ class Field:
 
     def outside(self, things: tuple[T, ...]) -> tuple[T, ...]:
         """Return what belongs to the three axes inside by the user's axes."""
-        found = dict(zip(self.order, things, strict=True))
-        return tuple(found[axis] for axis in range(3) if axis in found)
+        return tuple(things[self.order.index(axis)] for axis in range(3))
 
 
 def field_of(shape: tuple[int, ...], real: bool) -> Field:
@@ -61,31 +56,29 @@ def field_of(shape: tuple[int, ...], real: bool) -> Field:
     Parameters
     ----------
     shape : tuple of int
-        Two or three extents, each at least 1.
+        Three extents, each at least 1.
     real : bool
 
     Raises
     ------
     UsageError
     """
-    if len(shape) not in (2, 3) or min(shape, default=0) < 1:
+    if len(shape) != 3 or min(shape) < 1:
         raise UsageError(
             f"an FFT of {'x'.join(map(str, shape)) or 'nothing'} is none",
             "two or three sizes, each at least 1",
         )
-    half = len(shape) - 1 if real else -1
-    order = sorted(range(3), key=lambda axis: axis >= len(shape) or shape[axis] == 1)
+    half = 2 if real else -1
+    order = sorted(range(3), key=lambda axis: shape[axis] == 1)
     if order[0] == half:  # a line: the real axis goes first, and the first axis is the last one
         order[:2] = order[1::-1]
+    waves = [n // 2 + 1 if axis == half else n for axis, n in enumerate(shape)]
     a, b, c = order
-    extents = [*shape, 1]
-    waves_of = [n // 2 + 1 if axis == half else n for axis, n in enumerate(extents)]
     return Field(
-        (extents[a], extents[b], extents[c]),
-        (waves_of[a], waves_of[b], waves_of[c]),
-        tuple(axis if axis < len(shape) else -1 for axis in order),
-        order.index(half) if half >= 0 else -1,
-        real,
+        (shape[a], shape[b], shape[c]),
+        (waves[a], waves[b], waves[c]),
+        (a, b, c),
+        order.index(half) if real else -1,
     )
 
 

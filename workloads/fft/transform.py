@@ -53,8 +53,8 @@ class Transform:
     comm : mpi4py.MPI.Intracomm
         Its rank order is the order of the process grid, row by row.
     shape : sequence of int
-        Global extents, two or three; any sizes, also smaller than the number
-        of ranks. FFTK's 2-D fields are (N_x, 1, N_z).
+        Three global extents; any sizes, also smaller than the number of
+        ranks. FFTK's 2-D fields are (N_x, 1, N_z).
     real : bool
         Whether the field is real, float64, so that its spectrum keeps N/2 + 1
         elements of the last axis; else it is complex128.

@@ -37,31 +37,6 @@ _NODE = {
     **_NO_IPV6,
 }
 
-#: Runs a program on a node: in its network, under its name, with temporary files of its own
-#: (PMIx has one directory a job step there, and takes one that is there for another's), with the
-#: /sys of its network, where UCX looks for devices, and memory that it shares with no other node.
-_ON = """#!/bin/sh
-node=$1; shift
-exec nsenter --net=/run/netns/"$node" unshare --uts --ipc --mount sh -c '
-hostname "$0" && mount --bind {home}/tmp."$0" {home}/tmp && {home}/sys && exec "$@"' "$node" "$@"
-"""
-
-#: Covers /sys with that of this network, control groups as they were; where the kernel refuses
-#: (a user's namespace below a masked /sys), it stays.
-_SYS = """#!/bin/sh
-exec 2>/dev/null
-mount -t sysfs sysfs {home}/sysfs && {{ test ! -d /sys/fs/cgroup ||
-mount --rbind /sys/fs/cgroup {home}/sysfs/fs/cgroup; }} && mount --rbind {home}/sysfs /sys
-exit 0
-"""
-
-#: What a launcher takes for ssh.
-_SSH = """#!/bin/sh
-while :; do case "$1" in -x|-q|-n) shift;; -*) shift 2;; *) break;; esac; done
-node=$1; shift
-exec {home}/on "$node" sh -c "$*"
-"""
-
 #: Where Debian keeps the PMIx library that slurmd opens by a name of its development package.
 _PMIX = "/usr/lib/*/pmix2/lib/libpmix.so.2"
 
@@ -123,10 +98,8 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
     files = {
         "hosts": (lay.hosts_file(net), 0o644),
         "nodes": ("".join(f"{node}\n" for node in net.names), 0o644),
-        "on": (_ON.format(home=HOME), 0o755),
-        "sys": (_SYS.format(home=HOME), 0o755),
-        "finalize.c": (Path(__file__).with_name("finalize.c").read_text(), 0o644),
-        "ssh": (_SSH.format(home=HOME), 0o755),
+        "finalize.c": (_text_of("finalize.c"), 0o644),
+        **{name: (_text_of(f"{name}.sh"), 0o755) for name in ("on", "sys", "ssh")},
         **(slurm_files(net, slurm) if slurm else {}),
     }
     start = slurm_start(net, slurm) if slurm else None
@@ -169,6 +142,11 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
             "rates": _class_rates(net),
         },
     }
+
+
+def _text_of(name: str) -> str:
+    """Return the text of a file that lies beside this module."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _plan_spaces(net: Net) -> list[dict[str, Any]]:

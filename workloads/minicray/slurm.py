@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,39 +37,7 @@ _CORES = 64
 
 #: slurm.conf of a private Slurm, but for its nodes and partitions: no munge, no accounting, no
 #: control groups, pretended cores; the tests' own clusters have the same.
-CONF = """\
-ClusterName={cluster}
-SlurmctldHost={host}
-AuthType=auth/none
-CredType=cred/none
-SlurmUser={user}
-SlurmdUser={user}
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool.%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-JobCompType=jobcomp/none
-SwitchType=switch/none
-MpiDefault=none
-SlurmdParameters=config_overrides
-ReturnToService=2
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerType={scheduler}
-SchedulerParameters=batch_sched_delay=0{scheduling}
-PriorityType=priority/basic
-SlurmdTimeout=0
-InactiveLimit=0
-KillWait=1
-MinJobAge={age}
-{more}
-"""
+CONF = Path(__file__).with_name("slurm.conf").read_text(encoding="utf-8")
 
 #: The daemons and the commands that a mini-Cray with Slurm needs.
 _PROGRAMS = ("slurmctld", "slurmd", "sinfo", "squeue", "srun", "scontrol")

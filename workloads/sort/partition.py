@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.support.array_types import Array, Ints
-from workloads.sort.local import RUNS, flat_items, gather_last, order, short_places, sort_keys
+from workloads.sort.local import RUNS, flat_items, gather_items, order, short_places, sort_keys
 from workloads.sort.ranks import Ranks
 from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
 
@@ -154,7 +154,7 @@ def _put_in_order(items: Array, runs: int) -> Array:
     places = order(keys_of(items), runs)
     if size <= 16:
         places = short_places(places)  # for short items the memory of the places counts
-    return gather_last(flat_items(items), places).view(items.dtype)
+    return gather_items(flat_items(items), places).view(items.dtype)
 
 
 def _partition_items(
@@ -177,7 +177,9 @@ def _partition_items(
         return items
     ends = np.cumsum(counts)
     with seen.watch("FindEdges"):
-        bounds = SPLITTERS[plan.splitters](ranks, keys_of(items), ends)
+        keys = np.ascontiguousarray(keys_of(items))
+        bounds = SPLITTERS[plan.splitters](ranks, keys, ends)
+        del keys
     with seen.watch("SolveLayout"):
         send = counts_to_send(solve_layout(ranks, bounds.lower, bounds.upper, ends))
     with seen.watch("Exchange"):

@@ -70,7 +70,7 @@ def histogram(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
     ----------
     ranks : Ranks
     keys : uint64 (n,)
-        The sorted items' keys on this rank.
+        The sorted items' keys on this rank, contiguous.
     ends : int64 (P,)
         N^c, inclusive: where each rank's share of the result ends.
 
@@ -92,7 +92,7 @@ def histogram(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
         values, owner = _round_probes(ranks, keys, lower[left], upper[left], (above - below)[left])
         owner = left[owner]
         first, last = (
-            np.clip(_count_before(keys, values, side), lower[owner], upper[owner])
+            np.clip(np.searchsorted(keys, values, side), lower[owner], upper[owner])
             for side in _SIDES
         )
         sums = ranks.total(np.stack([first, last]))
@@ -136,24 +136,6 @@ def _round_probes(
     return values[new], owner[new]
 
 
-def _count_before(keys: Keys, values: Keys, side: Side) -> Ints:
-    """Return how many keys come before each value (`side` left) or not after it (right).
-
-    Keys that are a field of the items, and so apart in memory, are searched without a copy.
-    """
-    if keys.flags.c_contiguous:
-        return np.searchsorted(keys, values, side)
-    low, high = np.zeros(len(values), np.int64), np.full(len(values), len(keys))
-    top = max(len(keys) - 1, 0)
-    while (open_ := low < high).any():
-        middle = (low + high) >> 1
-        probed = keys[np.minimum(middle, top)]
-        right = (probed < values) if side == "left" else (probed <= values)
-        low = np.where(open_ & right, middle + 1, low)
-        high = np.where(open_ & ~right, middle, high)
-    return low
-
-
 def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
     """Find the bounds by halving the key space, as the paper does; see `histogram`."""
     least, most = _key_extent(ranks, keys)
@@ -162,7 +144,7 @@ def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
     while True:
         rounds += 1
         middle = low + ((high - low) >> np.uint64(1))
-        lower, upper = (_count_before(keys, middle, side) for side in _SIDES)
+        lower, upper = (np.searchsorted(keys, middle, side) for side in _SIDES)
         # the paper's E[0] stands before each bound: below it there is nothing
         below, above = (ranks.total(np.append(0, bound))[1:] for bound in (lower, upper))
         good = (below <= ends) & (ends <= above)

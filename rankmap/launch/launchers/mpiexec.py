@@ -42,6 +42,7 @@ from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
+    from rankmap.pattern import Pattern
     from rankmap.placement import Placement
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
@@ -253,13 +254,16 @@ class Pals(CrayOrder):
     keeps_list = asks_order = True
     rank_variables = ("PALS_RANKID", "PMI_RANK")
 
-    def known_options(self, options: tuple[str, ...]) -> tuple[str, ...]:
-        """Leave ``--gpu-bind`` out where this PALS does not know it."""
+    def bind(self, order: Placement, pattern: Pattern) -> Placement:
+        """Return the order as others do, without ``--gpu-bind`` where this PALS knows none."""
+        bound_order = super().bind(order, pattern)
         try:
             knows = "--gpu-bind" in run_query([self.step.argv[0], "--help"], self.env)
         except LaunchError:
             knows = False
-        return options if knows else options[:1]
+        if self.bound and not knows:
+            self.bound = self.bound._replace(options=self.bound.options[:1])
+        return bound_order
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with ``-n``, ``--ppn`` and the reordering variables."""

@@ -123,7 +123,7 @@ def test_every_bundled_planner_is_found_by_name():
 @pytest.mark.parametrize("spec", SPECS)
 def test_planners_by_groups_apply_to_dragonflies_alone(spec):
     machine = machine_of(spec)
-    for strategy in ("blades", "blades-linked"):
+    for strategy in ("blades", "blades-linked", "hilbert-groups", "morton-groups"):
         assert fits(machine, strategy) == (machine.topology.kind == "dragonfly")
 
 

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from placement.curves import hilbert_curve, hilbert_key, morton_key
 from placement.planners import Request, find
-from placement.planners.plain import curve_positions, hilbert, morton
+from placement.planners.plain import (
+    curve_positions,
+    hilbert,
+    hilbert_groups,
+    morton,
+    morton_groups,
+)
 from placement.specs import parse_spec
 
 SMALL = [
@@ -71,6 +77,16 @@ def test_the_nodes_of_a_torus_router_stay_together():
 def test_on_a_dragonfly_the_curve_runs_through_all_four_levels(shape):
     machine = parse_spec(f"dragonfly:{shape},nodes=4")
     assert (all_nodes(hilbert, machine) == hilbert_curve(machine.topology.extents)).all()
+
+
+@pytest.mark.parametrize("planner", [hilbert_groups, morton_groups])
+def test_groups_outermost_finishes_a_group_before_the_next(planner):
+    coords = all_nodes(planner, parse_spec("dragonfly:groups=3,chassis=2,blades=4,nodes=2"))
+    assert coords[:, 0].tolist() == [0] * 16 + [1] * 16 + [2] * 16
+    assert (coords[:16, 1:] == coords[16:32, 1:]).all()
+    job = parse_spec("dragonfly:groups=18,chassis=6,blades=16,nodes=4")
+    rows = planner(job, Request(count=216, free=job.free))
+    assert len(np.unique(job.coords[rows, 0])) == 1
 
 
 @pytest.mark.parametrize("planner", [hilbert, morton])

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError, UsageError
-from rankmap.emit import emit, openmpi, read_order
+from rankmap.emit import emit, read_order
+from rankmap.emit.hosts import RANK_FILE
 from rankmap.emit.text import BrokenOrderError
 from rankmap.placement import Origin
 from tests.effort import examples
@@ -52,7 +53,7 @@ def test_a_rankfile_has_the_host_and_core_of_every_rank():
 
 
 def test_a_rankfile_for_ranks_of_several_cores_has_them_all():
-    text = openmpi.write(MADE, Runs(4))
+    text = RANK_FILE.write(MADE, Runs(4))
     assert text.splitlines()[:3] == [
         "rank 0=nid00012 slot=8,9,10,11",
         "rank 1=nid00045 slot=0,1,2,3",
@@ -93,7 +94,7 @@ def test_torchrun_reads_back(made):
 @examples(60)
 @given(orders(), st.integers(1, 9), st.randoms(use_true_random=False))
 def test_a_rankfile_in_any_order_of_lines_is_the_same(made, cores, random):
-    lines = openmpi.write(made, Runs(cores)).splitlines()
+    lines = RANK_FILE.write(made, Runs(cores)).splitlines()
     random.shuffle(lines)
     assert read_order("\n".join(lines), "openmpi", made) == made
 

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from rankmap.emit import emit, openmpi
-from rankmap.emit.hosts import host_runs
+from rankmap.emit import emit
+from rankmap.emit.hosts import RANK_FILE, host_runs
 from rankmap.emit.process_mapping import hydra_vector, mapping_vector
 from rankmap.orders import arrange
 from tests.hwloc_xml import node_xml
@@ -73,7 +73,7 @@ def test_a_rankfile_binds_every_rank_to_its_core(mpi, tmp_path):
     if name != "openmpi" or len(os.sched_getaffinity(0)) < 2:
         pytest.skip("rankfiles are Open MPI's, and need two cores here")
     made = order(2, 2)
-    (tmp_path / "order").write_text(openmpi.write(made))
+    (tmp_path / "order").write_text(RANK_FILE.write(made))
     options = ["--map-by", "rankfile:file=order"]
     options = ["--rankfile", "order"] if version.startswith("4.") else options
     hosts = ["--host", "nid00003:2,nid00009:2"]

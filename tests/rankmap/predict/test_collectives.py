@@ -154,7 +154,7 @@ def test_steps_beyond_what_there_is_time_for_are_sampled():
     assert every.phases[0].in_turn == 32 * 40 - 1
 
 
-@pytest.mark.parametrize(("spec", "algorithm"), [("barrier", "doubling"), ("permutation", "")])
+@pytest.mark.parametrize(("spec", "algorithm"), [("barrier", "dissemination"), ("permutation", "")])
 def test_messages_without_bytes_queue_nowhere(spec, algorithm):
     machine = nidmap.load_machine("torus:4x4,bw=1,burst=17896")
     found = predict(

@@ -163,7 +163,7 @@ def test_jobs_that_slurm_runs_are_found_among_the_nodes(monkeypatch):
     monkeypatch.setattr("rankmap.predict.background.running_jobs", lambda: jobs)
     found, notes = from_slurm(parse_spec("torus:4x4"), 2.0)
     assert [(job.name, job.rows.tolist(), job.load) for job in found] == [
-        ("job 7", [3, 1], 2.0),
+        ("job 7", [1, 3], 2.0),
         ("job 8", [5], 2.0),
     ]
     assert notes == ["4 nodes of running jobs are not in torus:4x4"]

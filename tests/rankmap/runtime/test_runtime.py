@@ -246,6 +246,17 @@ def test_a_request_that_makes_no_sense_is_a_usage_error():
         rerank(hosts, Job("stencil:4"), strategy="magic")
 
 
+def test_a_fault_of_ours_leaves_the_ranks_where_they_are(monkeypatch):
+    def break_down(*_):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("rankmap.runtime.rerank.order_by_strategy", break_down)
+    ranks, warning, remark = rerank([("a", ""), ("b", ""), ("a", "")], Job("stencil:3"))
+    assert ranks.tolist() == [0, 1, 2]
+    assert warning == "strategy auto broke down (ZeroDivisionError: division by zero)"
+    assert remark == "the ranks keep their order"
+
+
 def test_the_module_is_light_and_needs_no_mpi4py():
     code = (
         "import sys, rankmap.runtime; print([m for m in ('numpy', 'mpi4py') if m in sys.modules])"

@@ -11,9 +11,11 @@ from placement.errors import UsageError
 from placement.load import load_machine
 from placement.network import routings
 from placement.network.model import injection_bandwidth
+from placement.support import child
 from rankmap.predict.constants import machine_constants
 from tests.workloads.calibrate.test_result import measured
 from tests.workloads.conftest import started
+from workloads.calibrate import command
 from workloads.calibrate.choice import pairs_by_level, seats_of
 from workloads.calibrate.words import document, overlay_text, table_text
 
@@ -60,7 +62,8 @@ def test_ranks_are_started_in_an_allocation_as_the_environment_says(monkeypatch)
         started_with.append(words[:5])
         raise UsageError("started")
 
-    monkeypatch.setattr("workloads.calibrate.command.become", become)
+    assert command.become is child.become  # each has its own before one is replaced
+    monkeypatch.setattr(child, "become", become)
     assert run(["calibrate", "-m", MACHINE]) == 2
     assert started_with == [["srun", "--mpi=pmi2", "-K", "-n", "4"]]
 

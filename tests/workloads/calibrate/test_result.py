@@ -32,8 +32,8 @@ def times(table, routing, shares):
 
 
 def clear(table, routing, shares):
-    """Return the classes that bind by a margin in a set that they are read off."""
-    taken = table.seconds[sorted(table.clean), table.routings.index(routing)] / shares
+    """Return the classes that bind by a margin in a set."""
+    taken = table.seconds[:, table.routings.index(routing)] / shares
     second = np.sort(taken, axis=1)[:, -2]
     return {name for k, name in enumerate(table.classes) if (taken[:, k] > 1.1 * second).any()}
 

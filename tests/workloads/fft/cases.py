@@ -79,7 +79,7 @@ def every(comm, most=10**6, library=""):
     for shape, kind, grid in cases:
         options = {"grid": grid, "method": next(ways)}
         check(comm, shape, kind, library=library, **options)
-    for shape in ((9, 7), (4, 6)):
+    for shape in ((9, 1, 7), (4, 1, 6)):
         check(comm, shape, "d", library=library, method=next(ways))
     return len(cases) + 2
 

@@ -71,7 +71,7 @@ def test_blocks_bring_every_element_to_its_place_and_back(shape, grid, real):
         ((8, 6, 4), False, (8, 6, 4), -1),
         ((8, 1, 4), True, (8, 3, 1), 1),
         ((8, 4, 1), True, (8, 4, 1), 2),
-        ((8, 5), True, (8, 3, 1), 1),
+        ((8, 1, 5), True, (8, 3, 1), 1),
     ],
 )
 def test_fields(shape, real, spectrum, half):
