@@ -142,6 +142,15 @@ def test_a_group_is_two_cabinets(shaheen2):
     assert cabinet.label[:2] == ["c0-0", "c0-1"]
 
 
+def test_cabinets_that_are_not_there_have_their_places_among_groups():
+    (view,) = layout(nidmap.load_machine(str(GOLDEN / "xc-absent-cabinets" / "source.txt")))
+    group = view.levels[0]
+    assert [group.label[box] for box in np.flatnonzero(group.vacant)] == ["c2-1"]
+    left, below = group.label.index("g3"), group.label.index("g7")
+    assert group.x[group.vacant] == group.x[below]
+    assert group.y[group.vacant] == group.y[left]
+
+
 def test_a_torus_has_its_slices():
     machine = nidmap.load_machine("bluewaters")
     cabinets, slices, _, _ = layout(machine)

@@ -100,29 +100,37 @@ def _whole_groups(machine: Machine, cabinets: Ints, cabinet_of: Ints, known: Mas
 
 
 def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
-    """Return the groups on the floor, and the cabinets in them."""
-    numbers, first, of = np.unique(group, return_index=True, return_inverse=True)
-    starts, rows = cabinets[first].T
+    """Return the groups on the floor, the empty places behind them, and the cabinets in them."""
+    numbers, first, of, wide = np.unique(
+        group, return_index=True, return_inverse=True, return_counts=True
+    )
+    corners = cabinets[first]
+    beside = cabinets[:, 0] - corners[of, 0]
+    width = int(wide.max())
+    if np.ptp(corners[:, 0] % width):  # groups do not begin at every so many columns
+        columns = np.unique(corners[:, 0])
+    else:
+        columns = _fill_gaps(corners[:, 0] // width) * width + corners[0, 0] % width
+    rows = _fill_gaps(corners[:, 1])
+    empty = _empty_cells(corners, columns, rows)
     labels = [f"g{number}" if number < np.iinfo(np.int32).max else "" for number in numbers]
     names = [f"c{column}-{row}" for column, row in cabinets.tolist()]
-    beside = cabinets[:, 0] - starts[of]
+    labels += [f"c{column}-{row}" for column, row in empty]
+    corners = np.array([*corners.tolist(), *empty])
     return [
-        Boxes("group", labels, np.zeros_like(numbers), gap=12, pad=Pad(13, 4),
-              row=np.searchsorted(_fill_gaps(rows), rows),
-              column=np.unique(starts, return_inverse=True)[1]),
+        Boxes("group", labels, np.zeros(len(corners), dtype=np.int64), gap=12, pad=Pad(13, 4),
+              row=np.searchsorted(rows, corners[:, 1]),
+              column=np.searchsorted(columns, corners[:, 0]),
+              vacant=np.arange(len(corners)) >= len(numbers)),
         Boxes("cabinet", names, of, gap=3, pad=_CABINET, row=np.zeros_like(beside), column=beside),
     ]  # fmt: skip
 
 
 def _free_cabinets(cabinets: Ints) -> list[Boxes]:
-    """Return the cabinets on the floor, behind them the empty places where these are not most."""
+    """Return the cabinets on the floor, behind them the empty places."""
     columns, rows = (_fill_gaps(numbers) for numbers in cabinets.T)
     count = len(cabinets)
-    if len(columns) * len(rows) <= 2 * count:
-        cells = np.stack(np.meshgrid(columns, rows, indexing="ij"), axis=-1).reshape(-1, 2)
-        taken = set(map(tuple, cabinets.tolist()))
-        empty = [cell for cell in cells.tolist() if tuple(cell) not in taken]
-        cabinets = np.array([*cabinets.tolist(), *empty])
+    cabinets = np.array([*cabinets.tolist(), *_empty_cells(cabinets, columns, rows)])
     names = [f"c{column}-{row}" for column, row in cabinets.tolist()]
     return [
         Boxes("cabinet", names, np.zeros(len(cabinets), dtype=np.int64), gap=8, pad=_CABINET,
@@ -130,6 +138,15 @@ def _free_cabinets(cabinets: Ints) -> list[Boxes]:
               column=np.searchsorted(columns, cabinets[:, 0]),
               vacant=np.arange(len(cabinets)) >= count),
     ]  # fmt: skip
+
+
+def _empty_cells(taken: Ints, columns: Ints, rows: Ints) -> list[list[int]]:
+    """Return the columns and rows where nothing stands, unless these are most."""
+    if len(columns) * len(rows) > 2 * len(taken):
+        return []
+    cells = np.stack(np.meshgrid(columns, rows, indexing="ij"), axis=-1).reshape(-1, 2)
+    known = set(map(tuple, taken.tolist()))
+    return [cell for cell in cells.tolist() if tuple(cell) not in known]
 
 
 def _fill_gaps(numbers: Ints) -> Ints:
