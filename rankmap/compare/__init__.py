@@ -19,8 +19,8 @@ from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.prediction import worst_document
 from rankmap.search.auto_order import AUTO, order_by_strategy
+from rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.planner import search_answer
-from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 
 #: The order that every launcher makes where nobody says another.
 DEFAULT_ORDER = ROW_MAJOR

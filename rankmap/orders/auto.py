@@ -19,7 +19,7 @@ import numpy as np
 from placement.errors import NidmapError
 from rankmap import orders, progress
 from rankmap.orders import ordering
-from rankmap.orders.graph import as_graph, edge_count, number_option
+from rankmap.orders.graph import as_graph, edge_count
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.pattern.structured import Lines
@@ -116,13 +116,9 @@ class AutoChoice:
 
 
 @ordering("auto")
-def auto(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
-    """Try the orders that fit, score them, and take the cheapest; the default in a draw.
-
-    ``auto:seconds=2`` leaves out what is known to take longer.
-    """
-    seconds = number_option("auto", options, "seconds", math.inf, (0, math.inf))
-    return describe_choice(choose(pattern, placement, seconds))
+def auto(pattern: Pattern, placement: Placement) -> Placement:
+    """Try the orders that fit, score them, and take the cheapest; the default in a draw."""
+    return describe_choice(choose(pattern, placement))
 
 
 def describe_choice(found: AutoChoice) -> Placement:

@@ -18,11 +18,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from placement.support.array_types import Floats, Ints, Shape
-from rankmap.grid.boxes import cells_in, coarse_pattern, weight_inside
+from rankmap.grid.boxes import (
+    cells_in,
+    coarse_pattern,
+    line_stretches,
+    swap_along_lines,
+    weight_inside,
+)
 from rankmap.grid.carving import carve_grid, halve_together
 from rankmap.grid.dims import boxes_of, divisors
 from rankmap.grid.embedding import box_of, hops, lay_grid, layouts
-from rankmap.grid.lines import line_stretches, swap_along_lines
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model

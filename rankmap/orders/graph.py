@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 else:
     mapping = lazy("rankmap.refine.mapping")  # it loads numba
 
-#: The least effort of a search.
-LEAST = 0.01
+#: The least and the most effort of a search.
+LEAST, MOST = 0.01, 1000
 
 #: Edges that a pattern is expanded to at most.
 MOST_EDGES = 1 << 22
@@ -47,43 +47,35 @@ def graph(pattern: Pattern, placement: Placement, options: str = "") -> Placemen
     times as long, ``graph:effort=0.3`` less than a third. ``graph:seconds=20`` takes no
     more effort than there is time for, by what it is known to take.
     """
-    effort, seconds, remarks = 1.0, math.inf, [remark()]
-    if options.startswith("seconds="):
-        seconds = number_option("graph", options, "seconds", math.inf, (0, math.inf))
+    name, number = _parse_option(options)
+    seconds, effort, remarks = math.inf, number, [remark()]
+    if name == "seconds":
+        seconds = number
         effort = max(min(1.0, seconds / seconds_for(placement.ranks)), LEAST)
         if effort < 1:
             remarks.append(f"mapped with {effort:.0%} of the usual search: it was to end in time")
-    else:
-        effort = number_option("graph", options, "effort", 1.0, (LEAST, 1000))
     node = map_graph(as_graph(pattern), placement, job_distance(placement), effort, seconds)
     return placement.with_ranks_on(node).with_origin(remark="; ".join(filter(None, remarks)))
 
 
-def number_option(
-    strategy: str, options: str, name: str, default: float, limits: tuple[float, float]
-) -> float:
-    """Return the number that is the one option of a strategy.
+def _parse_option(options: str) -> tuple[str, float]:
+    """Return which of its options the strategy has, and the number that it is.
 
     Raises
     ------
     UsageError
         Other options, or no number within the limits.
-
-    Examples
-    --------
-    >>> number_option("graph", "effort=0.5", "effort", 1.0, (0.01, 1000))
-    0.5
     """
-    key, _, value = options.partition("=")
+    name, _, value = (options or "effort=1").partition("=")
+    low, high = (0, math.inf) if name == "seconds" else (LEAST, MOST)
     try:
-        number = float(value) if options else default
+        number = float(value)
     except ValueError:
         number = math.nan
-    if options and (key != name or not limits[0] <= number <= limits[1]):
-        between = f" ({limits[0]:g} to {limits[1]:g})" if limits[1] < math.inf else ""
-        shown = printable(options, 40)
-        raise UsageError(f"strategy {strategy} takes {name}=NUMBER{between}, not '{shown}'")
-    return number
+    if name not in ("effort", "seconds") or not low <= number <= high:
+        takes = f"effort=NUMBER ({LEAST:g} to {MOST:g}) or seconds=NUMBER"
+        raise UsageError(f"strategy graph takes {takes}, not '{printable(options, 40)}'")
+    return name, number
 
 
 def map_graph(

@@ -35,10 +35,9 @@ from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.job import fit_pattern
 from rankmap.score import plain_number
 from rankmap.search.budget import LIMITS, Budget, Moment
-from rankmap.search.cost import TimeCost, effort_of, without_time
+from rankmap.search.cost import ROW_MAJOR, Candidate, Ranking, TimeCost, effort_of, without_time
 from rankmap.search.node_sets import node_choices
 from rankmap.search.rank_orders import compile_first, ranks_alike
-from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.search import Space, search
 
 #: The strategy that compares orders, by predicted time or by J.

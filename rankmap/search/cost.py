@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,9 @@ from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.search.budget import LIMITS
 from rankmap.search.rank_orders import Make, searched_orders
+
+#: The order that every launcher makes where nobody says another.
+ROW_MAJOR = "row-major"
 
 #: How much the busiest link counts above others: of two links, one with nine
 #: tenths of the other's load counts as a twelfth of it, one with half of it as nothing.
@@ -219,3 +222,66 @@ def p_norm(seconds: Floats) -> Floats:
     eighth *= eighth
     eighth *= eighth
     return np.asarray(most * (eighth * eighth * eighth).sum(axis=-1) ** (1 / POWER))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A placement that was judged.
+
+    Attributes
+    ----------
+    nodes : str
+        What chose the nodes: a planner with its options, or a family between packed and spread.
+    order : str
+        What ordered the ranks on them.
+    placement : Placement
+    cost : float
+        Seconds, or J.
+    """
+
+    nodes: str
+    order: str
+    placement: Placement
+    cost: float
+
+    @property
+    def name(self) -> str:
+        """What chose the nodes and what ordered the ranks, for a person."""
+        return self.nodes if self.order == ROW_MAJOR else f"{self.nodes}, {self.order}"
+
+
+@dataclass(slots=True)
+class Ranking:
+    """What a search has judged.
+
+    Attributes
+    ----------
+    default : Candidate or None
+        The baseline's own nodes with rank r on slot r; None where it takes none.
+    candidates : list of Candidate
+        All node choices with all orders, before any step.
+    best : Candidate
+        The best of all, and of the default, which stands first where it is as good.
+    judged : int
+        Placements that were judged, steps among them.
+    choices : dict of str to int64 (n,)
+        The nodes of every choice, judged or not, by what chose them.
+    every : bool
+        Whether these were all orders that there are.
+    alike : bool
+        Whether no order can make a difference, as every rank does the same.
+    """
+
+    default: Candidate | None
+    candidates: list[Candidate]
+    best: Candidate
+    judged: int = 0
+    choices: dict[str, Ints] = field(default_factory=dict)
+    every: bool = False
+    alike: bool = False
+
+    @property
+    def plain(self) -> Candidate:
+        """The best of the node choices with rank r on slot r, where that may be an answer."""
+        usual = [candidate for candidate in self.candidates if candidate.order == ROW_MAJOR]
+        return min(usual or self.candidates, key=lambda candidate: candidate.cost)

@@ -19,9 +19,8 @@ from placement.support.arrays import product
 from placement.support.quantities import GB
 from rankmap.predict import Predictor
 from rankmap.search.budget import Budget
-from rankmap.search.cost import TimeCost, p_norm
+from rankmap.search.cost import Candidate, TimeCost, p_norm
 from rankmap.search.priced_steps import ROUNDING, bound_longest, move_nodes, stepped_name
-from rankmap.search.ranking import Candidate
 
 #: Free nodes at most, next hops of all routers towards them, figures in the table of their routes.
 NODES, NEXT_HOPS, FIGURES = 256, 1 << 21, 1 << 24

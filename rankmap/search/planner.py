@@ -26,10 +26,9 @@ from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain_number
 from rankmap.search.budget import LIMITS, Budget, Moment
-from rankmap.search.cost import Cost, cost_by, effort_of, without_time
+from rankmap.search.cost import ROW_MAJOR, Cost, Ranking, cost_by, effort_of, without_time
 from rankmap.search.node_sets import node_choices, scheduler_nodes
 from rankmap.search.rank_orders import compile_first
-from rankmap.search.ranking import ROW_MAJOR, Ranking
 from rankmap.search.search import Space, search
 from rankmap.search.segments import inside_one_block, whole_segments
 from rankmap.short_orders import fit_format

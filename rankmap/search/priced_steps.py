@@ -21,8 +21,7 @@ from placement.support.array_types import Floats, Ints
 from placement.support.arrays import ragged_ranges
 from rankmap.placement import Placement
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import POWER, Exchange, Judged, TimeCost
-from rankmap.search.ranking import Candidate
+from rankmap.search.cost import POWER, Candidate, Exchange, Judged, TimeCost
 
 Moves = list[tuple[int, int]]
 

@@ -13,9 +13,8 @@ from placement.specs import parse_spec
 from placement.support.array_types import Ints
 from placement.traffic import join_traffic
 from rankmap import orders, progress
-from rankmap.grid.boxes import cells_in
+from rankmap.grid.boxes import cells_in, line_stretches
 from rankmap.grid.dims import boxes_of
-from rankmap.grid.lines import line_stretches
 from rankmap.orders.auto import COMPILING
 from rankmap.orders.cells import CellOptions, rank_list
 from rankmap.pattern import Pattern, parse_pattern
@@ -139,7 +138,7 @@ def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
     """Yield orders that give each node stretches of the lines of an FFT's grid.
 
     No set of ranks has more of its partners inside than ranks of one line
-    (`rankmap.grid.lines`).
+    (`rankmap.grid.boxes`).
     """
     dims = pattern.dims or ()
     if not isinstance(pattern, Lines) or len(dims) != 2:

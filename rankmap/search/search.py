@@ -25,12 +25,11 @@ from rankmap.placement import Placement
 from rankmap.predict.job import fit_pattern
 from rankmap.predict.model import Guess
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import Cost, TimeCost, divides_steps
+from rankmap.search.cost import ROW_MAJOR, Candidate, Cost, Ranking, TimeCost, divides_steps
 from rankmap.search.exact_steps import ExactSteps
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.priced_steps import PricedSteps
 from rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
-from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.segments import Segments
 
 

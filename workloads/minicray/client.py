@@ -26,7 +26,7 @@ from placement.support.child import start_child
 from rankmap.launch.process import job_environment
 from workloads.launched import handle_signals
 from workloads.minicray.daemon import CONTROL, Daemon
-from workloads.minicray.messages import receive, same_user, send
+from workloads.minicray.kernel import receive, same_user, send
 
 DEFAULT_NAME = "minicray"
 

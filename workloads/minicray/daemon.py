@@ -32,12 +32,14 @@ from workloads.minicray.kernel import (
     daemon_path,
     enter_namespace,
     mount,
+    receive,
     refuse_missing,
     run_batch,
+    same_user,
+    send,
     set_host_name,
     set_knob,
 )
-from workloads.minicray.messages import receive, same_user, send
 
 #: Where all files are: a tmpfs that only this mount namespace sees.
 HOME = Path("/run/minicray")

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.specs import parse_spec
-from rankmap.grid.boxes import coarse_pattern
+from rankmap.grid.boxes import coarse_pattern, swap_along_lines
 from rankmap.grid.carving import halve_together
-from rankmap.grid.lines import swap_along_lines
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.structured import Lines, Stencil

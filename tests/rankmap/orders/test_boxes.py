@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.specs import parse_spec
-from rankmap.grid.boxes import Coarse, cells_in, coarse_pattern, weight_inside
+from rankmap.grid.boxes import Coarse, cells_in, coarse_pattern, line_stretches, weight_inside
 from rankmap.grid.carving import carve_grid
 from rankmap.grid.dims import boxes_of
 from rankmap.grid.embedding import hops, layouts
-from rankmap.grid.lines import line_stretches
 from rankmap.orders import arrange
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.place_ranks import place_ranks

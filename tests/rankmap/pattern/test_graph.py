@@ -176,7 +176,8 @@ def test_more_effort_is_taken_and_nonsense_refused():
         for e in (0.05, 4)
     )
     assert much < little
-    for options in ("effort=0", "effort=many", "seed=3", "effort=nan"):
+    wrong = "effort=0", "effort=many", "seed=3", "effort=nan", "seconds=", "seconds=-1", "x"
+    for options in wrong:
         with pytest.raises(UsageError, match="takes effort=NUMBER"):
             arrange(on, graph, f"graph:{options}")
 

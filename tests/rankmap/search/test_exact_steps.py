@@ -10,10 +10,9 @@ from placement.options import with_figures
 from placement.plan import request_for
 from rankmap.predict import Job, Predictor
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import TimeCost, p_norm
+from rankmap.search.cost import ROW_MAJOR, Candidate, TimeCost, p_norm
 from rankmap.search.exact_steps import ExactSteps, route_table
 from rankmap.search.priced_steps import bound_longest, move_nodes
-from rankmap.search.ranking import ROW_MAJOR, Candidate
 from tests.effort import examples
 
 MACHINES = (

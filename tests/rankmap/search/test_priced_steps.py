@@ -11,9 +11,8 @@ from placement.specs import parse_spec
 from rankmap.predict import Job, Predictor
 from rankmap.search import priced_steps
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import TimeCost
+from rankmap.search.cost import ROW_MAJOR, Candidate, TimeCost
 from rankmap.search.priced_steps import PricedSteps
-from rankmap.search.ranking import ROW_MAJOR, Candidate
 
 
 @pytest.mark.parametrize("attachments", [1, 4])
