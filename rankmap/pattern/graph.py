@@ -53,7 +53,7 @@ class Graph(Pattern):
     stated : bool
         Whether the file states how many ranks there are; else there are n at
         least, and more have no edge.
-    text : str
+    spec : str
         The pattern as it was asked for.
     notes : tuple of str
         What was done to the file's entries to make a graph of them.
@@ -73,15 +73,10 @@ class Graph(Pattern):
     indices: Ints
     weights: Floats
     stated: bool = True
-    text: str = "graph"
+    spec: str = "graph"
     notes: tuple[str, ...] = ()
     directed: Traffic | None = field(default=None, repr=False)
     recording: Recording | None = field(default=None, repr=False)
-
-    @property
-    def spec(self) -> str:
-        """The text of this pattern."""
-        return self.text
 
     @property
     def size(self) -> int:
@@ -125,7 +120,7 @@ class Graph(Pattern):
         """
         if ranks < self.size:
             raise UsageError(
-                f"pattern {self.text} names rank {self.size - 1}, but there are {ranks} slots"
+                f"pattern {self.spec} names rank {self.size - 1}, but there are {ranks} slots"
             )
         more = np.full(ranks - self.size, self.indptr[-1])
         notes = self.notes
@@ -252,10 +247,10 @@ def expand_pattern(wanted: Pattern) -> Graph:
     if isinstance(wanted, Graph):
         return wanted
     edges = join_traffic(wanted.edges())
-    return from_edges(wanted.ranks or 0, *edges.columns[:3], text=wanted.spec)
+    return from_edges(wanted.ranks or 0, *edges.columns[:3], spec=wanted.spec)
 
 
-def from_entries(entries: Entries, both: bool, text: str) -> Graph:
+def from_entries(entries: Entries, both: bool, spec: str) -> Graph:
     """Return the graph of a file's entries.
 
     Parameters
@@ -265,7 +260,7 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
     both : bool
         True where the weights of both directions add up (``matrix:``); False
         where they state one edge twice (``graph:``).
-    text : str
+    spec : str
         The pattern as it was asked for.
 
     Returns
@@ -284,7 +279,7 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
         how = "what goes both ways is added up" if both else "the larger of the two counts"
         notes.append(f"not symmetric ({uneven} pairs differ): {how}")
     total = there + back if both else np.maximum(there, back)
-    more: dict[str, Any] = {"stated": entries.stated, "text": text, "notes": tuple(notes)}
+    more: dict[str, Any] = {"stated": entries.stated, "spec": spec, "notes": tuple(notes)}
     if both and uneven:
         ways = Traffic.of(low, high, there), Traffic.of(high, low, back)
         more["directed"] = join_traffic(way.some(way.bytes != 0).away() for way in ways)

@@ -71,10 +71,10 @@ def _transpose(ranks: int, extents: Shape) -> Ints:
     return np.arange(ranks).reshape(extents[::-1]).T.ravel()
 
 
-def _messages_graph(messages: Entries, text: str) -> Graph:
+def _messages_graph(messages: Entries, spec: str) -> Graph:
     """Return the graph of a list of messages, which remembers every single one."""
     away = messages.sent.away()
-    graph = from_entries(messages, both=True, text=text)
+    graph = from_entries(messages, both=True, spec=spec)
     notes = tuple(note for note in graph.notes if not note.startswith("not symmetric"))
     return replace(graph, notes=notes, directed=away.some(away.bytes > 0))
 

@@ -157,7 +157,7 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
         return wanted
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
         pattern = parse_pattern(wanted)
-    if not isinstance(pattern, Graph) or pattern.text.startswith("graph:"):
+    if not isinstance(pattern, Graph) or pattern.spec.startswith("graph:"):
         return pattern
     notes = tuple(note for note in pattern.notes if not note.startswith("not symmetric"))
     return replace(pattern, notes=notes)  # each direction counts for itself here

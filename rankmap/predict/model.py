@@ -355,22 +355,13 @@ class Model:
         if most:
             steps = _sample_steps(list(_merge_alike(steps, left is None)), most)
         for batch in _step_batches(steps, routing, self.machine, left is None):
-            step_loads = self._batch_loads(phase, batch, left, bias)
+            demands = [phase.placement.demand(flows) for flows, _ in batch]
+            step_loads = self._loads_of(demands, left, bias)
             for (flows, times), loads in zip(batch, step_loads, strict=True):
                 yield StepLoads(flows, times, phase.message(flows), loads)
 
-    def _batch_loads(
-        self,
-        phase: Phase,
-        batch: list[tuple[Traffic, float]],
-        left: Channels | None,
-        bias: float | None = None,
-    ) -> list[Loads]:
-        """Return the loads of some steps of a phase; see `loads`."""
-        return self._loads_of([phase.placement.demand(flows) for flows, _ in batch], left, bias)
-
     def _loads_of(
-        self, demands: list[Demand], left: Channels | None, bias: float | None
+        self, demands: list[Demand], left: Channels | None, bias: float | None = None
     ) -> list[Loads]:
         """Return the loads of several steps' demands; the latest are kept to be asked for again."""
         routing = self.routing if bias is None else "adaptive"
@@ -515,7 +506,8 @@ class Model:
             del least_s[-1:]
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
-                links_s = np.array([*map(self._longest, self._batch_loads(phase, batch, left))])
+                demands = [phase.placement.demand(flows) for flows, _ in batch]
+                links_s = np.array([*map(self._longest, self._loads_of(demands, left))])
             for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
                 seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
         return math.fsum(seconds)
@@ -535,7 +527,7 @@ class Model:
             together = zip(batch, links_s.tolist(), strict=True)
             timed += [(times * step_s, flows, times) for (flows, times), step_s in together]
         for _, flows, times in nlargest(most, timed, key=lambda step: step[0]):
-            [loads] = self._batch_loads(phase, [(flows, times)], left)
+            loads = self.loads(phase.placement.demand(flows), left)
             yield StepLoads(flows, times, phase.message(flows), loads)
 
     def _links_s(

@@ -225,7 +225,7 @@ def _graph_traffic(
             placement.node_of_rank, len(placement.rows)
         )
         return traffic, most, sent
-    if pattern.text.startswith(("matrix:", "measured:")):
+    if pattern.spec.startswith(("matrix:", "measured:")):
         size *= 0.5  # an edge's weight is what goes both ways together
     a, b, weight = pattern.upper()  # each edge once: as much goes both ways
     ends = placement.node_of_rank[a], placement.node_of_rank[b]

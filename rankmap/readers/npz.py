@@ -55,12 +55,12 @@ def read(raw: bytes, source: str) -> Entries:
 
 
 def _read_archive(archive: zipfile.ZipFile, source: str) -> Entries:
-    members = {name.removesuffix(".npy") for name in archive.namelist()}
+    members = dict.fromkeys(name.removesuffix(".npy") for name in archive.namelist())
     load = partial(read_member, archive, source=source)
-    if {"row", "col", "data", "shape"} <= members:
+    if {"row", "col", "data", "shape"} <= members.keys():
         n = _check_square(load("shape").tolist(), source)
         return _sparse_entries(n, load("row"), load("col"), load("data"), source)
-    if {"indptr", "indices", "data"} <= members:
+    if {"indptr", "indices", "data"} <= members.keys():
         indptr, column, data = load("indptr"), load("indices"), load("data")
         shape = load("shape").tolist() if "shape" in members else [len(indptr) - 1] * 2
         form = str(load("format")) if "format" in members else "csr"

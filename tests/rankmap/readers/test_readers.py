@@ -92,7 +92,7 @@ def test_one_matrix_through_every_format(name, tmp_path_factory, n, rng):
     file.write_bytes(WRITERS[name](m))
     found = readers.read(str(file))
     assert dense(found).tolist() == m.tolist()
-    graph = from_entries(found, both=True, text="matrix:x")
+    graph = from_entries(found, both=True, spec="matrix:x")
     both = m + m.T
     np.fill_diagonal(both, 0)
     for edge in graph.edges():
@@ -106,7 +106,7 @@ METIS = "% four vertices\n4 4 1\n2 5 3 1\n1 5 4 2\n1 1 4 9\n2 2 3 9\n"
 def test_metis(tmp_path):
     file = tmp_path / "a.graph"
     file.write_text(METIS)
-    graph = from_entries(readers.read(str(file)), both=False, text="graph:a")
+    graph = from_entries(readers.read(str(file)), both=False, spec="graph:a")
     assert [x.tolist() for x in graph.upper()] == [[0, 0, 1, 2], [1, 2, 3, 3], [5, 1, 2, 9]]
 
 
@@ -122,7 +122,7 @@ def test_metis(tmp_path):
 def test_metis_formats(tmp_path, head, lines):
     file = tmp_path / "a.graph"
     file.write_text("\n".join([head, *lines]) + "\n")
-    graph = from_entries(readers.read(str(file)), both=False, text="graph:a")
+    graph = from_entries(readers.read(str(file)), both=False, spec="graph:a")
     assert [x.tolist() for x in graph.upper()] == [[0, 1], [1, 2], [1, 1]]
 
 
