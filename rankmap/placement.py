@@ -104,7 +104,8 @@ class Placement:
         """
         for column in (self.counts, self.names if self.machine is None else self.rows):
             if len(column) != len(self.names):
-                raise UsageError(f"{len(column)} counts of ranks for {len(self.names)} nodes")
+                what = "counts of ranks" if column is self.counts else "rows"
+                raise UsageError(f"{len(column)} {what} for {len(self.names)} nodes")
         if not len(self.names):
             raise UsageError("no nodes given")
         if self.counts.min() < 1:

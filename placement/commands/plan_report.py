@@ -137,7 +137,7 @@ class PlanReport:
         """Return the comment lines of a header."""
         remarks = [f"nidmap plan: {self.plan.why}", f"strategy {self.plan.strategy} on {self._on}"]
         if self.options.form == "exclude":
-            remarks.append(self.led_words())
+            remarks.append(self.exclusion_words())
         elif self.plan.facts["waits"]:
             remarks.append(self.plan.facts["waits"])
         if self.options.order_out is not None:
@@ -168,7 +168,7 @@ class PlanReport:
             say(f"nidmap: {note}")
         self._say_order()
         if options.form == "exclude":
-            say(f"nidmap: {self.led_words()}")
+            say(f"nidmap: {self.exclusion_words()}")
         if check is not None:
             (warn if check.pinned.never else say)(check.sentence())
         elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
@@ -178,7 +178,7 @@ class PlanReport:
             )
         sys.stderr.flush()
 
-    def led_words(self) -> str:
+    def exclusion_words(self) -> str:
         """Return where a header without the plan's nodes leads."""
         exclusion = self.exclusion
         if exclusion.rows is None:

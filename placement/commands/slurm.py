@@ -296,7 +296,7 @@ def _constraint_options(job_options: dict[str, Any]) -> tuple[dict[str, str], st
     for name in ("array", "nodelist", "exclude", "switches"):
         if job_options.get(name) not in (None, "", "unset"):
             return {}, f"--{name} is set: submitted as written"
-    report = _report_of(job_options, words)
+    report = _plan_job(job_options, words)
     if words.get("pin") == "yes" and _no_later(report):
         return {"nodelist": report.plan.nodes.fold()}, "pinned to the nodes of the plan"
     options = {}
@@ -304,9 +304,10 @@ def _constraint_options(job_options: dict[str, Any]) -> tuple[dict[str, str], st
         options["segment"] = str(report.job.segment)
     outside = report.job.exclude
     if not report.exclusion.pays or not outside:
-        return options, f"{report.plan.strategy}: {report.led_words()}: submitted as written"
+        return options, f"{report.plan.strategy}: {report.exclusion_words()}: submitted as written"
     options["exclude"] = outside.fold(sort=True)
-    return options, f"{report.plan.strategy}: {len(outside)} nodes excluded; {report.led_words()}"
+    what = f"{len(outside)} nodes excluded; {report.exclusion_words()}"
+    return options, f"{report.plan.strategy}: {what}"
 
 
 def _job_size(job_options: dict[str, Any]) -> tuple[int, int | None]:
@@ -329,7 +330,7 @@ def _job_size(job_options: dict[str, Any]) -> tuple[int, int | None]:
     return count, per_node or even or None
 
 
-def _report_of(job_options: dict[str, Any], words: dict[str, str]) -> PlanReport:
+def _plan_job(job_options: dict[str, Any], words: dict[str, str]) -> PlanReport:
     """Return the report on the plan that ``nidmap plan`` makes for a job."""
     count, ppn = _job_size(job_options)
     pattern = words.get("pattern")

@@ -222,7 +222,9 @@ def flux_resource_set(text: str, source: str) -> list[TextPiece]:
     except (ValueError, RecursionError):
         raise ParseError(source, 0, "not the JSON of a Flux R", "is it complete?") from None
     except (KeyError, TypeError):
-        raise ParseError(source, 0, "a Flux R without a nodelist") from None
+        raise ParseError(
+            source, 0, "the Flux R has no execution.nodelist", "is it complete?"
+        ) from None
     if not isinstance(nodelist, list) or not all(isinstance(name, str) for name in nodelist):
         raise ParseError(source, 0, "a Flux R whose nodelist is not a list of names")
     return [TextPiece(names) for names in nodelist]

@@ -108,7 +108,7 @@ class Demand:
         ends = traffic.source, traffic.target
         out, into = traffic.sent_and_received(nodes)
         _require_routers(machine, np.flatnonzero((out != 0) | (into != 0)))
-        parts = _split_ends(machine, *ends) if len(traffic) else []
+        parts = _attachment_pairs(machine, *ends) if len(traffic) else []
         listed = [(s, t, traffic.bytes[kept] * share) for s, t, kept, share in parts]
         within, twice = _on_routers(machine, traffic.all_to_alls)
         between = _between_routers(router_count(machine), [*listed, *twice])
@@ -212,7 +212,7 @@ def _require_routers(machine: Machine, rows: Ints) -> None:
         )
 
 
-def _split_ends(
+def _attachment_pairs(
     machine: Machine, a: Ints, b: Ints
 ) -> Iterator[tuple[Ints, Ints, Mask | slice, Floats | float]]:
     """Yield for each pair of attachments the routers, which messages have it, and their share."""

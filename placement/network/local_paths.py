@@ -155,11 +155,13 @@ class LocalPaths:
             some = first.groups
             sides = [(leg.starts[part], leg.ends[part], leg.sent[..., some, :, :]) for leg in legs]
             grid = self._grids[first.wiring]
-            load = self._on_lines(grid, sides) if grid else self._on_channels(first, sides)
+            load = (
+                self._carry_on_grid(grid, sides) if grid else self._carry_on_channels(first, sides)
+            )
             out[..., some, :, :] = load
         return out
 
-    def _on_channels(self, first: Ends, legs: Sequence[tuple[Ends, Ends, Floats]]) -> Floats:
+    def _carry_on_channels(self, first: Ends, legs: Sequence[tuple[Ends, Ends, Floats]]) -> Floats:
         """Return `carry` of groups of one wiring by the bytes of all pairs of positions."""
         demand = sum(
             product(start.share.swapaxes(1, 2), product(sent, end.share))
@@ -173,7 +175,7 @@ class LocalPaths:
         goal = self._goal[first.wiring]
         return np.asarray(load[..., np.arange(len(goal))[:, None], goal])
 
-    def _on_lines(
+    def _carry_on_grid(
         self, sides: tuple[int, int], legs: Sequence[tuple[Ends, Ends, Floats]]
     ) -> Floats:
         """Return `carry` on a grid: what leaves for a line, and what comes out of one.

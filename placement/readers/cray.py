@@ -120,7 +120,7 @@ def _hex_faults(rows: Rows, nid: Ints) -> list[Finding]:
     )
 
 
-def positions_of(col: Ints32, row: Ints32, group: Ints32) -> int:
+def infer_positions(col: Ints32, row: Ints32, group: Ints32) -> int:
     """Return how many cabinet positions a row of cabinets has on an XC, 0 where unknown.
 
     From ``group = row * (positions / 2) + col // 2``: the value that most
@@ -128,7 +128,7 @@ def positions_of(col: Ints32, row: Ints32, group: Ints32) -> int:
 
     Examples
     --------
-    >>> positions_of(np.array([0, 3]), np.array([0, 2]), np.array([0, 9]))
+    >>> infer_positions(np.array([0, 3]), np.array([0, 2]), np.array([0, 9]))
     8
     """
     later = row > 0
@@ -152,7 +152,7 @@ def expected_coords(parts: Ints32, xyz: Ints32) -> Ints32:
         What is printed: the groups tell how many cabinets a row has.
     """
     col, row, cage, slot = parts[:, :4].T
-    half = positions_of(col, row, xyz[:, 0]) // 2
+    half = infer_positions(col, row, xyz[:, 0]) // 2
     group = np.where((row > 0) & (half == 0), -1, row * half + col // 2)
     return np.stack([group, cage + 3 * (col % 2), slot], axis=1).astype(np.int32)
 

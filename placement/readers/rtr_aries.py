@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
-from placement.readers.cray import coordinate_text, expected_coords, list_faults, positions_of
+from placement.readers.cray import coordinate_text, expected_coords, infer_positions, list_faults
 from placement.readers.rtr import Tiles, tile_columns
 from placement.records import Dump, Finding
 
@@ -62,7 +62,7 @@ def read(text: str, source: str) -> Dump:
     tiles = Tiles(text, source, "rtr-aries", lambda line: r.row_layout(line, _COLUMNS))
     kind, faults = tiles.rows.column("kind"), tiles.faults()
     faults += _missing_tiles(tiles) + _find_misplaced(tiles)
-    positions = positions_of(tiles.place[:, 0], tiles.place[:, 1], tiles.coords[:, 0])
+    positions = infer_positions(tiles.place[:, 0], tiles.place[:, 1], tiles.coords[:, 0])
     return tiles.dump("aries", {"positions": positions} if positions else {}, faults, kind=kind)
 
 

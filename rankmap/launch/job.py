@@ -263,7 +263,7 @@ class JobLaunch:
         listed, source = read_list(request.job.nodes or "", "--nodes")
         nodes = listed or launcher.step.values.get("list") or (job.nodes if job else "")
         if not nodes:
-            raise LaunchError("not inside a job", "--nodes names the nodes")
+            raise LaunchError("no nodes: this is not inside a job", "--nodes names them")
         placement = place_ranks(self.machine, nodes, ppn, repeats=source not in ("", "--nodes"))
         outside = set(placement.names.tolist()).difference(job.nodes) if job else None
         if outside:

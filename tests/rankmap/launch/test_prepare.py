@@ -282,7 +282,7 @@ def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
         ("srun -n 64 -c 4 ./app", {}, "16 ranks of 4 CPUs on nid00012, which has room for 8"),
         ("srun -N 2-4 -n 64 ./app", {}, "-N 2-4 is not a plain number"),
         ("srun --frobnicate a -n 64 ./nowhere", {}, "the word after --frobnicate is its value"),
-        ("srun -n 64 ./app", {"SLURM_JOB_NODELIST": ""}, "not inside a job; --nodes names"),
+        ("srun -n 64 ./app", {"SLURM_JOB_NODELIST": ""}, "this is not inside a job; --nodes names"),
         ("srun ./app", {"SLURM_NTASKS": ""}, "but there are 4 slots (4 nodes x 1)"),
         ("srun -c 4 ./app", {"SLURM_NTASKS": ""}, "the number of ranks is not known"),
         ("srun --multi-prog conf", {}, "srun --multi-prog starts several programs"),
