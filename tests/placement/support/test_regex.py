@@ -6,13 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import nodelist
 from placement.names import hostlist, pasted
 
-WHOLE = [
-    hostlist._PLAIN,
-    nodelist._ALL_NAMES,
-]
+WHOLE = [hostlist._PLAIN]
 SEARCHED = [hostlist._WORD, pasted._HEAD, pasted._EXEC]
 
 PIECES = st.sampled_from(
