@@ -223,7 +223,7 @@ class _RankPath:
         elif what == WAIT_FOR_LAST:
             self.wait_for_last(peer)
         elif what == ANY_DONE:
-            self.take_from(peer)
+            self.match_any_receive(peer)
         elif what == CANCELLED:
             self.cancel_from(peer)
         else:
@@ -244,7 +244,7 @@ class _RankPath:
         self.posted.received[source, self.rank, collective].append(taken_awaited)
         self._open((source, False), taken_awaited)
 
-    def take_from(self, source: int) -> None:
+    def match_any_receive(self, source: int) -> None:
         """Wait for the oldest receive from any rank, which got its message from this one."""
         if waiting := self.open[-1, False]:
             receive = self.posted.remove(waiting[0], -1, self.rank)

@@ -376,7 +376,7 @@ def without_stated_routing(machine: Machine) -> tuple[Machine, bool]:
 
 
 def margins(seconds: Floats) -> Floats:
-    """Return how many times as long each class takes as the margin other one.
+    """Return how many times as long each class takes as any other one.
 
     Parameters
     ----------
@@ -395,12 +395,12 @@ def margins(seconds: Floats) -> Floats:
     return margin
 
 
-def merged_class(kind: str) -> str:
+def undirected_class(kind: str) -> str:
     """Return the class whose bandwidth a class of channels has: up and down are one.
 
     Examples
     --------
-    >>> merged_class("down1"), merged_class("ejection"), merged_class("blue")
+    >>> undirected_class("down1"), undirected_class("ejection"), undirected_class("blue")
     ('up1', 'injection', 'blue')
     """
     if kind == "ejection":
@@ -422,7 +422,7 @@ def predict_table(
     flows : sequence of Flows
     routings : sequence of str
     """
-    kinds = [NODE, *(merged_class(kind) for kind in channels(machine, routings[0]).kinds)]
+    kinds = [NODE, *(undirected_class(kind) for kind in channels(machine, routings[0]).kinds)]
     classes = tuple(dict.fromkeys(kinds))
     seconds = np.zeros((len(flows), len(routings), len(classes)))
     for i, one in enumerate(flows):
@@ -438,7 +438,7 @@ def _class_seconds(
     demand = Demand.of(machine, Traffic.of(rows[flows.source], rows[flows.target], GB))
     seconds = dict.fromkeys(classes, 0.0)
     for kind, longest in loads(machine, demand, routing).by_class().items():
-        name = merged_class(kind)
+        name = undirected_class(kind)
         seconds[name] = max(seconds[name], longest)
     return list(seconds.values())
 

@@ -33,7 +33,7 @@ from workloads.minicray.kernel import (
     enter_namespace,
     mount,
     receive,
-    refuse_missing,
+    require_tools,
     run_batch,
     same_user,
     send,
@@ -87,7 +87,7 @@ class Daemon:
 
     def build(self) -> None:
         """Make namespaces, links, limits and routes; start Slurm where wanted."""
-        refuse_missing("ip", "tc", "nsenter", "unshare")
+        require_tools("ip", "tc", "nsenter", "unshare")
         self._private_files()
         run_batch("ip", self.blueprint["creation"])
         with ThreadPoolExecutor(4) as pool:

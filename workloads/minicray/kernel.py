@@ -83,7 +83,7 @@ def daemon_path(given: dict[str, str]) -> str:
     return given.get("PATH", os.environ.get("PATH", "")) + ":/usr/sbin:/sbin:/usr/bin:/bin"
 
 
-def refuse_missing(*tools: str) -> None:
+def require_tools(*tools: str) -> None:
     """Raise where a tool is not installed."""
     missing = [tool for tool in tools if not shutil.which(tool, path=daemon_path({}))]
     if missing:

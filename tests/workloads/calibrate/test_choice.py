@@ -14,7 +14,7 @@ from workloads.calibrate.choice import (
     candidates,
     choose_sets,
     margins,
-    merged_class,
+    undirected_class,
     without_stated_routing,
 )
 
@@ -48,7 +48,7 @@ def test_every_class_of_a_whole_machine_binds_in_a_set_of_its_own(spec):
         one = table.flows[i]
         demand = Demand.of(machine, Traffic.of(rows[one.source], rows[one.target], 1e9))
         worst = loads(machine, demand, table.routings[0]).worst()
-        assert merged_class(worst.kind) == kind
+        assert undirected_class(worst.kind) == kind
         assert worst.seconds == pytest.approx(table.seconds[i, 0, k])
 
 
