@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.network import trees
 from placement.network.rails import Rails, rails_of
 from placement.support.array_types import Ints, Mask
 
@@ -37,13 +36,11 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     >>> connected_nodes(m, m.free)[1]
     ''
     """
-    if machine.topology.kind == "tree" and trees.joined_above(machine):
-        return free, ""
     rails = rails_of(machine)
     must = np.zeros(0, dtype=np.int64) if kept is None else kept
     counts = np.bincount(rails.kind[free], minlength=len(rails.member))
     counts[rails.kind[must]] += len(machine)
-    left_out = free & ~_joined_kinds(rails, counts)[rails.kind]
+    left_out = free & ~_joined_kinds(machine, rails, counts)[rails.kind]
     left_out[must] = False
     names = machine.names[left_out]
     if not len(names):
@@ -54,10 +51,13 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     return free & ~left_out, note
 
 
-def _joined_kinds(rails: Rails, counts: Ints) -> Mask:
+def _joined_kinds(machine: Machine, rails: Rails, counts: Ints) -> Mask:
     """Return kinds of nodes that are all joined to each other, those of most nodes first."""
+    cabled: Mask = (rails.part[rails.member] >= 0).any(axis=1)
+    if machine.topology.kind == "tree" and not machine.topology.fabric:
+        return cabled  # Slurm's files may leave out what joins their trees
     chosen = np.zeros(len(counts), dtype=np.bool_)
-    usable = (counts > 0) & (rails.part[rails.member] >= 0).any(axis=1)
+    usable = (counts > 0) & cabled
     while usable.any():
         kind = int(np.argmax(np.where(usable, counts, 0)))
         chosen[kind] = True
