@@ -53,7 +53,7 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
 
 def _joined_kinds(machine: Machine, rails: Rails, counts: Ints) -> Mask:
     """Return kinds of nodes that are all joined to each other, those of most nodes first."""
-    cabled: Mask = (rails.part[rails.member] >= 0).any(axis=1)
+    cabled: Mask = np.any(rails.part[rails.member] >= 0, axis=1)
     if machine.topology.kind == "tree" and not machine.topology.fabric:
         return cabled  # Slurm's files may leave out what joins their trees
     chosen = np.zeros(len(counts), dtype=np.bool_)
