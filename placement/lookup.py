@@ -258,7 +258,7 @@ def _say_nearest(labels: Array, numbers: Ints, number: int) -> str:
     at = int(np.searchsorted(numbers[order], number))
     if 0 < at < len(order):
         return f"the nearest are {labels[order[at - 1]]} and {labels[order[at]]}"
-    return f"they run from {labels[order[0]]} to {labels[order[-1]]}"
+    return f"its nodes run from {labels[order[0]]} to {labels[order[-1]]}"
 
 
 def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
