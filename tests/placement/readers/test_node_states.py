@@ -202,7 +202,7 @@ def test_flux_r_is_a_list_of_nodes():
     assert not says_states(text)
     assert not says_states(text[:-1] + graph)
     assert NodeList.parse(text[:-1] + graph, "R") == NodeList(["a7", "a8", "b1"])
-    with pytest.raises(ParseError, match="without a nodelist"):
+    with pytest.raises(ParseError, match=r"no execution\.nodelist; is it"):
         NodeList.parse('{"version":1,"execution":{"R_lite":[{"rank":"0-2"}]}}', "R")
 
 
