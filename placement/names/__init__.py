@@ -31,7 +31,6 @@ LIMITS = {
 _NODE = re.compile(
     r"c(0|[1-9]\d{0,3})-(0|[1-9]\d{0,3})c([0-2])s(\d|1[0-5])n([0-3])", re.ASCII | re.IGNORECASE
 )
-_IMPOSSIBLE = (-1,) * 5
 
 #: Digits that an int64 surely holds; those before them belong to the prefix.
 _DIGITS = 18
@@ -62,8 +61,9 @@ def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 
     count = table.shape[1]
     texts = [text.replace("%", "%%") for text in before]
     form = "".join(text + number for text in texts[:count]) + "".join(texts[count:])
-    rows = map(tuple, np.asarray(table).tolist())
-    return np.array(["" if min(row) < 0 else form % row for row in rows], dtype=np.str_)
+    names = np.array([form % tuple(row) for row in np.asarray(table).tolist()], dtype=np.str_)
+    names[(np.asarray(table) < 0).any(axis=1)] = ""
+    return names
 
 
 def parse_cnames(names: ArrayLike) -> Ints32:
@@ -79,7 +79,7 @@ def parse_cnames(names: ArrayLike) -> Ints32:
     int32 (n, 5)
         Columns col, row, cage, slot, node; a row of -1 where the text is not
         the cname of a node or names a cage, slot or node that no Cray has
-        (``Cname.parse`` says which).
+        (`parse_cname` says which).
 
     Examples
     --------
@@ -87,8 +87,8 @@ def parse_cnames(names: ArrayLike) -> Ints32:
     [[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1], [-1, -1, -1, -1, -1]]
     """
     matches = map(_NODE.fullmatch, np.asarray(names, dtype=np.str_).tolist())
-    places = [_IMPOSSIBLE if match is None else match.groups() for match in matches]
-    return np.array(places, dtype=np.int32).reshape(-1, 5)
+    places = ["-1 -1 -1 -1 -1" if match is None else " ".join(match.groups()) for match in matches]
+    return np.fromstring(" ".join(places), np.int32, sep=" ").reshape(-1, 5)
 
 
 def format_cnames(parts: ArrayLike) -> Strs:

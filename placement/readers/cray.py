@@ -249,6 +249,8 @@ def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) 
     (4, 'NID 7 again, first on line 2')
     """
     values = keys.tolist()
+    if len(set(values)) == len(values):  # as almost always, and ten times as fast to tell
+        return []
     first: dict[int, int] = {}
     rows = [row for row, key in enumerate(values) if first.setdefault(key, row) != row]
     return list_faults(
