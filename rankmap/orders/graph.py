@@ -104,19 +104,19 @@ def map_graph(
     return node if best is None else best
 
 
-def as_graph(pattern: Pattern, most: int = MOST_EDGES) -> Graph:
+def as_graph(pattern: Pattern) -> Graph:
     """Return a pattern's graph.
 
     Raises
     ------
     UsageError
-        A structured pattern with more than `most` edges.
+        A structured pattern with more than `MOST_EDGES`.
     """
     if isinstance(pattern, Graph):
         return pattern
-    if edge_count(pattern, most) > most:
+    if edge_count(pattern, MOST_EDGES) > MOST_EDGES:
         raise UsageError(
-            f"pattern {pattern.spec} has more than {most} edges, too many for a graph",
+            f"pattern {pattern.spec} has more than {MOST_EDGES} edges, too many for a graph",
             "strategy boxes works without them",
         )
     return expand_pattern(pattern)
