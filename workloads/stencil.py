@@ -183,7 +183,7 @@ def rank_neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int
     >>> rank_neighbours(0, (2, 2, 3), periodic=True)
     (6, 6, 3, 3, 2, 1)
     """
-    found = []
+    neighbours = []
     stride = math.prod(grid)
     for extent in grid:
         stride //= extent
@@ -191,8 +191,9 @@ def rank_neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int
         for step in (-1, 1):
             there = place + step
             inside = 0 <= there < extent
-            found.append(rank + (there % extent - place) * stride if inside or periodic else NONE)
-    return tuple(found)
+            beside = rank + (there % extent - place) * stride
+            neighbours.append(beside if inside or periodic else NONE)
+    return tuple(neighbours)
 
 
 def make_halo(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.network.rails import Rails, rails_of
+from placement.network.rails import Rails, leaves_top_out, rails_of
 from placement.support.array_types import Ints, Mask
 
 
@@ -54,8 +54,8 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
 def _joined_kinds(machine: Machine, rails: Rails, counts: Ints) -> Mask:
     """Return kinds of nodes that are all joined to each other, those of most nodes first."""
     cabled: Mask = np.any(rails.part[rails.member] >= 0, axis=1)
-    if machine.topology.kind == "tree" and not machine.topology.fabric:
-        return cabled  # Slurm's files may leave out what joins their trees
+    if leaves_top_out(machine):
+        return cabled
     chosen = np.zeros(len(counts), dtype=np.bool_)
     usable = (counts > 0) & cabled
     while usable.any():

@@ -203,13 +203,14 @@ def _on_tree(machine: Machine, price: Floats) -> PathCosts | None:
         place = machine.router[:, 0].astype(np.int64)
     for layer in tree.layers:
         port = layer.port if counts_by_node(machine) else np.zeros(len(place), dtype=np.int64)
-        layers.append((layer.part[place], port, priced[layer.up], priced[layer.down], layer.own))
+        prices = priced[layer.up], priced[layer.down]
+        layers.append((layer.part[place], port, *prices, layer.by_sender))
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
-        for part, port, up, down, own in layers:
+        for part, port, up, down, by_sender in layers:
             here, there = part[a], part[b]
-            out += (here != there) * (up[here, port[a if own else b]] + down[there, port[b]])
+            out += (here != there) * (up[here, port[a if by_sender else b]] + down[there, port[b]])
         return out
 
     return cost

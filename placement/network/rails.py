@@ -185,6 +185,20 @@ def rails_of(machine: Machine) -> Rails:
     return Rails(machine, part, alike, kind, member)
 
 
+def leaves_top_out(machine: Machine) -> bool:
+    """Tell whether the list of switches may lack what joins its trees, as Slurm's files do.
+
+    A fabric's own list has every cable.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> leaves_top_out(parse_spec("tree:2x2")), leaves_top_out(parse_spec("torus:4"))
+    (True, False)
+    """
+    return machine.topology.kind == "tree" and not machine.topology.fabric
+
+
 def _tell_apart(rows: Ints) -> tuple[Ints, Ints]:
     """Return a row of each kind of rows, and the kind of each."""
     if (rows == rows[:1]).all():

@@ -231,8 +231,8 @@ def _next_channels(machine: Machine, nodes: Ints) -> Ints:
     switches, target = graph(machine), machine.router[nodes].astype(np.int64)
     shortest_paths.refuse_large_table(switches.routers, len(nodes))
     divisor, offset = _port_digits(machine)
-    whole = _whole_tree(machine) is not None
-    number = node_numbers(machine)[nodes] if whole else nodes
+    numbered = _whole_tree(machine) is not None
+    number = node_numbers(machine)[nodes] if numbered else nodes
     out = np.full((switches.routers, len(nodes)), -1, dtype=np.int64)
     for k, first in enumerate(_entry_switches(machine, nodes).T):
         known = np.flatnonzero(first)

@@ -33,7 +33,7 @@ from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.machine import Machine, once
 from placement.network import switches
 from placement.network.demand import Demand
-from placement.network.rails import no_path
+from placement.network.rails import leaves_top_out, no_path
 from placement.network.switches import channels, next_channel
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import add_by_key, rank_within
@@ -45,7 +45,6 @@ __all__ = [
     "channels",
     "counts_by_node",
     "hops",
-    "joined_above",
     "loads",
     "next_channel",
     "notes",
@@ -68,7 +67,7 @@ class Layer:
         Which of the cables of its part is the node's.
     up, down : int64 (parts + 1, ports)
         Channels out of and into each part; -1 where there is none, as in the last row.
-    own : bool
+    by_sender : bool
         Whether bytes leave by the sender's cable; else by the receiver's, as they enter.
     """
 
@@ -76,7 +75,7 @@ class Layer:
     port: Ints
     up: Ints
     down: Ints
-    own: bool = False
+    by_sender: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,12 +152,12 @@ def _layer_loads(machine: Machine, layer: Layer, demand: Demand) -> tuple[Floats
     part = layer.part[machine.router[:, 0]]
     part = np.where(part < 0, parts, part)
     size = parts + 1, count
-    up, down = _loads_by_port(demand.nodewise, part, layer.port, size, layer.own)
+    up, down = _loads_by_port(demand.nodewise, part, layer.port, size, layer.by_sender)
     return up[:-1], down[:-1]
 
 
 def _loads_by_port(
-    traffic: Traffic, part: Ints, port: Ints, size: tuple[int, int], own: bool = False
+    traffic: Traffic, part: Ints, port: Ints, size: tuple[int, int], by_sender: bool = False
 ) -> tuple[Floats, Floats]:
     """Return the bytes that leave and that enter the parts that nodes are in, by cable.
 
@@ -170,16 +169,16 @@ def _loads_by_port(
         Part and cable of each node.
     size : tuple of int
         Parts and cables.
-    own : bool
+    by_sender : bool
         As of a `Layer`.
     """
     far = traffic.some(part[traffic.source] != part[traffic.target])
-    taken = port[far.source if own else far.target]
+    taken = port[far.source if by_sender else far.target]
     ends = part[far.source] * size[1] + taken, part[far.target] * size[1] + port[far.target]
     up, down = (add_by_key(end, far.bytes, size[0] * size[1]).reshape(size) for end in ends)
     if len(traffic.all_to_alls):
         sent, received = _all_to_alls_by_port(traffic.all_to_alls, part, port, size)
-        up, down = up + (received if own else sent), down + received
+        up, down = up + (received if by_sender else sent), down + received
     return up, down
 
 
@@ -227,7 +226,7 @@ def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | N
     descents: list[tuple[Ints, Ints]] = []
     for layer in tree.layers:
         here, there = (layer.part[machine.router[end, 0]] for end in (a, b))
-        up = layer.up[here, layer.port[a if layer.own else b]]
+        up = layer.up[here, layer.port[a if layer.by_sender else b]]
         down = layer.down[there, layer.port[b]]
         for steps, channel in ((climbs, up), (descents, down)):
             message = np.flatnonzero((here != there) & (channel >= 0))
@@ -283,7 +282,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     ((), ())
     """
     tree = tree_of(machine)
-    if tree is not None and joined_above(machine):
+    if tree is not None and _joined_above(machine):
         roots = len(np.unique(tree.root))
         return (f"no listed link joins the {roots} top switches: no bandwidth is known above them",)
     if tree is not None or routing == "single":
@@ -362,9 +361,9 @@ def _layers_of_forest(machine: Machine) -> Tree | None:
     bundles, routers = links(machine), router_count(machine)
     a, b, cables = (column.astype(np.int64) for column in (bundles.a, bundles.b, bundles.count))
     parent, depth = _find_parents(machine)
-    own = bool(machine.topology.parameters.get("own_cables"))
+    own_cables = bool(machine.topology.parameters.get("own_cables"))
     half = int(cables.sum())
-    if len(a) != (parent >= 0).sum() or (half > len(a) and not own):
+    if len(a) != (parent >= 0).sum() or (half > len(a) and not own_cables):
         return None
     low, climbs = np.where(parent[a] == b, a, b), (parent[a] == b)[:, None]
     cable = np.arange(int(cables.max(initial=1)))
@@ -373,12 +372,14 @@ def _layers_of_forest(machine: Machine) -> Tree | None:
     up, down = np.full((2, routers + 1, len(cable)), -1)
     up[low], down[low] = np.where(climbs, row, back), np.where(climbs, back, row)
     leaf = machine.router[:, 0].astype(np.int64)
-    port = rank_within(leaf) % np.maximum(1, (up[leaf] >= 0).sum(axis=1)) if own else 0 * leaf
+    cables_of = np.maximum(1, (up[leaf] >= 0).sum(axis=1))
+    port = rank_within(leaf) % cables_of if own_cables else 0 * leaf
     ancestor, layers = _find_ancestors(parent, depth), []
     for level in range(len(ancestor) - 1, 0, -1):
         part, beside = ancestor[level], np.append(depth != level, True)[:, None]
         ways = [np.where(beside, -1, way) for way in (up, down)]
-        layers.append(Layer(part, np.where(part[leaf] == leaf, port, 0), ways[0], ways[1], own))
+        own_port = np.where(part[leaf] == leaf, port, 0)
+        layers.append(Layer(part, own_port, ways[0], ways[1], own_cables))
     return Tree(tuple(layers), ancestor[0])
 
 
@@ -414,11 +415,11 @@ def _find_ancestors(parent: Ints, depth: Ints) -> Ints:
     return out
 
 
-def joined_above(machine: Machine) -> bool:
-    """Return whether several trees are taken as joined: Slurm's files may leave the top out."""
+def _joined_above(machine: Machine) -> bool:
+    """Return whether there are several trees that are taken as joined."""
     tree = tree_of(machine)
     apart = tree is not None and bool((tree.root != tree.root[:1]).any())
-    return apart and not machine.topology.fabric  # a fabric's own list has every cable
+    return apart and leaves_top_out(machine)
 
 
 def _refuse_apart(machine: Machine, tree: Tree, demand: Demand) -> None:
@@ -434,5 +435,5 @@ def _refuse_apart(machine: Machine, tree: Tree, demand: Demand) -> None:
 def _refuse_ends(machine: Machine, tree: Tree, source: Ints, target: Ints) -> None:
     """Raise where nothing joins two routers, element by element."""
     apart = np.flatnonzero(tree.root[source] != tree.root[target])
-    if len(apart) and not joined_above(machine):
+    if len(apart) and not _joined_above(machine):
         raise no_path(machine, int(source[apart[0]]), int(target[apart[0]]))

@@ -115,11 +115,11 @@ def in_segments(
     [1, 2, 5, 6, 8, 9]
     """
     segment = min(request.segment or 0, request.count)
-    whole, rest = divmod(request.count, segment)
-    if rest:
+    segments, left_over = divmod(request.count, segment)
+    if left_over:
         raise PlanError(
             f"{request.count} nodes are not a multiple of --segment {segment}",
-            f"the nearest counts are {whole * segment} and {(whole + 1) * segment}",
+            f"the nearest counts are {segments * segment} and {(segments + 1) * segment}",
         )
     blocks = blocks_of(machine, segment)
     room = blocks.whole(request, segment)

@@ -301,8 +301,8 @@ class Launcher(ABC):
         if cpus is not None and order.machine is not None:
             cores = int(order.machine.cores[order.rows].max())
             if int(cpus.min()) < cores:
-                few = f"the job has only {cpus.min()} of a node's {cores} cores"
-                raise LaunchError(few, "drop --bind")
+                problem = f"the job has only {cpus.min()} of a node's {cores} cores"
+                raise LaunchError(problem, "drop --bind")
         form = "openmpi" if self.binder == "openmpi" else self.format
         self.bound = binding.bind(order, pattern, self.binder, form)
         return self.bound.order
