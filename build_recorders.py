@@ -57,7 +57,7 @@ def fetch_headers(folder: Path) -> dict[str, list[Path]]:
 
 
 def build_recorder(architecture: str, abi: str, headers: list[Path]) -> Path:
-    """Build one library and return its path, which `rankmap.preload.shipped` looks for."""
+    """Build one library and return its path, which `nidmap.rankmap.preload.shipped` looks for."""
     path = BUILT / architecture / f"libnidmap_mpi-{abi}.so"
     path.parent.mkdir(parents=True, exist_ok=True)
     compiler = [sys.executable, "-m", "ziglang", "cc", "-target"]

@@ -31,7 +31,7 @@ class WheelParts(BuildHookInterface):  # type: ignore[type-arg, misc]
             return
         recorders = os.environ.get("NIDMAP_RECORDERS")
         if recorders:
-            build_data["force_include"][recorders] = "rankmap/preload/recorders"
+            build_data["force_include"][recorders] = "nidmap/rankmap/preload/recorders"
             build_data["tag"] = f"py3-none-manylinux2014_{os.path.basename(recorders)}"
             build_data["pure_python"] = False
         self.folder = Path(mkdtemp(prefix="nidmap-man-"))
@@ -51,8 +51,8 @@ def write_pages(root: Path, folder: Path) -> list[Path]:
     sys.path.insert(0, str(root))
     try:
         import nidmap  # noqa: F401  # the front door names the commands
-        from placement import __version__
-        from placement.commands import cli
+        from nidmap.placement import __version__
+        from nidmap.placement.commands import cli
 
         written = []
         for context in commands(click.Context(cli, info_name="nidmap")):

@@ -32,15 +32,15 @@ import numpy as np
 from benchmarks.simgrid_check import alltoall, ask_simgrid, interpreter, stencil
 from benchmarks.timing import calibration, process, table
 from nidmap import plan
-from placement.network import Demand, channels, loads, routings
-from placement.network.model import injection_bandwidth
-from placement.options import with_figures
-from placement.specs import parse_spec
-from placement.traffic import Traffic
-from rankmap import orders
-from rankmap.pattern import parse_pattern
-from rankmap.placement import Placement
-from rankmap.predict import Job
+from nidmap.placement.network import Demand, channels, loads, routings
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.options import with_figures
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap import orders
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job
 
 #: Machines of the exhaustive part.
 SMALL = (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: MPICH takes pairwise exchange for all-to-alls of such messages (`rankmap.predict.job`).
+#: MPICH takes pairwise exchange for all-to-alls of such messages (`nidmap.rankmap.predict.job`).
 LONG = 50_000
 
 

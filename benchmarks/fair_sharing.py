@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Machine
-from placement.network.model import injection_bandwidth
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import add_by_key
-from placement.support.quantities import GB
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import add_by_key
+from nidmap.placement.support.quantities import GB
 
 #: Flows whose ends differ by less than this part of the step end together.
 TOGETHER = 1e-9
@@ -46,7 +46,7 @@ def fair_ends(
     size : float64 (m,) or float
         Bytes of each.
     routing : str
-        One of `placement.network.SINGLE_PATH`.
+        One of `nidmap.placement.network.SINGLE_PATH`.
     many : float64 (m,) or float
         How many such messages there are.
     bandwidth : float64 (c,) or None
@@ -67,13 +67,13 @@ def fair_ends(
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:4,bw=1")
     >>> fair_ends(m, np.array([0, 1]), np.array([2, 2]), 1e9).tolist()
     [2.0, 2.0]
     """
-    from placement.network import channels
-    from placement.network.routes import walk_paths
+    from nidmap.placement.network import channels
+    from nidmap.placement.network.routes import walk_paths
 
     a, b = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
     message, channel = walk_paths(machine, a, b, routing)

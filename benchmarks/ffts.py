@@ -86,7 +86,7 @@ def rank(shape: int, kind: str, cut: str) -> None:
     import numpy as np
     from mpi4py import MPI
 
-    from workloads.fft.transform import Transform
+    from nidmap.workloads.fft.transform import Transform
 
     comm = MPI.COMM_WORLD
     dtype = np.dtype("D" if kind == "c2c" else "d")

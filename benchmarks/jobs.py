@@ -19,23 +19,23 @@ import numpy as np
 
 import nidmap
 from benchmarks.timing import calibration
-from placement.accounting import read_jobs
-from placement.lookup import nodes_of
-from placement.plan import plan
-from placement.records import JobRecord
-from placement.scheduler.kinds import ANY
-from placement.seats import Seats, free_at_starts, seat_jobs
-from rankmap.past_jobs import Judge, Verdict, application_of, judge_jobs
-from rankmap.past_jobs.quick_cost import Span
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains
+from nidmap.placement.accounting import read_jobs
+from nidmap.placement.lookup import nodes_of
+from nidmap.placement.plan import plan
+from nidmap.placement.records import JobRecord
+from nidmap.placement.scheduler.kinds import ANY
+from nidmap.placement.seats import Seats, free_at_starts, seat_jobs
+from nidmap.rankmap.past_jobs import Judge, Verdict, application_of, judge_jobs
+from nidmap.rankmap.past_jobs.quick_cost import Span
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from placement.machine import Machine
-    from placement.support.array_types import Ints, Mask
-    from rankmap.placement import Placement
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints, Mask
+    from nidmap.rankmap.placement import Placement
 
 NAMES = ("lammps", "vasp", "gromacs", "wrf", "python", "cp2k")
 

@@ -30,10 +30,10 @@ from statistics import median
 import numpy as np
 
 from nidmap import load_machine
-from placement.nodelist import NodeList
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains
-from workloads.ab.statistics import FEWEST, mean_interval
+from nidmap.placement.nodelist import NodeList
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gains
+from nidmap.workloads.ab.statistics import FEWEST, mean_interval
 
 #: What is compared with ``default``.
 ARMS = ("nodes", "order", "both")

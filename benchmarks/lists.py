@@ -12,7 +12,7 @@ def main() -> None:
     """Print the time to fold and expand 100,000 names, sorted and shuffled."""
     from ClusterShell.NodeSet import NodeSet
 
-    from placement.nodelist import NodeList
+    from nidmap.placement.nodelist import NodeList
 
     def clustershell_fold(given: list[str]) -> str:
         return str(NodeSet.fromlist(given))

@@ -33,8 +33,8 @@ def main() -> None:
 
 def measure(machine, nodes: int) -> list[list[str]]:
     """Return a row a pattern: its name, both times, and how many times as long the search takes."""
-    from placement.network import Demand, switches, trees
-    from placement.traffic import Traffic
+    from nidmap.placement.network import Demand, switches, trees
+    from nidmap.placement.traffic import Traffic
 
     job = np.sort(np.random.default_rng(1).choice(len(machine), nodes, replace=False))
     patterns = {

@@ -38,7 +38,7 @@ class Case(NamedTuple):
 
 def neighbours(n: int, dimensions: int, seed: int) -> Any:
     """Return points of the unit cube, each joined to its nearest of a grid of cells; weighted."""
-    from rankmap.pattern.graph import from_edges
+    from nidmap.rankmap.pattern.graph import from_edges
 
     rng = np.random.default_rng(seed)
     points = rng.random((n, dimensions))
@@ -62,7 +62,7 @@ def neighbours(n: int, dimensions: int, seed: int) -> Any:
 
 def scale_free(n: int, seed: int) -> Any:
     """Return a graph with a few ranks that very many talk to; weighted."""
-    from rankmap.pattern.graph import from_edges
+    from nidmap.rankmap.pattern.graph import from_edges
 
     rng = np.random.default_rng(seed)
     a = np.repeat(np.arange(1, n), 4)
@@ -72,8 +72,8 @@ def scale_free(n: int, seed: int) -> Any:
 
 def random_grid(dims: tuple[int, ...], seed: int) -> Any:
     """Return a grid whose edges have random weights."""
-    from rankmap.pattern.graph import expand_pattern, from_edges
-    from rankmap.pattern.structured import Stencil
+    from nidmap.rankmap.pattern.graph import expand_pattern, from_edges
+    from nidmap.rankmap.pattern.structured import Stencil
 
     a, b, _ = expand_pattern(Stencil(dims)).upper()
     weight = np.random.default_rng(seed).integers(1, 101, len(a)).astype(float)
@@ -82,8 +82,8 @@ def random_grid(dims: tuple[int, ...], seed: int) -> Any:
 
 def cases(large: bool) -> Iterator[Case]:
     """Yield the graphs: 4,096 ranks on 128 nodes, or 65,536 ranks."""
-    from rankmap.pattern.graph import expand_pattern
-    from rankmap.pattern.structured import Stencil
+    from nidmap.rankmap.pattern.graph import expand_pattern
+    from nidmap.rankmap.pattern.structured import Stencil
 
     n, sizes, ppn = (65536, (4, 16, 32), 32) if large else (4096, (4, 8, 4), 32)
     yield Case(f"plane {n}", neighbours(n, 2, 1), sizes, (1, 2, 3), ppn)
@@ -100,7 +100,7 @@ def cases(large: bool) -> Iterator[Case]:
 
 def ours(case: Case) -> Any:
     """Return the node of each rank by strategy graph."""
-    from rankmap.refine.mapping import map_ranks
+    from nidmap.rankmap.refine.mapping import map_ranks
 
     return map_ranks(case.graph, np.full(nodes(case), case.ppn), distance(case))
 
@@ -135,7 +135,7 @@ def multisect_with(case: Case, part: Callable[[Any, int], Any]) -> Any:
 
 def subgraph_of(graph: Any, ranks: Any) -> Any:
     """Return the graph of some ranks."""
-    from rankmap.pattern.graph import from_edges
+    from nidmap.rankmap.pattern.graph import from_edges
 
     local = np.full(graph.size, -1)
     local[ranks] = np.arange(len(ranks))
@@ -236,7 +236,7 @@ def nodes(case: Case) -> int:
 def distance(case: Case) -> Any:
     """Return the tree's distances."""
     import nidmap
-    from rankmap.score.distance import machine_distance
+    from nidmap.rankmap.score.distance import machine_distance
 
     sizes, far = "x".join(map(str, case.sizes)), ":".join(map(str, case.far))
     return machine_distance(nidmap.load_machine(f"tree:{sizes},dist={far}"))
@@ -250,7 +250,7 @@ def user() -> float:
 
 def main() -> None:
     """Print J of each mapper as a ratio to ours, and its user seconds."""
-    from rankmap.score.traffic import cost_of
+    from nidmap.rankmap.score.traffic import cost_of
 
     for large in (False, True):
         for case in cases(large):

@@ -11,12 +11,12 @@ import click
 import numpy as np
 
 from nidmap import load_machine
-from placement.sites import site_names
-from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
-from rankmap.place_ranks import place_ranks
-from rankmap.short_orders import shorten_order
+from nidmap.placement.sites import site_names
+from nidmap.rankmap.emit.process_mapping import CRAY_MPICH, HYDRA
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.short_orders import shorten_order
 
 LIMIT = 1023
 

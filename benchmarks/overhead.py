@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.timing import table
-from rankmap.preload import build, find_compilers
+from nidmap.rankmap.preload import build, find_compilers
 
 #: Rounds in which every contender runs once; what is told is the difference of the least.
 ROUNDS = 5

@@ -14,9 +14,9 @@ SIZES = (33, 65, 130, 261)  # groups of 384 nodes: 12,672 to 100,224 nodes
 
 def main() -> None:
     """Print times and the exponent of growth, occupancy 30 %, N a tenth of the machine."""
-    from placement.errors import UsageError
-    from placement.planners import BUNDLED
-    from placement.specs import parse_spec
+    from nidmap.placement.errors import UsageError
+    from nidmap.placement.planners import BUNDLED
+    from nidmap.placement.specs import parse_spec
 
     torus = parse_spec(TORUS)
     flies = [parse_spec(f"dragonfly:groups={g},chassis=6,blades=16,nodes=4") for g in SIZES]
@@ -36,7 +36,7 @@ def main() -> None:
 
 def measure(machine, strategy: str) -> list[float]:
     """Return the seconds of three runs of one planner."""
-    from placement.plan import plan
+    from nidmap.placement.plan import plan
 
     free = np.random.default_rng(7).random(len(machine)) > 0.3
     count = len(machine) // 10

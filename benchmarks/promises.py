@@ -31,13 +31,13 @@ import numpy as np
 from benchmarks.exchanges import exchanges
 from benchmarks.timing import table
 from nidmap import load_machine, plan
-from placement.options import with_figures
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains
-from workloads.minicray import client
-from workloads.minicray.blueprint import build_minicray
-from workloads.minicray.commands import launch_command, launch_environment
-from workloads.minicray.net import wire_factor
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gains
+from nidmap.workloads.minicray import client
+from nidmap.workloads.minicray.blueprint import build_minicray
+from nidmap.workloads.minicray.commands import launch_command, launch_environment
+from nidmap.workloads.minicray.net import wire_factor
 
 #: Another planner beside auto, which fits the kind of network.
 OTHER = {"dragonfly": "spread", "torus": "hilbert", "fattree": "level-spread"}

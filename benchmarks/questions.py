@@ -30,21 +30,21 @@ import numpy as np
 
 import nidmap
 from benchmarks.timing import table
-from placement.errors import NidmapError, PlanError
-from placement.plan import request_for
-from placement.planners import PREDICTING, find, names
-from placement.scheduler.baseline import baseline_of
-from placement.sites import site_names
-from rankmap import orders
-from rankmap.compare import compare_strategies
-from rankmap.predict import Job, Predictor
-from rankmap.predict.job import fit_pattern
-from rankmap.search.budget import LIMITS
-from rankmap.search.search import Enumeration
+from nidmap.placement.errors import NidmapError, PlanError
+from nidmap.placement.plan import request_for
+from nidmap.placement.planners import PREDICTING, find, names
+from nidmap.placement.scheduler.baseline import baseline_of
+from nidmap.placement.sites import site_names
+from nidmap.rankmap import orders
+from nidmap.rankmap.compare import compare_strategies
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.rankmap.search.budget import LIMITS
+from nidmap.rankmap.search.search import Enumeration
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Mask
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Mask
 
 #: Machines beside those of the sites: one of each kind of network, not too large for tight ones.
 SYNTHETIC = (

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from benchmarks.timing import Contender, interleave, ms, ratio, table
-from workloads.launched import mpiexec_words, rank_environment
+from nidmap.workloads.launched import mpiexec_words, rank_environment
 
 RANKS = 4
 

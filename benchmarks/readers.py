@@ -9,13 +9,13 @@ from benchmarks.dumps import xtprocadmin
 from benchmarks.timing import interleave, ms, ratio, table
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
 
 def main() -> None:
     """Print the time to read dumps beside a plain split of their lines."""
-    from placement.dumps.assemble import assemble
-    from placement.readers import read_text
+    from nidmap.placement.dumps.assemble import assemble
+    from nidmap.placement.readers import read_text
 
     def split(text: str) -> list[list[str]]:
         return [line.split() for line in text.splitlines()]

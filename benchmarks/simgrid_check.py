@@ -29,16 +29,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.fair_sharing import fair_ends
-from placement.network import Demand, channels, loads
-from placement.network.model import injection_bandwidth
-from placement.network.routes import walk_paths
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.network import Demand, channels, loads
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.routes import walk_paths
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
 HERE = Path(__file__).resolve().parent
 

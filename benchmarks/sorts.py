@@ -78,9 +78,9 @@ def rank(kind: str, items: int, payload: int, rounds: int) -> None:
     """Be one rank: every round sorts the same data with each contender."""
     from mpi4py import MPI
 
-    from workloads.sort.data import make_items
-    from workloads.sort.partition import SortPlan, sort_items
-    from workloads.sort.ranks import Ranks
+    from nidmap.workloads.sort.data import make_items
+    from nidmap.workloads.sort.partition import SortPlan, sort_items
+    from nidmap.workloads.sort.ranks import Ranks
 
     comm = MPI.COMM_WORLD
     data = make_items(kind, comm.rank, comm.size, items, payload=payload)

@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 import nidmap as front_door  # tells the command line which commands there are
-from placement.commands import run as nidmap
+from nidmap.placement.commands import run as nidmap
 from tests.placement.slurm.test_job_filter import FAULTS, MACHINE, NODES
 from tests.real_slurm import real_slurm
 

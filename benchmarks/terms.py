@@ -34,13 +34,13 @@ from benchmarks.exchanges import exchanges
 from benchmarks.promises import AGAIN, LEAST_NOISE, write_matrix
 from benchmarks.timing import table
 from nidmap import load_machine
-from placement.lookup import rows_of
-from placement.options import with_figures
-from rankmap.pattern.graph import Graph
-from rankmap.pattern.structured import Lines, Stencil
-from rankmap.placement import Placement
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gain, Gains
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.pattern.structured import Lines, Stencil
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gain, Gains
 
 
 @dataclass

@@ -76,7 +76,7 @@ def main() -> None:
 def sizes() -> None:
     """Print what the documents weigh."""
     import nidmap
-    from web.service import Service
+    from nidmap.web.service import Service
 
     rows = []
     for name in ("shaheen2", "bluewaters"):

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import nidmap
-from placement.machine import Machine
-from placement.planners import Plan
-from placement.support.quantities import counted
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import Plan
+from nidmap.placement.support.quantities import counted
 
 BLADE_W, BLADE_H, GAP, TOP = 11, 5, 6, 66
 COLOURS = {"vacant": "#d8dde3", "free": "#9fb4c7", "hilbert": "#d1495b", "blades": "#00798c"}

@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from placement.errors import LaunchError, NidmapError, ParseError
-from placement.names.pasted import exec_host
-from placement.nodelist import NodeList
-from placement.readers import split_lines
-from placement.readers.job_list import BUSY
-from placement.records import JobRecord
-from placement.slurm.command import ask_slurm, slurm_deadline
-from placement.support.child import Deadline
-from placement.support.reading import LIMIT
+from nidmap.placement.errors import LaunchError, NidmapError, ParseError
+from nidmap.placement.names.pasted import exec_host
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.readers import split_lines
+from nidmap.placement.readers.job_list import BUSY
+from nidmap.placement.records import JobRecord
+from nidmap.placement.slurm.command import ask_slurm, slurm_deadline
+from nidmap.placement.support.child import Deadline
+from nidmap.placement.support.reading import LIMIT
 
 #: What a job's column may be called, the surest name first; case, blanks and _ do not count.
 COLUMNS = {

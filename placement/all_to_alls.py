@@ -12,8 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import add_by_key, mix_bits, product, ragged_ranges, sum_by_pair
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import (
+    add_by_key,
+    mix_bits,
+    product,
+    ragged_ranges,
+    sum_by_pair,
+)
 
 Entries = tuple[Ints, Ints, Floats]
 

@@ -34,8 +34,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from placement.errors import UsageError
-from placement.support.array_types import Ints
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.array_types import Ints
 
 Cells = NDArray[np.int32]
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
 
-from placement.errors import UsageError
-from placement.nodelist import NodeList, nid_ranges
+from nidmap.placement.errors import UsageError
+from nidmap.placement.nodelist import NodeList, nid_ranges
 
 _NO_NODES = NodeList()
 _NEEDS_NO_QUOTES = re.compile(r"[\w.,:;&|()@%+\[\]-]+", re.ASCII)

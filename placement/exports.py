@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from placement.errors import UsageError
-from placement.machine import Machine, Switches
-from placement.nodelist import NodeList
-from placement.readers.slurm_switches import Declared
-from placement.scheduler.switches import members, slurm_switches
-from placement.support.array_types import Strs
-from placement.support.lazy import lazy
-from placement.support.tables import csv_table, harmless_cell
-from placement.topologies import router_coords
-from placement.views import edge_data, edges, graph_routers, to_networkx, to_pandas
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine, Switches
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.readers.slurm_switches import Declared
+from nidmap.placement.scheduler.switches import members, slurm_switches
+from nidmap.placement.support.array_types import Strs
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.tables import csv_table, harmless_cell
+from nidmap.placement.topologies import router_coords
+from nidmap.placement.views import edge_data, edges, graph_routers, to_networkx, to_pandas
 
 _WORDS = {"tree": "SwitchName", "block": "BlockName", "ring": "RingName"}
 
@@ -48,7 +48,7 @@ def topology_conf(machine: Machine) -> str:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> print(topology_conf(parse_spec("tree:2x2")), end="")
     SwitchName=level1-0 Nodes=nid[00000-00001]
     SwitchName=level1-1 Nodes=nid[00002-00003]
@@ -86,7 +86,7 @@ def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> _, rows = switch_rows(parse_spec("tree:2x2"), "topology-conf")
     >>> [(r.name, r.nodes, r.children) for r in rows][1:]
     [('level1-1', 'nid[00002-00003]', ''), ('root', '', 'level1-[0-1]')]
@@ -134,7 +134,7 @@ def topology_yaml(machine: Machine) -> str:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> print(topology_yaml(parse_spec("tree:2x1")), end="")
     ---
     - topology: nidmap
@@ -199,7 +199,7 @@ def write(machine: Machine, name: str) -> str | bytes:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> print(write(parse_spec("torus:2x1,bw=5,injection=10"), "edgelist"), end="")
     x0y0 x1y0 {"class": "x", "count": 2, "bandwidth": 10.0}
     nid00000 x0y0 {"class": "injection", "count": 1, "bandwidth": 10.0}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from placement.machine import Topology
+from nidmap.placement.machine import Topology
 
 
 class Fabric(NamedTuple):
@@ -106,7 +106,7 @@ def known_fabric(topology: Topology) -> Fabric:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> known_fabric(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1").topology).adapts
     False
     """
@@ -118,7 +118,7 @@ def fabric_of(topology: Topology) -> Fabric:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> fabric_of(parse_spec("torus:4x4").topology).title
     'Gemini'
     """

@@ -31,7 +31,7 @@ def load(where: str) -> Any:
 
     Examples
     --------
-    >>> load("placement.hooks:load") is load
+    >>> load("nidmap.placement.hooks:load") is load
     True
     """
     module, _, attribute = where.partition(":")

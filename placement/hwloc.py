@@ -17,9 +17,9 @@ from dataclasses import replace
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from placement.errors import ParseError, UsageError
-from placement.machine import Core, Device, Machine, NodeHardware
-from placement.support.array_types import Ints, Mask
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.machine import Core, Device, Machine, NodeHardware
+from nidmap.placement.support.array_types import Ints, Mask
 
 #: Devices of a driver's plugin by how well their numbers are the driver's own.
 _GPU = re.compile(r"(nvml|rsmi|cuda|ze|opencl\d+d)(\d+)", re.ASCII)

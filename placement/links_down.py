@@ -20,15 +20,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import ParseError, at_line
-from placement.machine import Machine
-from placement.readers import find, resembling
-from placement.records import LinkRecords
-from placement.support.arrays import add_by_key
-from placement.support.quantities import counted
-from placement.support.reading import load
-from placement.topologies import links as links_of
-from placement.topologies import router_names
+from nidmap.placement.errors import ParseError, at_line
+from nidmap.placement.machine import Machine
+from nidmap.placement.readers import find, resembling
+from nidmap.placement.records import LinkRecords
+from nidmap.placement.support.arrays import add_by_key
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.support.reading import load
+from nidmap.placement.topologies import links as links_of
+from nidmap.placement.topologies import router_names
 
 #: How the word begins.
 WORD = "links-down:"

@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.errors import LaunchError, ParseError, UsageError
-from placement.machine import Machine
-from placement.readers import read_text, sinfo
-from placement.records import Dump
-from placement.sites import load_site, site_names
-from placement.slurm.command import NoSlurm, ask_slurm, slurm_settings, version_numbers
-from placement.support.child import Deadline, run_child
+from nidmap.placement.errors import LaunchError, ParseError, UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.readers import read_text, sinfo
+from nidmap.placement.records import Dump
+from nidmap.placement.sites import load_site, site_names
+from nidmap.placement.slurm.command import NoSlurm, ask_slurm, slurm_settings, version_numbers
+from nidmap.placement.support.child import Deadline, run_child
 
 if TYPE_CHECKING:
-    from placement.sites.model import Site
+    from nidmap.placement.sites.model import Site
 
 #: Seconds in which a scheduler must have said what its machine is.
 PATIENCE = 1.5

@@ -6,37 +6,37 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from placement.errors import ParseError, UsageError
-from placement.links_down import WORD as LINKS_DOWN
-from placement.machine import Machine
-from placement.options import Figures, lay_figures, split_figures
-from placement.readers import read_text
-from placement.records import Dump
-from placement.sites import load_configuration, site_names
-from placement.specs import KINDS, is_spec, parse_spec
-from placement.support.lazy import lazy
-from placement.support.reading import load
-from placement.support.registry import close_names
-from placement.topologies.source import SyntheticSite
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.links_down import WORD as LINKS_DOWN
+from nidmap.placement.machine import Machine
+from nidmap.placement.options import Figures, lay_figures, split_figures
+from nidmap.placement.readers import read_text
+from nidmap.placement.records import Dump
+from nidmap.placement.sites import load_configuration, site_names
+from nidmap.placement.specs import KINDS, is_spec, parse_spec
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.reading import load
+from nidmap.placement.support.registry import close_names
+from nidmap.placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
-    from placement import hwloc, links_down, live
-    from placement.dumps import assemble as assembling
-    from placement.geometry import slingshot
-    from placement.geometry.slingshot import GroupRule
-    from placement.hwloc import HardwareFile
-    from placement.sites import overlay
-    from placement.sites.overlay import Overlay
-    from placement.topologies.source import Source
+    from nidmap.placement import hwloc, links_down, live
+    from nidmap.placement.dumps import assemble as assembling
+    from nidmap.placement.geometry import slingshot
+    from nidmap.placement.geometry.slingshot import GroupRule
+    from nidmap.placement.hwloc import HardwareFile
+    from nidmap.placement.sites import overlay
+    from nidmap.placement.sites.overlay import Overlay
+    from nidmap.placement.topologies.source import Source
 else:
-    live = lazy("placement.live")
-    hwloc = lazy("placement.hwloc")
-    overlay = lazy("placement.sites.overlay")
-    slingshot = lazy("placement.geometry.slingshot")
-    assembling = lazy("placement.dumps.assemble")
-    links_down = lazy("placement.links_down")
+    live = lazy("nidmap.placement.live")
+    hwloc = lazy("nidmap.placement.hwloc")
+    overlay = lazy("nidmap.placement.sites.overlay")
+    slingshot = lazy("nidmap.placement.geometry.slingshot")
+    assembling = lazy("nidmap.placement.dumps.assemble")
+    links_down = lazy("nidmap.placement.links_down")
 
-#: How the words begin that ask what runs here (`placement.live`).
+#: How the words begin that ask what runs here (`nidmap.placement.live`).
 LIVE = ("here:", "slurm:", "pbs:", "flux:")
 
 
@@ -54,7 +54,7 @@ class Sources:
     prefer : str
         ``last`` where the last dump counts of those that contradict one another.
     figures : dict
-        What the words state behind their machines (`placement.options`).
+        What the words state behind their machines (`nidmap.placement.options`).
     overlays : list of Overlay or HardwareFile
         Figures, and what is inside a node, to be laid over the machine's, the last one on top.
     links_down : list of str
@@ -84,16 +84,15 @@ def load_machine(*specs: str) -> Machine:
     *specs : str
         A site's name, a ``.toml`` file, a dump of any format (``.gz`` too;
         ``-`` is standard input), or a synthetic machine
-        (`placement.specs`), each with figures of the machine behind commas:
-        ``shaheen2,routing=adaptive,process=2`` (`placement.options`). Several combine:
+        (`nidmap.placement.specs`), each with figures of the machine behind commas:
+        ``shaheen2,routing=adaptive,process=2`` (`nidmap.placement.options`). Several combine:
         names and states from one dump, links from another, what is in the nodes from a
         site; at most one site or synthetic machine. ``xname:group=half-cabinet`` says how
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
         contradict one another the last one counts, ``links-down:FILE`` which links are down
-        (`placement.links_down`), ``here:`` the machine that this is (`placement.live`).
-        Figures without a
-        machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
-        XML says what is inside a node.
+        (`nidmap.placement.links_down`), ``here:`` the machine that this is
+        (`nidmap.placement.live`). Figures without a machine (a ``.toml`` file of
+        `nidmap calibrate`) replace the machine's own; hwloc's XML says what is inside a node.
 
     Returns
     -------

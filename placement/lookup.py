@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import NidmapError, ParseError
-from placement.machine import Machine
-from placement.names import name_numbers, parse_cname, parse_cnames, parse_xname
-from placement.nodelist import NodeList
-from placement.support.array_types import Array, Ints, Mask, Strs
-from placement.support.arrays import find_sorted
-from placement.topologies import router_names
+from nidmap.placement.errors import NidmapError, ParseError
+from nidmap.placement.machine import Machine
+from nidmap.placement.names import name_numbers, parse_cname, parse_cnames, parse_xname
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.array_types import Array, Ints, Mask, Strs
+from nidmap.placement.support.arrays import find_sorted
+from nidmap.placement.topologies import router_names
 
 _NID_RANGE = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 _NONE = np.zeros(0, dtype=np.int64)

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
-from placement.support.lazy import lazy
+from nidmap.placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     import networkx
     import pandas
 
 
-views = lazy("placement.views")
+views = lazy("nidmap.placement.views")
 
 T = TypeVar("T")
 
@@ -278,7 +278,7 @@ class Machine:
         Empty where the topology alone names them.
     links : Links or None
         Router links as a dump lists them; None where a rule makes them
-        (`placement.topologies.links`).
+        (`nidmap.placement.topologies.links`).
     switches : Switches or None
         Slurm's switches where a topology.conf was given.
     site : str
@@ -293,14 +293,14 @@ class Machine:
     router_coords : int32 (r, topology.router_levels) or None
         Coordinates of the routers, -1 in the levels that a switch above the
         leaves has none in; None where the nodes and the topology alone name
-        them (`placement.topologies.router_coords` answers for both).
+        them (`nidmap.placement.topologies.router_coords` answers for both).
     weight : int64 (n,) or None
         Slurm's node weights; None where nothing states them.
     notes : tuple of str
         What was assumed or left out on the way, one sentence each: every
         output that rests on it says so.
     hardware : tuple of NodeHardware
-        What is inside the nodes, by type (`placement.machine`).
+        What is inside the nodes, by type (`nidmap.placement.machine`).
     """
 
     name: str
@@ -348,12 +348,12 @@ class Machine:
         return np.asarray(self.compute & usable & ~self.planned)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row a node as a pandas table (see `placement.views.to_pandas`)."""
+        """Return one row a node as a pandas table (see `nidmap.placement.views.to_pandas`)."""
         table: pandas.DataFrame = views.to_pandas(self)
         return table
 
     def to_networkx(self) -> networkx.Graph[str]:
-        """Return nodes and routers as a networkx graph: `placement.views.to_networkx`."""
+        """Return nodes and routers as a networkx graph: `nidmap.placement.views.to_networkx`."""
         graph: networkx.Graph[str] = views.to_networkx(self)
         return graph
 
@@ -366,7 +366,7 @@ def once(make: Callable[[Machine], T]) -> Callable[[Machine], T]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> names_of = once(lambda machine: machine.names.tolist())
     >>> names_of(machine := parse_spec("torus:2")) is names_of(machine)
     True

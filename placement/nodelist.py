@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import SupportsIndex, overload
 
-from placement.errors import ParseError
-from placement.names import split_number
-from placement.names.hostlist import MAX_LENGTH, MAX_NAMES, NAME, count, expand
-from placement.names.pasted import pieces
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names import split_number
+from nidmap.placement.names.hostlist import MAX_LENGTH, MAX_NAMES, NAME, count, expand
+from nidmap.placement.names.pasted import pieces
 
 
 class NodeList(tuple[str, ...]):
@@ -24,7 +24,7 @@ class NodeList(tuple[str, ...]):
     ----------
     names : iterable of str
         Letters, digits, ``.``, ``-`` and ``_``; a leading ``#`` marks an index
-        of a machine's table (`placement.lookup`).
+        of a machine's table (`nidmap.placement.lookup`).
 
     Raises
     ------
@@ -64,7 +64,7 @@ class NodeList(tuple[str, ...]):
         ``sinfo``, which repeats a node once a partition).
 
         NIDs (``45-47``) and indices (``#0-63``) stay words of the list: what
-        they mean depends on a machine (`placement.lookup.rows_of`).
+        they mean depends on a machine (`nidmap.placement.lookup.rows_of`).
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class NodeList(tuple[str, ...]):
         ParseError
             Naming the line and the word that is not a node list, and what is
             wrong with it; also where it would hold more than
-            `placement.names.hostlist.MAX_NAMES` names.
+            `nidmap.placement.names.hostlist.MAX_NAMES` names.
 
         Examples
         --------

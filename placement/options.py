@@ -2,7 +2,7 @@
 
 Every machine takes figures behind its name, a site, a file or a synthetic one:
 
-``routing``          how packets are really routed (`placement.network.routings`)
+``routing``          how packets are really routed (`nidmap.placement.network.routings`)
 ``mpi``              the MPI library that programs have (`MPIS`)
 ``process``          GB/s that one rank can send; ``inf``: no limit
 ``memory``           GB/s inside a node; ``inf``: that costs nothing
@@ -25,15 +25,15 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import UsageError
-from placement.support.lazy import lazy
-from placement.support.registry import close_names
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.registry import close_names
 
 if TYPE_CHECKING:
-    from placement import network
-    from placement.machine import Machine
+    from nidmap.placement import network
+    from nidmap.placement.machine import Machine
 else:
-    network = lazy("placement.network")
+    network = lazy("nidmap.placement.network")
 
 #: What may be stated of any machine behind its name.
 FIGURES = (

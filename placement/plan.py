@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from placement import planners
-from placement.errors import PlanError, UsageError
-from placement.lookup import nodes_of
-from placement.machine import Machine
-from placement.network.connected import connected_nodes
-from placement.planners import Baseline, Choice, Plan, Request, spans
-from placement.planners.segments import in_segments
-from placement.scheduler.baseline import baseline_of, block_waits, describe_default, inside_one_tree
-from placement.scheduler.kinds import of_one_kind
-from placement.support.array_types import Ints, Mask, Strs
-from placement.support.quantities import counted
+from nidmap.placement import planners
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.lookup import nodes_of
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.planners import Baseline, Choice, Plan, Request, spans
+from nidmap.placement.planners.segments import in_segments
+from nidmap.placement.scheduler.baseline import (
+    baseline_of,
+    block_waits,
+    describe_default,
+    inside_one_tree,
+)
+from nidmap.placement.scheduler.kinds import of_one_kind
+from nidmap.placement.support.array_types import Ints, Mask, Strs
+from nidmap.placement.support.quantities import counted
 
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
@@ -45,11 +50,11 @@ def plan(
     count : int
         Nodes wanted.
     strategy : str or None
-        A planner's name (`placement.planners.names`); None: ``auto`` where a
+        A planner's name (`nidmap.placement.planners.names`); None: ``auto`` where a
         pattern is given, else ``compact``. Where a topology.conf has several
         trees, any of them chooses inside the tree that Slurm would take.
     job : Job or None
-        What the job sends (`rankmap.predict.job.Job`), for strategy ``auto``.
+        What the job sends (`nidmap.rankmap.predict.job.Job`), for strategy ``auto``.
     deadline : float or None
         Processor seconds that ``auto`` may search.
     progress : callable or None
@@ -131,10 +136,10 @@ def request_for(
         For planners that draw lots.
     baseline : Baseline or str
         What the plan is compared with, or a planner's name; '': what the
-        machine's scheduler does by itself (`placement.scheduler.baseline.baseline_of`).
+        machine's scheduler does by itself (`nidmap.placement.scheduler.baseline.baseline_of`).
     segment : int or None
         Nodes of a segment, none of which is split over blocks
-        (`placement.planners.segments`), for any strategy; 0, with a ``training:``
+        (`nidmap.placement.planners.segments`), for any strategy; 0, with a ``training:``
         pattern: those of a replica (tp, ep and pp), where a block holds it.
     any_tree : bool
         Whether the planner chooses the tree of a topology.conf itself.
@@ -142,7 +147,7 @@ def request_for(
         Rows among the candidates that others wait for: the plan leaves them out, the
         scheduler may take them.
     kind : str
-        Of the kinds of nodes that the machine has (`placement.scheduler.kinds`), the one to
+        Of the kinds of nodes that the machine has (`nidmap.placement.scheduler.kinds`), the one to
         take; ``any`` mixes them. '': the included nodes', else the commonest with enough free.
     states : str (n,) or None
         Why nodes cannot be chosen, as `Machine.state`; None: as the machine says.

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from placement.errors import ParseError, at_line, printable_message
-from placement.nodelist import NodeList
-from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
+from nidmap.placement.errors import ParseError, at_line, printable_message
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +229,8 @@ class Dump:
     source : str
         File name as given, ``-`` for standard input.
     format, kind, scheduler : str
-        Of its `placement.readers.Format`. The registry of formats fills in these and `source`,
-        a reader leaves them out.
+        Of its format (`nidmap.placement.readers`). The registry of formats fills in these and
+        `source`, a reader leaves them out.
     """
 
     counts: LineCounts

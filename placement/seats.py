@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.nodelist import NodeList
-from placement.records import JobRecord
-from placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.machine import Machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.records import JobRecord
+from nidmap.placement.support.array_types import Floats, Ints, Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +69,7 @@ def seat_jobs(machine: Machine, records: Iterable[JobRecord]) -> Seats:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> nodes = NodeList.parse("nid[00002,00001],login1")
     >>> seats = seat_jobs(parse_spec("torus:4"), [JobRecord("7", nodes, start=10.0)])
     >>> seats.of(0).tolist(), seats.strangers
@@ -115,7 +115,7 @@ def free_at_starts(
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> spans = {"a": (0, 10), "b": (5, 20), "c": (10, 20)}
     >>> jobs = [JobRecord(name, NodeList([f"nid0000{k}"]), start=s, end=e)
     ...         for k, (name, (s, e)) in enumerate(spans.items())]

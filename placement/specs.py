@@ -36,10 +36,10 @@ a direction:
     Small ones of these, with the bandwidths of Aries, Gemini and InfiniBand
     QDR, that one computer can hold; options as of the kind.
 
-Where ``injection`` is not given it is assumed (`placement.fabrics`; fat trees: ``bw``); ``inf``
+Where ``injection`` is not given it is assumed (`placement/fabrics.py`; fat trees: ``bw``); ``inf``
 makes any link unlimited. All kinds take ``burst``: the bytes that an interface sends of a
-message before it turns to another one (`workloads.minicray.following`), and the figures of any
-machine: ``latency``, ``routing`` … (`placement.options`).
+message before it turns to another one (`workloads/minicray/following.py`), and the figures of any
+machine: ``latency``, ``routing`` … (`nidmap.placement.options`).
 """
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement import topologies
-from placement.errors import UsageError
-from placement.fabrics import FABRICS, TAKEN_FOR, fabric_of
-from placement.machine import Machine, Topology
-from placement.names import nid_names
-from placement.options import FIGURES, Options, lay_figures, split_figures
-from placement.support.array_types import Ints32
-from placement.support.lazy import lazy
-from placement.topologies.dragonfly import DEFAULT, RULES, global_links
-from placement.topologies.torus import AXES
+from nidmap.placement import topologies
+from nidmap.placement.errors import UsageError
+from nidmap.placement.fabrics import FABRICS, TAKEN_FOR, fabric_of
+from nidmap.placement.machine import Machine, Topology
+from nidmap.placement.names import nid_names
+from nidmap.placement.options import FIGURES, Options, lay_figures, split_figures
+from nidmap.placement.support.array_types import Ints32
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.topologies.dragonfly import DEFAULT, RULES, global_links
+from nidmap.placement.topologies.torus import AXES
 
 if TYPE_CHECKING:
-    from placement import geometry
-    from placement.topologies import dragonfly_plus, fattree
+    from nidmap.placement import geometry
+    from nidmap.placement.topologies import dragonfly_plus, fattree
 else:
-    dragonfly_plus = lazy("placement.topologies.dragonfly_plus")
-    fattree = lazy("placement.topologies.fattree")
-    geometry = lazy("placement.geometry")
+    dragonfly_plus = lazy("nidmap.placement.topologies.dragonfly_plus")
+    fattree = lazy("nidmap.placement.topologies.fattree")
+    geometry = lazy("nidmap.placement.geometry")
 
 
 #: More nodes than this are refused (the largest machines have about 160,000).

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
-from placement.support.array_types import Array, Floats, Ints, Mask
-from placement.support.arrays import add_by_key, sum_by_key
+from nidmap.placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
+from nidmap.placement.support.array_types import Array, Floats, Ints, Mask
+from nidmap.placement.support.arrays import add_by_key, sum_by_key
 
 #: Pairs of ends up to which a table of all of them is filled, where it is not too empty.
 _TABLE = 1 << 21

@@ -1,7 +1,7 @@
 """A machine as users see it: pandas table, networkx graph, the figures of ``machine show``.
 
 Hot paths never come here: they read the columns of `Machine` and the arrays
-of `placement.topologies.links`.
+of `nidmap.placement.topologies.links`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import printable
-from placement.machine import Machine
-from placement.support.lazy import lazy
-from placement.topologies import (
+from nidmap.placement.errors import printable
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.topologies import (
     links,
     number_coords,
     router_coords,
@@ -55,7 +55,7 @@ def to_pandas(machine: Machine) -> pandas.DataFrame:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> table = to_pandas(parse_spec("torus:2x2,nodes=2"))
     >>> print(*table.loc["nid00003", ["x", "y", "node", "router"]])
     1 0 1 x1y0
@@ -90,7 +90,7 @@ def injection(machine: Machine) -> float:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> injection(parse_spec("fattree:leaf=2,leaves=2,spines=1,bw=3.5"))
     3.5
     """
@@ -122,7 +122,7 @@ def to_networkx(machine: Machine) -> networkx.Graph[str]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> graph = to_networkx(parse_spec("torus:3x1,bw=5"))
     >>> graph.edges["x0y0", "x1y0"]
     {'class': 'x', 'count': 1, 'bandwidth': 5.0}
@@ -225,7 +225,7 @@ def summarise(machine: Machine) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = summarise(parse_spec("dragonfly:groups=2,chassis=2,blades=4,nodes=4"))
     >>> found["nodes"]["compute"], found["levels"][1], found["holes"]
     (64, {'level': 'chassis', 'extent': 2, 'present': 4}, {})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.support.array_types import Ints
+from nidmap.placement.support.array_types import Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import ParseError, PlanError, UsageError
-from placement.lookup import rows_of
-from placement.nodelist import NodeList
-from placement.support.array_types import Array, Ints, Strs
-from placement.support.quantities import counted
-from rankmap.placement import Placement
+from nidmap.placement.errors import ParseError, PlanError, UsageError
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.array_types import Array, Ints, Strs
+from nidmap.placement.support.quantities import counted
+from nidmap.rankmap.placement import Placement
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
     #: Nodes as a user of Python may name them.
     Nodes = str | NodeList | Sequence[str] | Ints | None

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import PlanError, UsageError
-from placement.machine import Machine
-from placement.network.demand import Demand
-from placement.scheduler.switches import slurm_order
-from placement.support.array_types import Ints, Strs
-from placement.support.quantities import counted
-from placement.traffic import Traffic
-from rankmap.permutation import inverse, why_broken
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.scheduler.switches import slurm_order
+from nidmap.placement.support.array_types import Ints, Strs
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.permutation import inverse, why_broken
 
 #: More ranks than any machine has cores; beyond it a count is a slip.
 MOST_RANKS = 1 << 25
@@ -277,7 +277,7 @@ class Placement:
         """Return the positions of the nodes in the order that native Slurm gives them, int64 (n,).
 
         Whatever list was asked for, a job's nodes stand in the order of Slurm's node table
-        (`placement.scheduler.switches`). For nodes named by NID that is NID order.
+        (`nidmap.placement.scheduler.switches`). For nodes named by NID that is NID order.
         """
         return slurm_order(self.names)
 

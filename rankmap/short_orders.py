@@ -1,6 +1,6 @@
 """Orders whose mapping is short enough for the MPI library that has to be told it.
 
-Blocks of a mapping (`rankmap.emit.process_mapping`) are few where ranks in a
+Blocks of a mapping (`nidmap.rankmap.emit.process_mapping`) are few where ranks in a
 row sit on nodes in a row. So nodes change numbers first: those of one router,
 and whole routers where nothing tells them apart, may change places for
 nothing. Where that is not enough, orders of boxes are tried, and one's part of
@@ -17,21 +17,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Ints, Shape
-from rankmap.emit import find as find_format
-from rankmap.emit.process_mapping import PMI2, Mapping, parse_limit
-from rankmap.grid.boxes import cells_in, weight_inside
-from rankmap.grid.dims import boxes_of, divisors
-from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.structured import grid_model
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
-from rankmap.predict import Job, Predictor
-from rankmap.progress import step
-from rankmap.score.distance import job_distance
-from rankmap.score.traffic import cost_of
-from rankmap.search.cost import without_time
-from rankmap.units import units_of
+from nidmap.placement.support.array_types import Ints, Shape
+from nidmap.rankmap.emit import find as find_format
+from nidmap.rankmap.emit.process_mapping import PMI2, Mapping, parse_limit
+from nidmap.rankmap.grid.boxes import cells_in, weight_inside
+from nidmap.rankmap.grid.dims import boxes_of, divisors
+from nidmap.rankmap.pattern import Pattern, parse_pattern
+from nidmap.rankmap.pattern.structured import grid_model
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.progress import step
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.score.traffic import cost_of
+from nidmap.rankmap.search.cost import without_time
+from nidmap.rankmap.units import units_of
 
 #: Ranks that are looked at in all, over every order that is tried.
 BUDGET = 8_000_000
@@ -94,14 +94,14 @@ def fit_order(
 def fit_format(
     order: Placement, form: str, launcher_order: str, limit: str | None, job: Job | None = None
 ) -> tuple[Placement, str]:
-    """Return an order that fits who reads a format of `rankmap.emit`; see `fit_order`.
+    """Return an order that fits who reads a format of `nidmap.rankmap.emit`; see `fit_order`.
 
     Parameters
     ----------
     order : Placement
         On the nodes as they were given.
     form, launcher_order : str
-        See `rankmap.emit.emit`.
+        See `nidmap.rankmap.emit.emit`.
     limit : str or None
     job : Job or None
     """
@@ -294,7 +294,7 @@ def renumber_nodes(order: Placement, blocks: Ints) -> Placement:
 
     Examples
     --------
-    >>> from rankmap.placement import Placement
+    >>> from nidmap.rankmap.placement import Placement
     >>> on = Placement(np.array(["a", "b", "c", "d"]), np.array([1, 1, 1, 1]))
     >>> one = on.with_order(np.array([3, 2, 1, 0]))
     >>> renumber_nodes(one, np.array([0, 0, 1, 1])).slot_of_rank.tolist()

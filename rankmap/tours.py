@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.curves import hilbert_key
-from placement.support.array_types import Ints, Ints32
-from rankmap.score.distance import Distance, Levels, TorusDistance
+from nidmap.placement.curves import hilbert_key
+from nidmap.placement.support.array_types import Ints, Ints32
+from nidmap.rankmap.score.distance import Distance, Levels, TorusDistance
 
 #: Nodes, or routers, up to which the shortest ring is found by looking at all of them.
 EXACT = 12
@@ -75,7 +75,7 @@ def sort_nodes(distance: Distance) -> Ints:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.score.distance import machine_distance
+    >>> from nidmap.rankmap.score.distance import machine_distance
     >>> tree = machine_distance(nidmap.load_machine("tree:2x2x2"))
     >>> sort_nodes(tree.take(np.array([6, 0, 4, 1, 7]))).tolist()
     [0, 4, 2, 1, 3]
@@ -121,7 +121,7 @@ def shortest_ring(distance: Distance) -> Tour:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.score.distance import machine_distance
+    >>> from nidmap.rankmap.score.distance import machine_distance
     >>> torus = machine_distance(nidmap.load_machine("torus:4x4"))
     >>> shortest_ring(torus.take(np.array([0, 10, 1, 9, 5])))[1:]
     (8, 8)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints, Shape
-from rankmap.placement import Placement
-from rankmap.score.distance import Distance
+from nidmap.placement.support.array_types import Floats, Ints, Shape
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.score.distance import Distance
 
 #: Nodes whose distances are looked at to learn how far apart a level's nodes are.
 SAMPLE = 192
@@ -81,8 +81,8 @@ def units_of(placement: Placement, distance: Distance, blocks: Ints | None = Non
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.score.distance import job_distance
-    >>> from rankmap.place_ranks import place_ranks
+    >>> from nidmap.rankmap.score.distance import job_distance
+    >>> from nidmap.rankmap.place_ranks import place_ranks
     >>> on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), "nid0000[3,0,2]", 2)
     >>> found = units_of(on, job_distance(on))
     >>> found.slots.tolist(), [(level.starts.tolist(), level.step) for level in found.levels]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from placement.lookup import find_rows
+from nidmap.placement.lookup import find_rows
 
 
 def places_of(rule, nids):

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 
-from workloads.minicray.slurm import CONF, cgroup_conf, version_of
+from nidmap.workloads.minicray.slurm import CONF, cgroup_conf, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from placement.machine import LISTED, Links, Switches, Topology
+from nidmap.placement.machine import LISTED, Links, Switches, Topology
 
 
 def same_machine(one, two):

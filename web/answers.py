@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from werkzeug.http import parse_accept_header, parse_etags
 
-from placement.errors import LaunchError, NidmapError, printable
-from web.workers import BusyError, DefectError, TooSlowError
+from nidmap.placement.errors import LaunchError, NidmapError, printable
+from nidmap.web.workers import BusyError, DefectError, TooSlowError
 
 if TYPE_CHECKING:
     from pathlib import Path

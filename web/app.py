@@ -18,18 +18,18 @@ import msgspec
 import quart
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from placement.errors import NidmapError, printable, schema_sentence
-from web import requests
-from web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
-from web.nodes import describe_nodes, emit_nodes, resolve
-from web.page import export, file_name, page_shell
-from web.requests import Path, document
-from web.slowdowns import metrics
+from nidmap.placement.errors import NidmapError, printable, schema_sentence
+from nidmap.web import requests
+from nidmap.web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
+from nidmap.web.nodes import describe_nodes, emit_nodes, resolve
+from nidmap.web.page import export, file_name, page_shell
+from nidmap.web.requests import Path, document
+from nidmap.web.slowdowns import metrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from web.service import Service
+    from nidmap.web.service import Service
 
 #: Seconds in which a request's body must have come.
 PATIENCE = 20.0
@@ -202,7 +202,7 @@ async def _finish(service: Service, wanted: requests.Finish) -> bytes:
 
 
 async def _figure(service: Service, wanted: msgspec.Struct) -> quart.Response | bytes:
-    """Answer one of `web.figures`, which is called as its path is."""
+    """Answer one of `nidmap.web.figures`, which is called as its path is."""
     name = quart.request.path.rpartition("/")[2]
     if LINES not in quart.request.headers.get("Accept", ""):
         return await service.figure(name, wanted)

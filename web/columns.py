@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from placement import planners
-from placement.emit import formats_for
-from placement.errors import NidmapError
-from placement.machine import Machine
-from placement.network import routings
-from placement.scheduler.baseline import baseline_of
-from placement.scheduler.kinds import kinds_of
-from placement.support.array_types import Array, Ints
-from placement.topologies import links, router_coords, router_names, wiring_text
-from placement.views import summarise
-from rankmap import emit, orders
+from nidmap.placement import planners
+from nidmap.placement.emit import formats_for
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import routings
+from nidmap.placement.scheduler.baseline import baseline_of
+from nidmap.placement.scheduler.kinds import kinds_of
+from nidmap.placement.support.array_types import Array, Ints
+from nidmap.placement.topologies import links, router_coords, router_names, wiring_text
+from nidmap.placement.views import summarise
+from nidmap.rankmap import emit, orders
 
 SCHEMA = "nidmap.machine-columns/1"
 
@@ -76,7 +76,7 @@ def document(machine: Machine) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = document(parse_spec("torus:2x2"))
     >>> found["count"], found["nodes"]["coords"], found["nodes"]["cname"]
     (4, [[0, 1, 0, 1], [0, 0, 1, 1], [0, 0, 0, 0]], [])

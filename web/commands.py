@@ -11,20 +11,24 @@ from urllib.parse import quote, unquote
 
 import click
 
-from placement.commands.common import machine_from, machine_option, say, write_output
-from placement.errors import UsageError, printable
-from placement.support.lazy import lazy
+from nidmap.placement.commands.common import machine_from, machine_option, say, write_output
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from placement.machine import Machine
-    from placement.names import pasted
-    from web import guard, page, requests, server, service, snapshot
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.names import pasted
+    from nidmap.web import guard, page, requests, server, service, snapshot
 else:
-    pasted, page = lazy("placement.names.pasted"), lazy("web.page")
-    guard, requests, server = lazy("web.guard"), lazy("web.requests"), lazy("web.server")
-    service, snapshot = lazy("web.service"), lazy("web.snapshot")
+    pasted, page = lazy("nidmap.placement.names.pasted"), lazy("nidmap.web.page")
+    guard, requests, server = (
+        lazy("nidmap.web.guard"),
+        lazy("nidmap.web.requests"),
+        lazy("nidmap.web.server"),
+    )
+    service, snapshot = lazy("nidmap.web.service"), lazy("nidmap.web.snapshot")
 
 quart, uvicorn = lazy("quart"), lazy("uvicorn")
 

@@ -1,7 +1,7 @@
 """The figures behind the page, by the same functions as the command line's.
 
 Each takes the machine, the nodes that plans may choose from and a request, and returns
-what JSON takes; they run in processes of their own (`web.workers`), where a
+what JSON takes; they run in processes of their own (`nidmap.web.workers`), where a
 long one can be ended.
 """
 
@@ -12,39 +12,39 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from placement.commands.plan_report import plan_document
-from placement.dumps.assemble import UNLISTED
-from placement.errors import NidmapError, PlanError, UsageError, printable
-from placement.lookup import nodes_of, rows_of
-from placement.network import channels, routings
-from placement.network import hops as count
-from placement.network.rails import rails_of
-from placement.plan import plan as choose
-from placement.plan import usual_strategy
-from placement.planners import PREDICTING, Request, spans
-from placement.scheduler.baseline import baseline_of, scheduler_choice
-from placement.scheduler.kinds import offered
-from placement.support.arrays import each_once
-from placement.support.quantities import counted, time_text
-from rankmap import orders
-from rankmap.compare import compare_strategies
-from rankmap.emit import emit, find
-from rankmap.emit.document import document
-from rankmap.pattern import parse_pattern
-from rankmap.place_ranks import parse_counts
-from rankmap.placement import Origin, Placement
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gain, Gains
-from rankmap.search.auto_order import order_by_strategy
-from web import link_loads, requests
-from web.columns import FILE_PATTERNS, folded_rows
-from web.workers import report_progress
+from nidmap.placement.commands.plan_report import plan_document
+from nidmap.placement.dumps.assemble import UNLISTED
+from nidmap.placement.errors import NidmapError, PlanError, UsageError, printable
+from nidmap.placement.lookup import nodes_of, rows_of
+from nidmap.placement.network import channels, routings
+from nidmap.placement.network import hops as count
+from nidmap.placement.network.rails import rails_of
+from nidmap.placement.plan import plan as choose
+from nidmap.placement.plan import usual_strategy
+from nidmap.placement.planners import PREDICTING, Request, spans
+from nidmap.placement.scheduler.baseline import baseline_of, scheduler_choice
+from nidmap.placement.scheduler.kinds import offered
+from nidmap.placement.support.arrays import each_once
+from nidmap.placement.support.quantities import counted, time_text
+from nidmap.rankmap import orders
+from nidmap.rankmap.compare import compare_strategies
+from nidmap.rankmap.emit import emit, find
+from nidmap.rankmap.emit.document import document
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.place_ranks import parse_counts
+from nidmap.rankmap.placement import Origin, Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gain, Gains
+from nidmap.rankmap.search.auto_order import order_by_strategy
+from nidmap.web import link_loads, requests
+from nidmap.web.columns import FILE_PATTERNS, folded_rows
+from nidmap.web.workers import report_progress
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints, Mask
-    from rankmap.search.budget import Moment
-    from web.snapshot import Offer
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints, Mask
+    from nidmap.rankmap.search.budget import Moment
+    from nidmap.web.snapshot import Offer
 
 
 #: Ranks that a page may ask for.
@@ -139,7 +139,7 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> said = {"count": 216, "touches": {"group": 3, "chassis": 14, "blade": 54},
     ...         "default": {"gain": {"low": 1.0, "likely": 1.1, "high": 1.21, "unknowns": ()},
     ...                     "words": "Slurm's own choice (topology/none)"},

@@ -18,8 +18,8 @@ from urllib.parse import unquote
 
 from werkzeug.http import parse_cookie
 
-from placement.errors import OutputError, UsageError, os_reason, printable
-from web.answers import Answer, error_answer
+from nidmap.placement.errors import OutputError, UsageError, os_reason, printable
+from nidmap.web.answers import Answer, error_answer
 
 #: What every answer carries.
 HEADERS = {

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.support.arrays import add_by_key
-from placement.topologies import router_coords
+from nidmap.placement.support.arrays import add_by_key
+from nidmap.placement.topologies import router_coords
 
 if TYPE_CHECKING:
-    from placement.network import Channels, Loads
-    from placement.support.array_types import Floats, Ints
-    from rankmap.predict import Prediction
+    from nidmap.placement.network import Channels, Loads
+    from nidmap.placement.support.array_types import Floats, Ints
+    from nidmap.rankmap.predict import Prediction
 
 
 #: Most groups that a matrix shows.

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.accounting import jobs_in
-from placement.commands.nodes import nodes_document
-from placement.emit import Emission, HeaderJob, emit
-from placement.errors import NidmapError, ParseError, UsageError, printable
-from placement.lookup import nodes_of, rows_of
-from placement.nodelist import NodeList
-from placement.support.arrays import each_once
-from placement.topologies import router_names
+from nidmap.placement.accounting import jobs_in
+from nidmap.placement.commands.nodes import nodes_document
+from nidmap.placement.emit import Emission, HeaderJob, emit
+from nidmap.placement.errors import NidmapError, ParseError, UsageError, printable
+from nidmap.placement.lookup import nodes_of, rows_of
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.arrays import each_once
+from nidmap.placement.topologies import router_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-    from web.requests import Emit
-    from web.snapshot import Snapshot
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.web.requests import Emit
+    from nidmap.web.snapshot import Snapshot
 
 #: Nodes that one answer describes.
 MOST = 1000
@@ -62,7 +62,7 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     ----------
     machine : Machine
     text : str
-        Anything that `placement.nodelist.NodeList.parse` reads; also with what
+        Anything that `nidmap.placement.nodelist.NodeList.parse` reads; also with what
         stands around a list in a batch script, in quotes, in JSON, in PBS's
         vnodes, and what ``squeue --json`` prints.
 
@@ -75,7 +75,7 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = resolve(parse_spec("torus:4x4"), "nid00002 nope 5-6")
     >>> found["rows"], found["errors"][0]["token"], found["errors"][0]["column"]
     ([2, 5, 6], 'nope', 10)

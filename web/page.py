@@ -21,22 +21,22 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from placement.errors import NidmapError, UsageError, printable
-from placement.lookup import nodes_of, rows_of
-from placement.support.array_types import Ints
-from placement.support.arrays import each_once
-from placement.support.lazy import lazy
-from web import figures, layout, requests
-from web.columns import document
-from web.requests import Describe, Export
-from web.snapshot import DOWN
+from nidmap.placement.errors import NidmapError, UsageError, printable
+from nidmap.placement.lookup import nodes_of, rows_of
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.arrays import each_once
+from nidmap.placement.support.lazy import lazy
+from nidmap.web import figures, layout, requests
+from nidmap.web.columns import document
+from nidmap.web.requests import Describe, Export
+from nidmap.web.snapshot import DOWN
 
 if TYPE_CHECKING:
     import quickjs
     import resvg_py
 
-    from placement.machine import Machine
-    from web.snapshot import Snapshot
+    from nidmap.placement.machine import Machine
+    from nidmap.web.snapshot import Snapshot
 else:
     quickjs, resvg_py = lazy("quickjs"), lazy("resvg_py")
 
@@ -215,7 +215,7 @@ def draw_svg(data: Mapping[str, Any]) -> str:
     ----------
     data : mapping
         Those of an exported page (`page_data`), with ``view`` (of
-        `web.layout.layout`), ``theme`` and the ``sentence`` above.
+        `nidmap.web.layout.layout`), ``theme`` and the ``sentence`` above.
     """
     context = quickjs.Context()
     context.eval(_bundle_script())
@@ -253,7 +253,7 @@ def file_name(machine: Machine, form: str) -> tuple[str, str]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> file_name(parse_spec("torus:2x2"), "svg")
     ('torus-2x2.svg', 'image/svg+xml')
     """

@@ -24,15 +24,15 @@ import click
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from placement.errors import NidmapError, OutputError, UsageError, os_reason
-from web.answers import Answer, error_answer, problem_of
-from web.app import make_app
-from web.guard import HEADERS
+from nidmap.placement.errors import NidmapError, OutputError, UsageError, os_reason
+from nidmap.web.answers import Answer, error_answer, problem_of
+from nidmap.web.app import make_app
+from nidmap.web.guard import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from web.service import Service
+    from nidmap.web.service import Service
 
     Scope = dict[str, Any]
     Send = Callable[[dict[str, Any]], Awaitable[None]]

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from placement import __version__
-from placement.errors import UsageError, error_text, printable
-from placement.lookup import nodes_of
-from web import figures, layout, requests
-from web.answers import Document, json_document, page_files
-from web.columns import document as machine_columns
-from web.guard import Guard
-from web.page import STATIC
-from web.slowdowns import slowdowns
-from web.snapshot import SLURM, Snapshot, ask_sources, of_dump
-from web.workers import Lane
+from nidmap.placement import __version__
+from nidmap.placement.errors import UsageError, error_text, printable
+from nidmap.placement.lookup import nodes_of
+from nidmap.web import figures, layout, requests
+from nidmap.web.answers import Document, json_document, page_files
+from nidmap.web.columns import document as machine_columns
+from nidmap.web.guard import Guard
+from nidmap.web.page import STATIC
+from nidmap.web.slowdowns import slowdowns
+from nidmap.web.snapshot import SLURM, Snapshot, ask_sources, of_dump
+from nidmap.web.workers import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from placement.machine import Machine
-    from web.workers import Told
+    from nidmap.placement.machine import Machine
+    from nidmap.web.workers import Told
 
     #: The machine's columns, and the layout's views by id.
     _Drawn = tuple[Document, dict[str, Document]]
@@ -82,7 +82,7 @@ class Service:
     ----------
     machine : Machine
     sources : tuple of str
-        Where states and jobs come from (`web.snapshot`).
+        Where states and jobs come from (`nidmap.web.snapshot`).
     guard : Guard or None
     settings : Settings
     """
@@ -176,7 +176,7 @@ class Service:
         return json_document(columns), {name: json_document(view) for name, view in views.items()}
 
     async def figure(self, name: str, wanted: msgspec.Struct, told: Told = None) -> bytes:
-        """Return one of `web.figures` as JSON; a search's reports are told."""
+        """Return one of `nidmap.web.figures` as JSON; a search's reports are told."""
         lane = self.long if figures.takes_long(wanted) else self.short
         now, partition = self.live.snapshot, ""
         if isinstance(wanted, requests.Choice):
@@ -186,7 +186,7 @@ class Service:
         return await lane.json(getattr(figures, name), offer, wanted, question=question, told=told)
 
     async def slowdowns(self) -> bytes:
-        """Return `web.slowdowns.slowdowns` as JSON, made anew when the jobs have changed since."""
+        """Return all jobs' slowdowns as JSON, made anew when the jobs have changed since."""
         version, since = self._judged
         old = version != self.live.snapshot.version and time.monotonic() - since > _JUDGED
         task = self._judging
@@ -220,7 +220,7 @@ class LiveSnapshot:
     ----------
     machine : Machine
     sources : tuple of str
-        ``slurm`` or files (`web.snapshot`); empty: the machine's own states, for ever.
+        ``slurm`` or files (`nidmap.web.snapshot`); empty: the machine's own states, for ever.
     ask : async callable
         Returns a new snapshot, or raises a NidmapError.
     every : float

@@ -1,7 +1,7 @@
 """How well the running jobs sit, and how broken up the free nodes are: for a table and for metrics.
 
 A job is held to the best placement of as many nodes among those free now and its own, by the
-function that ``nidmap jobs`` judges past jobs with (`rankmap.past_jobs`).
+function that ``nidmap jobs`` judges past jobs with (`nidmap.rankmap.past_jobs`).
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.nodelist import NodeList
-from placement.records import JobRecord
-from placement.seats import Seats, free_at_starts
-from rankmap.past_jobs import UNKNOWN, Judge
-from web.workers import report_progress
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.records import JobRecord
+from nidmap.placement.seats import Seats, free_at_starts
+from nidmap.rankmap.past_jobs import UNKNOWN, Judge
+from nidmap.web.workers import report_progress
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Mask
-    from rankmap.past_jobs import Verdict
-    from web.snapshot import Snapshot
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Mask
+    from nidmap.rankmap.past_jobs import Verdict
+    from nidmap.web.snapshot import Snapshot
 
 
 def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from web.snapshot import of_dump
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.web.snapshot import of_dump
     >>> torus = parse_spec("torus:2x2")
     >>> job = {"id": '7"', "count": 8, "touches": {"group": 2, "blade": 2}, "spread": 0.5,
     ...        "slowdown": 1.2}

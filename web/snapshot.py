@@ -14,30 +14,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.accounting import jobs_in, running_jobs
-from placement.errors import NidmapError, ParseError, UsageError
-from placement.lookup import find_rows
-from placement.machine import FREE_STATES, Machine
-from placement.scheduler.availability import (
+from nidmap.placement.accounting import jobs_in, running_jobs
+from nidmap.placement.errors import NidmapError, ParseError, UsageError
+from nidmap.placement.lookup import find_rows
+from nidmap.placement.machine import FREE_STATES, Machine
+from nidmap.placement.scheduler.availability import (
     counts_of,
     is_down,
     promised_rows,
     read_availability,
     slurm_availability,
 )
-from placement.slurm.nodes import free_nodes, promised_nodes, unknown_partition
-from placement.support.reading import read_bytes
-from web.columns import code_column, folded_rows
+from nidmap.placement.slurm.nodes import free_nodes, promised_nodes, unknown_partition
+from nidmap.placement.support.reading import read_bytes
+from nidmap.web.columns import code_column, folded_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from placement.nodelist import NodeList
-    from placement.records import JobRecord
-    from placement.scheduler.availability import Availability
-    from placement.support.array_types import Ints, Mask, Strs
+    from nidmap.placement.nodelist import NodeList
+    from nidmap.placement.records import JobRecord
+    from nidmap.placement.scheduler.availability import Availability
+    from nidmap.placement.support.array_types import Ints, Mask, Strs
 
 SCHEMA = "nidmap.state/1"
 
@@ -80,7 +80,7 @@ class Job:
 
 
 class Offer(NamedTuple):
-    """The nodes that a plan may choose from, as `placement.plan.request_for` takes them.
+    """The nodes that a plan may choose from, as `nidmap.placement.plan.request_for` takes them.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> of_dump(parse_spec("torus:2x2")).document(parse_spec("torus:2x2"))["counts"]
     {'up': 4}
     """

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from placement.errors import NidmapError, UsageError
-from placement.hooks import STRATEGIES
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.hooks import STRATEGIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
     Told = Callable[[dict[str, Any]], None] | None
 
@@ -45,7 +45,13 @@ MEMORY = 8 * 2**30
 GRACE = 1.0
 
 #: Modules that calculations need, loaded once for all processes.
-_PRELOADED = ["web.figures", "web.nodes", "web.page", "rankmap.compare", "rankmap.predict"]
+_PRELOADED = [
+    "nidmap.web.figures",
+    "nidmap.web.nodes",
+    "nidmap.web.page",
+    "nidmap.rankmap.compare",
+    "nidmap.rankmap.predict",
+]
 
 #: Share of a calculation's longest time after which a search ends with the best so far.
 _LATE = 0.4

@@ -2,5 +2,5 @@
 
 Each program is a package with ``command.py`` (its part of ``nidmap bench``)
 and ``trial.py`` (``trial(comm, **options)``: one timed repetition at a time on
-any communicator, which is how `workloads.ab` compares two orders).
+any communicator, which is how `nidmap.workloads.ab` compares two orders).
 """

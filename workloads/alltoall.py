@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from placement.errors import NidmapError
-from placement.support.quantities import exact_size, rate_text, time_text
-from placement.support.tables import align_columns
-from workloads.options import Common, Sizes, bench_callback, option_with_default
-from workloads.session import Session
-from workloads.trials import require_fit, seconds_of
-from workloads.world import MPI, Comm, raise_together, rank_place
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.support.quantities import exact_size, rate_text, time_text
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.options import Common, Sizes, bench_callback, option_with_default
+from nidmap.workloads.session import Session
+from nidmap.workloads.trials import require_fit, seconds_of
+from nidmap.workloads.world import MPI, Comm, raise_together, rank_place
 
 #: Bytes a pair that are moved at least in one timed repetition, so that clocks can tell it.
 _ENOUGH = 1 << 16

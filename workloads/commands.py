@@ -6,21 +6,21 @@ from typing import Any
 
 import click
 
-from placement.commands.common import LazyGroup
-from placement.errors import UsageError
-from placement.support.lazy import lazy
-from workloads.launched import current_launch
+from nidmap.placement.commands.common import LazyGroup
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.lazy import lazy
+from nidmap.workloads.launched import current_launch
 
-world = lazy("workloads.world")
+world = lazy("nidmap.workloads.world")
 
 #: Program -> where its command is, and its one line of help.
 PROGRAMS = {
-    "alltoall": ("workloads.alltoall:alltoall", "Bandwidth of all-to-all by size."),
-    "stencil": ("workloads.stencil:stencil", "Halo exchange with six neighbours."),
-    "sort": ("workloads.sort.command:sort", "MP-sort, and a merge sort beside it."),
-    "isx": ("workloads.isx:isx", "ISx bucket sort: strong, weak, weak_iso."),
-    "fft": ("workloads.fft.command:fft", "2-D and 3-D FFTs on slabs and pencils."),
-    "contention": ("workloads.contention.command:contention", "All-to-all by leaf modules."),
+    "alltoall": ("nidmap.workloads.alltoall:alltoall", "Bandwidth of all-to-all by size."),
+    "stencil": ("nidmap.workloads.stencil:stencil", "Halo exchange with six neighbours."),
+    "sort": ("nidmap.workloads.sort.command:sort", "MP-sort, and a merge sort beside it."),
+    "isx": ("nidmap.workloads.isx:isx", "ISx bucket sort: strong, weak, weak_iso."),
+    "fft": ("nidmap.workloads.fft.command:fft", "2-D and 3-D FFTs on slabs and pencils."),
+    "contention": ("nidmap.workloads.contention.command:contention", "All-to-all by leaf modules."),
 }
 
 

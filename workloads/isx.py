@@ -18,19 +18,19 @@ from typing import Any, cast
 import click
 import numpy as np
 
-from placement.errors import UsageError
-from placement.support.array_types import Array, Ints
-from placement.support.lazy import lazy
-from placement.support.quantities import rate_text
-from placement.support.tables import align_columns
-from workloads.options import Common, Number, Words, bench_callback, option_with_default
-from workloads.session import Case, Repetitions, Session, phase_table
-from workloads.sort.data import hash_sums, refuse_faults, sort_faults
-from workloads.sort.ranks import Ranks
-from workloads.trials import SEED, Phases, require_fit
-from workloads.world import MPI, Comm, raise_together, rank_place
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.array_types import Array, Ints
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import rate_text
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.options import Common, Number, Words, bench_callback, option_with_default
+from nidmap.workloads.session import Case, Repetitions, Session, phase_table
+from nidmap.workloads.sort.data import hash_sums, refuse_faults, sort_faults
+from nidmap.workloads.sort.ranks import Ranks
+from nidmap.workloads.trials import SEED, Phases, require_fit
+from nidmap.workloads.world import MPI, Comm, raise_together, rank_place
 
-jit = lazy("rankmap.refine.jit")
+jit = lazy("nidmap.rankmap.refine.jit")
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"
 

@@ -14,18 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from placement.errors import LaunchError
-from placement.support.lazy import lazy
-from workloads.progress import TERMINAL
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.support.lazy import lazy
+from nidmap.workloads.progress import TERMINAL
 
 if TYPE_CHECKING:
     import subprocess
     import threading
 
-    from placement.support import child
+    from nidmap.placement.support import child
 else:
     subprocess, threading = lazy("subprocess"), lazy("threading")
-    child = lazy("placement.support.child")
+    child = lazy("nidmap.placement.support.child")
 
 #: Signals that ask a run to end.
 ENDING = (signal.SIGINT, signal.SIGTERM)

@@ -4,7 +4,7 @@
 
 - has ``-n --repeat --time-limit --json -o``;
 - outside a launch becomes ``mpiexec -n N`` with the same words;
-- inside one runs as a rank, behind `workloads.world.run_guarded`.
+- inside one runs as a rank, behind `nidmap.workloads.world.run_guarded`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 
 import click
 
-from placement.commands.common import ByteCount, Param, to_json, write_output
-from placement.support.lazy import lazy
-from workloads.launched import become_mpiexec, current_launch
-from workloads.world import Comm, run_guarded, world
+from nidmap.placement.commands.common import ByteCount, Param, to_json, write_output
+from nidmap.placement.support.lazy import lazy
+from nidmap.workloads.launched import become_mpiexec, current_launch
+from nidmap.workloads.world import Comm, run_guarded, world
 
-results = lazy("workloads.results")
+results = lazy("nidmap.workloads.results")
 
 
 class Duration(Param):

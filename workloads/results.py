@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from placement.commands.common import write_output
-from placement.errors import UsageError, printable
-from placement.support.lazy import lazy
+from nidmap.placement.commands.common import write_output
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.support.lazy import lazy
 
-plots = lazy("rankmap.compare.plots")
+plots = lazy("nidmap.rankmap.compare.plots")
 
 #: Columns of samples that do not tell cases apart.
 _BOOKKEEPING = {
@@ -39,7 +39,7 @@ def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], f
     Parameters
     ----------
     header, rows
-        As `workloads.results.save` takes them.
+        As `nidmap.workloads.results.save` takes them.
     form : str
         ``svg`` or ``png``.
 

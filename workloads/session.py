@@ -22,17 +22,17 @@ from itertools import groupby
 from types import FrameType
 from typing import Any, cast
 
-from placement import __version__
-from placement.commands.common import say
-from placement.support.lazy import lazy
-from placement.support.quantities import time_text
-from placement.support.tables import align_columns
-from workloads.launched import ENDING, handle_signals
-from workloads.options import Common
-from workloads.progress import Progress
-from workloads.results import Journal
-from workloads.trials import SEED, Trial, reduce_over_ranks
-from workloads.world import (
+from nidmap.placement import __version__
+from nidmap.placement.commands.common import say
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import time_text
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.launched import ENDING, handle_signals
+from nidmap.workloads.options import Common
+from nidmap.workloads.progress import Progress
+from nidmap.workloads.results import Journal
+from nidmap.workloads.trials import SEED, Trial, reduce_over_ranks
+from nidmap.workloads.world import (
     MPI,
     Comm,
     forget_segments,

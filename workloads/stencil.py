@@ -23,19 +23,19 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import NidmapError, UsageError
-from placement.support.lazy import lazy
-from placement.support.quantities import exact_size, time_text
-from placement.support.tables import align_columns
-from workloads.options import Common, Sizes, Words, bench_callback, option_with_default
-from workloads.session import Session
-from workloads.trials import SEED, read_extents, require_fit, seconds_of
-from workloads.world import MPI, Comm, raise_together
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import exact_size, time_text
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.options import Common, Sizes, Words, bench_callback, option_with_default
+from nidmap.workloads.session import Session
+from nidmap.workloads.trials import SEED, read_extents, require_fit, seconds_of
+from nidmap.workloads.world import MPI, Comm, raise_together
 
 if TYPE_CHECKING:
-    from rankmap.grid import dims as dims_of
+    from nidmap.rankmap.grid import dims as dims_of
 else:
-    dims_of = lazy("rankmap.grid.dims")
+    dims_of = lazy("nidmap.rankmap.grid.dims")
 
 #: No neighbour there: MPI_PROC_NULL's place in our own numbers.
 NONE = -1

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from placement.errors import NidmapError, UsageError, printable
-from placement.support.quantities import size_text
-from workloads.world import MPI, Comm, raise_together
+from nidmap.placement.errors import NidmapError, UsageError, printable
+from nidmap.placement.support.quantities import size_text
+from nidmap.workloads.world import MPI, Comm, raise_together
 
 #: Seed of all data: the same for the same number of ranks, on any machine.
 SEED = 0

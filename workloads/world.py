@@ -26,9 +26,9 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from placement.errors import LaunchError, NidmapError, UsageError, printable
-from placement.support.lazy import lazy
-from workloads.launched import STARTED, current_launch, parse_count
+from nidmap.placement.errors import LaunchError, NidmapError, UsageError, printable
+from nidmap.placement.support.lazy import lazy
+from nidmap.workloads.launched import STARTED, current_launch, parse_count
 
 if TYPE_CHECKING:
     from mpi4py import MPI as MPI  # handed on
@@ -36,8 +36,8 @@ else:
     MPI = lazy("mpi4py.MPI")  # for those who have a communicator: `world` has initialised it
 
 
-mpi4py, runtime, traceback = lazy("mpi4py"), lazy("rankmap.runtime"), lazy("traceback")
-commands = lazy("placement.commands")  # the whole command line, which a rank seldom needs
+mpi4py, runtime, traceback = lazy("mpi4py"), lazy("nidmap.rankmap.runtime"), lazy("traceback")
+commands = lazy("nidmap.placement.commands")  # the whole command line, which a rank seldom needs
 
 T = TypeVar("T")
 
@@ -155,9 +155,9 @@ def forget_segments() -> None:
 
 
 def processor(comm: Comm) -> str:
-    """Return the name of the node this rank is on, as `rankmap.runtime` sees it.
+    """Return the name of the node this rank is on, as `nidmap.rankmap.runtime` sees it.
 
-    Slurm's name for it where there is one; `rankmap.runtime.NAMES` stands in
+    Slurm's name for it where there is one; `nidmap.rankmap.runtime.NAMES` stands in
     for the real ones where it is set (rank r of the world on the r-th name).
     """
     names = [name.strip() for name in os.environ.get(runtime.NAMES, "").split(",") if name.strip()]
@@ -271,7 +271,7 @@ def _as_own_error(error: Exception) -> NidmapError:
 
 
 def _error_parts(error: NidmapError) -> tuple[type[NidmapError], str, str, int]:
-    known = type(error).__module__ in ("placement.errors", __name__)
+    known = type(error).__module__ in ("nidmap.placement.errors", __name__)
     return type(error) if known else NidmapError, error.message, error.hint, error.exit_code
 
 
@@ -433,7 +433,7 @@ class RankPlace:
 def rank_place(comm: Comm) -> RankPlace:
     """Return where this rank is. Collective.
 
-    Names of nodes as `workloads.world.processor` gives them; gathered on rank
+    Names of nodes as `nidmap.workloads.world.processor` gives them; gathered on rank
     0 alone, so that a large job does not hold all of them on all ranks.
     """
     names = comm.gather(processor(comm), root=0)

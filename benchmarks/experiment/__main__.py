@@ -2,7 +2,7 @@
 
 from benchmarks.experiment.command import experiment
 from nidmap import main
-from placement.commands import cli
+from nidmap.placement.commands import cli
 
 if __name__ == "__main__":
     cli.add_command(experiment)  # for this process alone: its errors and exit codes are nidmap's

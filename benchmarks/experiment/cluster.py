@@ -8,10 +8,10 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
-from placement.errors import LaunchError, printable
-from placement.nodelist import NodeList
-from placement.support.child import Deadline
-from workloads.minicray import client
+from nidmap.placement.errors import LaunchError, printable
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.child import Deadline
+from nidmap.workloads.minicray import client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchmarks.experiment.cases import CASES
-from placement.commands import missing
-from placement.commands.common import say, to_json, write_output
-from placement.errors import LaunchError, OutputError, UsageError
-from workloads.options import option_with_default
+from nidmap.placement.commands import missing
+from nidmap.placement.commands.common import say, to_json, write_output
+from nidmap.placement.errors import LaunchError, OutputError, UsageError
+from nidmap.workloads.options import option_with_default
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,9 +89,9 @@ def _measure_on(
     """Build a mini-Cray, measure on it, and take it down."""
     from benchmarks.experiment.cluster import Cluster
     from benchmarks.experiment.running import measure_case
-    from placement.load import load_machine
-    from workloads.minicray.blueprint import build_minicray
-    from workloads.minicray.slurm import find_slurm
+    from nidmap.placement.load import load_machine
+    from nidmap.workloads.minicray.blueprint import build_minicray
+    from nidmap.workloads.minicray.slurm import find_slurm
 
     slurm, why = find_slurm()
     if slurm is None:
@@ -114,7 +114,7 @@ def _write_results(runs: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
     """Write tables and plots; return the summary."""
     from benchmarks.experiment.plots import PLOTS, draw
     from benchmarks.experiment.summary import arms_table, summary
-    from workloads.results import csv_text
+    from nidmap.workloads.results import csv_text
 
     found = {
         "schema": SCHEMA,

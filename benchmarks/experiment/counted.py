@@ -8,11 +8,11 @@ from operator import add
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.network import Demand, Loads, loads
-from placement.support.array_types import Floats, Mask, Strs
-from rankmap.predict import Prediction
-from workloads.minicray.net import HEADER, segment_bytes
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import Demand, Loads, loads
+from nidmap.placement.support.array_types import Floats, Mask, Strs
+from nidmap.rankmap.predict import Prediction
+from nidmap.workloads.minicray.net import HEADER, segment_bytes
 
 #: Links with less of the busiest one's bytes are shown, not judged: barriers are as much.
 _LEAST = 0.05
@@ -62,8 +62,8 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
     Examples
     --------
     >>> import nidmap, numpy as np
-    >>> from placement.network import Demand
-    >>> from placement.traffic import Traffic
+    >>> from nidmap.placement.network import Demand
+    >>> from nidmap.placement.traffic import Traffic
     >>> m = nidmap.load_machine("torus:3")
     >>> demand = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 8948.0))
     >>> there_and_back = wire_loads(m, demand, "single", 9000)

@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from placement.errors import UsageError, printable
-from workloads.ab.arms import Arm, schedule_blocks
-from workloads.progress import Progress
-from workloads.session import Session, quiet_barrier
-from workloads.trials import Trial, reduce_over_ranks
-from workloads.world import decide_on_root, processor, raise_together
+from nidmap.placement.errors import UsageError, printable
+from nidmap.workloads.ab.arms import Arm, schedule_blocks
+from nidmap.workloads.progress import Progress
+from nidmap.workloads.session import Session, quiet_barrier
+from nidmap.workloads.trials import Trial, reduce_over_ranks
+from nidmap.workloads.world import decide_on_root, processor, raise_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mpi4py import MPI
 
-    from workloads.options import Common
+    from nidmap.workloads.options import Common
 
 #: Tag of samples on their way to rank 0.
 _SAMPLES = 1718
@@ -36,12 +36,12 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 #: Programs, and what makes a trial of each.
 WORKLOADS = {
-    "alltoall": ("workloads.alltoall", "AllToAll"),
-    "stencil": ("workloads.stencil", "make_halo"),
-    "sort": ("workloads.sort.command", "Sort"),
-    "isx": ("workloads.isx", "Isx"),
-    "fft": ("workloads.fft.command", "FFT"),
-    "contention": ("workloads.contention.trial", "Contention"),
+    "alltoall": ("nidmap.workloads.alltoall", "AllToAll"),
+    "stencil": ("nidmap.workloads.stencil", "make_halo"),
+    "sort": ("nidmap.workloads.sort.command", "Sort"),
+    "isx": ("nidmap.workloads.isx", "Isx"),
+    "fft": ("nidmap.workloads.fft.command", "FFT"),
+    "contention": ("nidmap.workloads.contention.trial", "Contention"),
 }
 
 
@@ -187,7 +187,7 @@ def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any
 
     Examples
     --------
-    >>> from workloads.alltoall import AllToAll
+    >>> from nidmap.workloads.alltoall import AllToAll
     >>> arguments(AllToAll, ["bytes=4KiB", "inner=3"])
     {'bytes': 4096, 'inner': 3}
     """
@@ -222,7 +222,7 @@ def _number(text: str) -> int | float:
     """Return a whole number, with a unit of bytes or without, or another one."""
     import click
 
-    from placement.commands.common import ByteCount
+    from nidmap.placement.commands.common import ByteCount
 
     try:
         return int(ByteCount(whole=True).convert(text, None, None))
@@ -237,7 +237,7 @@ def message_of(make: Callable[..., Trial], pattern: str, options: dict[str, Any]
     parameter ``bytes``.
     """
     if pattern.startswith("fft:"):
-        from workloads.fft.command import parse_extents
+        from nidmap.workloads.fft.command import parse_extents
 
         ranks = [int(extent) for extent in pattern.removeprefix("fft:").split("x")]
         item = 8 if options.get("kind") == "r2c" else 16

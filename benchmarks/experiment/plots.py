@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankmap.compare.plots import picture_bytes
+from nidmap.rankmap.compare.plots import picture_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

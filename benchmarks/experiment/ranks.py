@@ -13,13 +13,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 from benchmarks.experiment.paired import measure
-from placement.commands.common import write_output
-from placement.errors import LaunchError
-from workloads.ab.arms import Arm
-from workloads.minicray.client import link_bytes
-from workloads.options import Common
-from workloads.session import quiet_barrier
-from workloads.world import run_guarded
+from nidmap.placement.commands.common import write_output
+from nidmap.placement.errors import LaunchError
+from nidmap.workloads.ab.arms import Arm
+from nidmap.workloads.minicray.client import link_bytes
+from nidmap.workloads.options import Common
+from nidmap.workloads.session import quiet_barrier
+from nidmap.workloads.world import run_guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from benchmarks.experiment.paired import Side
-    from workloads.session import Session
+    from nidmap.workloads.session import Session
 
 #: Runs of each arm over which links are counted.
 _COUNTED = 4

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from benchmarks.experiment.counted import CountedLinks, expected_bytes, total_demand
-from placement.options import with_figures
-from placement.plan import plan
-from rankmap.orders import arrange
-from rankmap.predict import Job, Predictor
-from rankmap.predict.job import fit_pattern
-from workloads.minicray.net import wire_factor
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import plan
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.workloads.minicray.net import wire_factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from benchmarks.experiment.cases import Case
     from benchmarks.experiment.cluster import Cluster
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
 
 
 #: How MPICH is told to post all messages of an all-to-all at once, which is what is predicted.
@@ -222,7 +222,7 @@ def _figures(
     case: Case, arms: Sequence[Arm], predictor: Predictor, cluster: Cluster, stem: str
 ) -> list[dict[str, Any]]:
     """Return what was predicted and measured of each arm."""
-    from workloads.ab.analysis import analyse
+    from nidmap.workloads.ab.analysis import analyse
 
     header, rows = _read_samples(f"{stem}.csv")
     of_phase, of_run = (

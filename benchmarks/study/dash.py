@@ -14,14 +14,14 @@ from benchmarks.study.result import Check, Part, Table, Term, three
 from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import Line, lines, predictor
 from benchmarks.study.verdict import inside, over
-from placement.options import with_figures
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
-from rankmap.predict.constants import machine_constants
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.predict.constants import machine_constants
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
 
 
 #: The balanced grid of 9,216 units.

@@ -10,7 +10,7 @@ from benchmarks.study.result import Part, Table
 from benchmarks.study.scaling import bandwidths, contiguous, regions
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
 
 def _machine() -> Machine:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import PlanError
-from placement.plan import plan
-from rankmap.predict.background import Other
+from nidmap.placement.errors import PlanError
+from nidmap.placement.plan import plan
+from nidmap.rankmap.predict.background import Other
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints, Mask
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints, Mask
 
 
 #: Nodes of the largest other job.

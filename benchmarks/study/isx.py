@@ -14,11 +14,11 @@ from benchmarks.study.scaling import full_nodes
 from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import lines, predictor
 from benchmarks.study.verdict import falling, inside, near, over
-from placement.options import with_figures
-from rankmap.predict import Job, Predictor
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.predict import Job, Predictor
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
 
 #: Random occupancies of the two runs.

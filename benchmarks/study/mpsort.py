@@ -11,16 +11,16 @@ from benchmarks.study.result import Check, Part, Table, Term, ratio_words, three
 from benchmarks.study.setting import COMMON, contact_s
 from benchmarks.study.timing import Exchange
 from benchmarks.study.verdict import near, under
-from placement.options import with_figures
-from placement.topologies import router_coords
-from rankmap.predict import Job, Predictor
-from rankmap.predict.constants import histogram_s
+from nidmap.placement.options import with_figures
+from nidmap.placement.topologies import router_coords
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.constants import histogram_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
 
 
 #: Seconds of a local sort: times n log2 n [assumed], and what is tried instead.
@@ -63,7 +63,7 @@ def components(machine: Machine, ranks: int, sizes: tuple[int, ...]) -> dict[int
 
 def items_constants(machine: Machine) -> Any:
     """Return the machine's latency constants."""
-    from rankmap.predict.constants import machine_constants
+    from nidmap.rankmap.predict.constants import machine_constants
 
     return machine_constants(with_figures(machine, process=COMMON.process))
 

@@ -13,13 +13,13 @@ from benchmarks.study.result import Check, Table, Term, percent
 from benchmarks.study.setting import COMMON
 from benchmarks.study.timing import Exchange, Transform, predictor
 from benchmarks.study.verdict import inside, over, under
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
-from rankmap.placement import Placement
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.placement import Placement
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
 
 
 #: Ranks a node.

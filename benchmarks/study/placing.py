@@ -14,18 +14,18 @@ from benchmarks.study.result import Check, Table, Term, percent
 from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import POINT, Stepped, greener, predictor, rewire
 from benchmarks.study.verdict import inside, near, over
-from placement.plan import plan
-from rankmap.predict import Job, Predictor
-from rankmap.predict.background import shared_channels
-from rankmap.predict.gain import Gains
+from nidmap.placement.plan import plan
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.background import shared_channels
+from nidmap.rankmap.predict.gain import Gains
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.study.fragments import Busy
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-    from rankmap.predict.gain import Gain
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap.predict.gain import Gain
 
 
 #: Blades of one chassis in each group: 12 times 1, 2, 3, 4, 6, 9, 12 and 18 are the eight sizes.
@@ -122,7 +122,7 @@ def bandwidth_left(found: Busy, routing: str, setting: Setting) -> Any:
     Where the job's own routing is adaptive the other jobs' is minimal: to
     balance dozens of jobs takes minutes.
     """
-    from placement.network import channels
+    from nidmap.placement.network import channels
 
     whole = channels(found.machine, routing).bandwidth * setting.payload
     if not setting.load:
@@ -254,7 +254,7 @@ def _ranges_contain(found: dict[int, Gain]) -> Term:
 
 def _grid_of(machine: Machine, nodes: int, milliseconds: float, routing: str) -> str:
     """Return the side of the grid whose two transposes take as long on direct blades."""
-    from placement.network import channels
+    from nidmap.placement.network import channels
 
     rows = direct(machine, nodes // BLADES)
     found = _loads_of_transposes(machine, nodes, rows, routing, "pairwise")
@@ -297,7 +297,7 @@ def _cell(found: tuple[int, int, float]) -> str:
 
 def sensitivity(machine: Machine) -> tuple[Table, Table]:
     """Return right winners by routing, background and wiring, and by what is switched off."""
-    from placement.network import routings
+    from nidmap.placement.network import routings
 
     groups = int(machine.coords[:, 0].max()) + 1
     wirings = {

@@ -38,7 +38,7 @@ def draw(parts: Sequence[Part], form: str = "svg") -> dict[str, bytes]:
     UsageError
         matplotlib is not there.
     """
-    from rankmap.compare.plots import picture_bytes
+    from nidmap.rankmap.compare.plots import picture_bytes
 
     out = {}
     for paper, make in PICTURES.items():

@@ -26,8 +26,8 @@ from benchmarks.study.verdict import inside, near, over, under
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
 
 
 #: Random occupancies of the exponents with and without ``--contiguous``.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.study.published import TARA
-from rankmap import collectives
+from nidmap.rankmap import collectives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,12 +13,12 @@ from benchmarks.study.result import Check, Part, Table, Term, ratio_words, three
 from benchmarks.study.setting import COMMON, contact_s
 from benchmarks.study.timing import lines
 from benchmarks.study.verdict import falling, near, rising, under
-from placement.lookup import rows_of
-from placement.options import with_figures
-from rankmap.predict import Job, Predictor
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.predict import Job, Predictor
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
 #: The full leaves, as the paper names them.
 LEAVES = "n[37-72]"

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks.study.setting import COMMON, Setting, algorithm
-from placement.options import with_figures
-from rankmap.predict import Job, Predictor
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.predict import Job, Predictor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints, Mask
-    from rankmap.placement import Placement
-    from rankmap.predict.background import Other
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Floats, Ints, Mask
+    from nidmap.rankmap.placement import Placement
+    from nidmap.rankmap.predict.background import Other
 
 
 #: Bytes of a grid point.

@@ -1,7 +1,7 @@
 """The command line's frame: commands found by name, loaded when asked for.
 
 Each room brings its own commands; the front door names them in
-`placement.hooks`, so that ``nidmap plan`` never pays for the web page or for MPI.
+`nidmap.placement.hooks`, so that ``nidmap plan`` never pays for the web page or for MPI.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from placement import __version__
-from placement.commands.common import LazyGroup, silence_stdout
-from placement.errors import NidmapError, UsageError, printable
-from placement.hooks import COMMANDS
-from placement.support.lazy import lazy
+from nidmap.placement import __version__
+from nidmap.placement.commands.common import LazyGroup, silence_stdout
+from nidmap.placement.errors import NidmapError, UsageError, printable
+from nidmap.placement.hooks import COMMANDS
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from placement.support import old_spellings
+    from nidmap.placement.support import old_spellings
 else:
-    old_spellings = lazy("placement.support.old_spellings")
+    old_spellings = lazy("nidmap.placement.support.old_spellings")
 
 
 class _Commands(LazyGroup):

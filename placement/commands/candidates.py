@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import say, warn
-from placement.errors import UsageError
-from placement.lookup import rows_of
-from placement.machine import Machine
-from placement.names.pasted import read_list
-from placement.scheduler.kinds import ANY
-from placement.support.array_types import Ints
-from placement.support.lazy import lazy
+from nidmap.placement.commands.common import say, warn
+from nidmap.placement.errors import UsageError
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.machine import Machine
+from nidmap.placement.names.pasted import read_list
+from nidmap.placement.scheduler.kinds import ANY
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from placement.scheduler import availability
-    from placement.scheduler.availability import Availability
-    from placement.slurm.nodes import SlurmNodes
+    from nidmap.placement.scheduler import availability
+    from nidmap.placement.scheduler.availability import Availability
+    from nidmap.placement.slurm.nodes import SlurmNodes
 else:
-    availability = lazy("placement.scheduler.availability")
+    availability = lazy("nidmap.placement.scheduler.availability")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +47,12 @@ class Candidates:
         return None if self.availability is None else self.availability.slurm
 
     def request(self, kind: str) -> dict[str, Any]:
-        """Return the arguments of `placement.plan.request_for` that say which nodes may be chosen.
+        """Return the arguments of `request_for` that say which nodes may be chosen.
 
         Parameters
         ----------
         kind : str
-            The kind of nodes that is wanted (`placement.scheduler.kinds`); '': of a list all.
+            The kind of nodes that is wanted (`scheduler.kinds`); '': of a list all.
         """
         now = self.availability
         listed = now is not None and now.named

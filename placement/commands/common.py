@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from placement.errors import OutputError, SiteError, at_line, os_reason, printable
-from placement.hooks import SERVICES, load
-from placement.support.lazy import lazy
-from placement.support.quantities import counted
+from nidmap.placement.errors import OutputError, SiteError, at_line, os_reason, printable
+from nidmap.placement.hooks import SERVICES, load
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from placement import load as loading
-    from placement import sites
-    from placement.machine import Machine
-    from placement.sites import loading as site_files
+    from nidmap.placement import load as loading
+    from nidmap.placement import sites
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.sites import loading as site_files
 
     Param = click.ParamType[Any]
 else:
     Param = click.ParamType  # not yet generic in older versions of click
-    sites = lazy("placement.sites")
-    loading = lazy("placement.load")
-    site_files = lazy("placement.sites.loading")
+    sites = lazy("nidmap.placement.sites")
+    loading = lazy("nidmap.placement.load")
+    site_files = lazy("nidmap.placement.sites.loading")
 
 #: What a shell can complete here, and what says its names.
 _NAMES = {
-    "machine": "placement.sites:site_names",
-    "planner": "placement.planners:names",
+    "machine": "nidmap.placement.sites:site_names",
+    "planner": "nidmap.placement.planners:names",
 }
 
 

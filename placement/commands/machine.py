@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement import exports
-from placement.commands.common import (
+from nidmap.placement import exports
+from nidmap.placement.commands.common import (
     json_option,
     machine_from,
     machine_option,
@@ -17,19 +17,19 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
-from placement.dumps.check import check_sources
-from placement.errors import UsageError, printable
-from placement.load import open_sources
-from placement.machine import Machine
-from placement.records import Finding
-from placement.support.quantities import counted, plural
-from placement.support.reading import format_of_name
-from placement.support.tables import align_columns
-from placement.topologies import wiring_text
-from placement.views import summarise
+from nidmap.placement.dumps.check import check_sources
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.load import open_sources
+from nidmap.placement.machine import Machine
+from nidmap.placement.records import Finding
+from nidmap.placement.support.quantities import counted, plural
+from nidmap.placement.support.reading import format_of_name
+from nidmap.placement.support.tables import align_columns
+from nidmap.placement.topologies import wiring_text
+from nidmap.placement.views import summarise
 
 if TYPE_CHECKING:
-    from placement.load import Sources
+    from nidmap.placement.load import Sources
 
 #: Graph and table formats by file suffix; listed here so that help loads none of them.
 SUFFIXES = {

@@ -1,6 +1,6 @@
 """``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free.
 
-``nidmap nodes sort`` needs distances and comes from a later room (`placement.hooks.NODES`).
+``nidmap nodes sort`` needs distances and comes from a later room (`nidmap.placement.hooks.NODES`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.candidates import refuse_slurm_options
-from placement.commands.common import (
+from nidmap.placement.commands.candidates import refuse_slurm_options
+from nidmap.placement.commands.common import (
     AdvancedCommand,
     LazyGroup,
     json_option,
@@ -28,29 +28,29 @@ from placement.commands.common import (
     warn,
     write_output,
 )
-from placement.errors import ParseError, UsageError
-from placement.hooks import NODES, SERVICES, load
-from placement.machine import Machine
-from placement.names import hostlist, name_numbers
-from placement.names.hostlist import TextPiece
-from placement.names.pasted import read_list
-from placement.nodelist import NodeList
-from placement.support.array_types import Ints
-from placement.support.lazy import lazy
-from placement.support.quantities import counted
-from placement.support.tables import align_columns
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.hooks import NODES, SERVICES, load
+from nidmap.placement.machine import Machine
+from nidmap.placement.names import hostlist, name_numbers
+from nidmap.placement.names.hostlist import TextPiece
+from nidmap.placement.names.pasted import read_list
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.support.tables import align_columns
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from placement import lookup, planners
-    from placement.scheduler import availability
-    from placement.support import arrays
+    from nidmap.placement import lookup, planners
+    from nidmap.placement.scheduler import availability
+    from nidmap.placement.support import arrays
 else:
-    arrays = lazy("placement.support.arrays")
-    planners = lazy("placement.planners")
-    availability = lazy("placement.scheduler.availability")
-    lookup = lazy("placement.lookup")
+    arrays = lazy("nidmap.placement.support.arrays")
+    planners = lazy("nidmap.placement.planners")
+    availability = lazy("nidmap.placement.scheduler.availability")
+    lookup = lazy("nidmap.placement.lookup")
 
     np = lazy("numpy")
 

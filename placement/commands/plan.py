@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from placement.commands.candidates import candidates, refuse_slurm_options
-from placement.commands.common import (
+from nidmap.placement.commands.candidates import candidates, refuse_slurm_options
+from nidmap.placement.commands.common import (
     AdvancedCommand,
     advanced,
     among,
@@ -27,29 +27,29 @@ from placement.commands.common import (
     slurm_options,
     write_outputs,
 )
-from placement.commands.plan_report import PlanOptions, PlanReport
-from placement.emit import FORMATS, JOB_NODES
-from placement.errors import UsageError
-from placement.hooks import SERVICES, load
-from placement.lookup import find_rows
-from placement.machine import Machine
-from placement.nodelist import NodeList
-from placement.plan import plan as choose
-from placement.planners import BUNDLED, PREDICTING
-from placement.scheduler.baseline import baseline_of, live_baseline
-from placement.support.array_types import Ints
-from placement.support.lazy import lazy
-from placement.support.quantities import counted
-from placement.support.reading import format_of_name
+from nidmap.placement.commands.plan_report import PlanOptions, PlanReport
+from nidmap.placement.emit import FORMATS, JOB_NODES
+from nidmap.placement.errors import UsageError
+from nidmap.placement.hooks import SERVICES, load
+from nidmap.placement.lookup import find_rows
+from nidmap.placement.machine import Machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.plan import plan as choose
+from nidmap.placement.planners import BUNDLED, PREDICTING
+from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.support.reading import format_of_name
 
 if TYPE_CHECKING:
     from rich import console, progress
 
-    from placement.slurm import starts
-    from placement.slurm.nodes import SlurmNodes
+    from nidmap.placement.slurm import starts
+    from nidmap.placement.slurm.nodes import SlurmNodes
 else:
     console, progress = lazy("rich.console"), lazy("rich.progress")
-    starts = lazy("placement.slurm.starts")
+    starts = lazy("nidmap.placement.slurm.starts")
 
 #: Characters of a line that a terminal is shown whole.
 SHOWN = 400

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import SENDING, say, warn
-from placement.emit import Emission, HeaderJob, emit
-from placement.lookup import nodes_of
-from placement.machine import Machine
-from placement.nodelist import NodeList
-from placement.plan import overfull
-from placement.planners import Baseline, Plan
-from placement.planners.blades import count_joined
-from placement.scheduler.baseline import Exclusion, best_exclusion
-from placement.topologies import wiring_text
+from nidmap.placement.commands.common import SENDING, say, warn
+from nidmap.placement.emit import Emission, HeaderJob, emit
+from nidmap.placement.lookup import nodes_of
+from nidmap.placement.machine import Machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.plan import overfull
+from nidmap.placement.planners import Baseline, Plan
+from nidmap.placement.planners.blades import count_joined
+from nidmap.placement.scheduler.baseline import Exclusion, best_exclusion
+from nidmap.placement.topologies import wiring_text
 
 if TYPE_CHECKING:
-    from placement.commands.candidates import Candidates
-    from placement.slurm.starts import PlanCheck
+    from nidmap.placement.commands.candidates import Candidates
+    from nidmap.placement.slurm.starts import PlanCheck
 
 
 class PlanOptions(SimpleNamespace):

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import json_option, say, to_json, write_output
-from placement.errors import SiteError
-from placement.sites import load_configuration, load_site, site_names
-from placement.sites.overlay import Overlay
-from placement.support.tables import align_columns
+from nidmap.placement.commands.common import json_option, say, to_json, write_output
+from nidmap.placement.errors import SiteError
+from nidmap.placement.sites import load_configuration, load_site, site_names
+from nidmap.placement.sites.overlay import Overlay
+from nidmap.placement.support.tables import align_columns
 
 if TYPE_CHECKING:
-    from placement.sites.model import Site
+    from nidmap.placement.sites.model import Site
 
 
 @click.group()

@@ -1,6 +1,6 @@
 """``nidmap slurm``: one line in the job script instead of a plan by hand.
 
-Slurm's commands run a script at submission, which stands in `placement.slurm`.
+Slurm's commands run a script at submission, which stands in `nidmap.placement.slurm`.
 ``cli_filter.lua`` is run by sbatch, salloc and srun themselves, with the user's
 rights; it asks ``nidmap slurm constrain`` and ``nidmap slurm launch`` and gives
 them so many seconds in all, whatever they start or leave behind. A head with its
@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement import __version__
-from placement import slurm as scripts
-from placement.commands.common import (
+from nidmap.placement import __version__
+from nidmap.placement import slurm as scripts
+from nidmap.placement.commands.common import (
     absolute_specs,
     machine_from,
     machine_option,
     say,
     write_output,
 )
-from placement.commands.plan import plan, report_of
-from placement.errors import (
+from nidmap.placement.commands.plan import plan, report_of
+from nidmap.placement.errors import (
     LaunchError,
     NidmapError,
     OutputError,
@@ -39,12 +39,12 @@ from placement.errors import (
     UsageError,
     printable,
 )
-from placement.hooks import SERVICES, load
-from placement.nodelist import NodeList
-from placement.slurm.starts import check_plan
+from nidmap.placement.hooks import SERVICES, load
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.slurm.starts import check_plan
 
 if TYPE_CHECKING:
-    from placement.commands.plan_report import PlanReport
+    from nidmap.placement.commands.plan_report import PlanReport
 
 CLI_FILTER = "cli_filter.lua"
 

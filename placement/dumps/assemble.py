@@ -2,7 +2,7 @@
 
 In one pass: what contradicts itself is refused at the file and line it stands on, the nodes
 are joined into one table (what a later dump says of a node replaces what an earlier one said),
-`placement.geometry` finds where they sit, and the columns become a machine.
+`nidmap.placement.geometry` finds where they sit, and the columns become a machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.dumps.tables import (
+from nidmap.placement.dumps.tables import (
     KEYS,
     UNKNOWN,
     Table,
@@ -22,22 +22,22 @@ from placement.dumps.tables import (
     match_rows,
     refuse_other_nodes,
 )
-from placement.errors import ParseError, at_line
-from placement.geometry import Geometry, locate_nodes
-from placement.geometry.slingshot import GroupRule
-from placement.lookup import first_repeat
-from placement.machine import Machine, Switches
-from placement.names import nid_names
-from placement.records import Dump
-from placement.support.array_types import Array, Ints, Ints32, Strs
-from placement.support.lazy import lazy
+from nidmap.placement.errors import ParseError, at_line
+from nidmap.placement.geometry import Geometry, locate_nodes
+from nidmap.placement.geometry.slingshot import GroupRule
+from nidmap.placement.lookup import first_repeat
+from nidmap.placement.machine import Machine, Switches
+from nidmap.placement.names import nid_names
+from nidmap.placement.records import Dump
+from nidmap.placement.support.array_types import Array, Ints, Ints32, Strs
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from placement.geometry import listed, slurm_tree
-    from placement.topologies.source import Source
+    from nidmap.placement.geometry import listed, slurm_tree
+    from nidmap.placement.topologies.source import Source
 else:
-    listed = lazy("placement.geometry.listed")
-    slurm_tree = lazy("placement.geometry.slurm_tree")
+    listed = lazy("nidmap.placement.geometry.listed")
+    slurm_tree = lazy("nidmap.placement.geometry.slurm_tree")
 
 #: State of a node that Slurm does not list although it lists others.
 UNLISTED = "unlisted"
@@ -88,7 +88,7 @@ def assemble(
 
     Examples
     --------
-    >>> from placement.readers import read_text
+    >>> from nidmap.placement.readers import read_text
     >>> dump = read_text("2 c0-0c0s1n0 compute 0 0 1\\n3 c0-0c0s1n1 compute 0 0 1\\n", "t.txt")
     >>> m = assemble([dump])
     >>> m.topology.kind, m.names.tolist(), m.coords.tolist()

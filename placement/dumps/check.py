@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.dumps.tables import Table, contradictions
-from placement.errors import NidmapError, ParseError
-from placement.fabrics import fabric_of
-from placement.geometry.cray import first_wrong, most_follow, wrong_nid
-from placement.geometry.network import numbering_of
-from placement.load import build
-from placement.machine import Machine
-from placement.names import parse_cnames
-from placement.readers.cray import list_faults
-from placement.records import Dump, Finding
-from placement.support.quantities import counted
-from placement.topologies import links, router_coords, router_names
-from placement.views import count_holes
+from nidmap.placement.dumps.tables import Table, contradictions
+from nidmap.placement.errors import NidmapError, ParseError
+from nidmap.placement.fabrics import fabric_of
+from nidmap.placement.geometry.cray import first_wrong, most_follow, wrong_nid
+from nidmap.placement.geometry.network import numbering_of
+from nidmap.placement.load import build
+from nidmap.placement.machine import Machine
+from nidmap.placement.names import parse_cnames
+from nidmap.placement.readers.cray import list_faults
+from nidmap.placement.records import Dump, Finding
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.topologies import links, router_coords, router_names
+from nidmap.placement.views import count_holes
 
 if TYPE_CHECKING:
-    from placement.load import Sources
+    from nidmap.placement.load import Sources
 
 #: Findings of one kind that are listed; more are counted.
 MOST = 100
@@ -39,7 +39,7 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
     Parameters
     ----------
     sources : Sources
-        As `placement.load.open_sources` returns them.
+        As `nidmap.placement.load.open_sources` returns them.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> check(parse_spec("torus:4x4x4,injection=10"))
     []
     """

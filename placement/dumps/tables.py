@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, at_line
-from placement.lookup import find_rows
-from placement.names import name_numbers, parse_cnames
-from placement.records import Dump, Finding, NodeRecords
-from placement.support.array_types import Array, Ints, Mask
+from nidmap.placement.errors import ParseError, at_line
+from nidmap.placement.lookup import find_rows
+from nidmap.placement.names import name_numbers, parse_cnames
+from nidmap.placement.records import Dump, Finding, NodeRecords
+from nidmap.placement.support.array_types import Array, Ints, Mask
 
 if TYPE_CHECKING:
-    from placement.topologies.source import Source
+    from nidmap.placement.topologies.source import Source
 
 #: Columns that every table has, and what stands in them where nothing is known.
 _COLUMNS: dict[str, Any] = {
@@ -271,7 +271,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
 
     Examples
     --------
-    >>> from placement.readers import read_text
+    >>> from nidmap.placement.readers import read_text
     >>> rows = ("1 0x1 c0-0c0s0n1 compute up batch", "1 0x1 c0-0c0s0n1 service up batch")
     >>> apart = contradictions([read_text(row, f"{i}.txt") for i, row in enumerate(rows)])
     >>> print(apart.findings[0])

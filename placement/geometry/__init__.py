@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placement import topologies
-from placement.dumps.tables import Table
-from placement.geometry.network import Geometry, refuse_first
-from placement.machine import Topology
-from placement.names import parse_cnames
-from placement.records import Dump
-from placement.support.array_types import Ints
-from placement.support.lazy import lazy
+from nidmap.placement import topologies
+from nidmap.placement.dumps.tables import Table
+from nidmap.placement.geometry.network import Geometry, refuse_first
+from nidmap.placement.machine import Topology
+from nidmap.placement.names import parse_cnames
+from nidmap.placement.records import Dump
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from placement.geometry import cabled, cray, slingshot, slurm_tree
-    from placement.geometry.slingshot import GroupRule
-    from placement.topologies.source import Source
+    from nidmap.placement.geometry import cabled, cray, slingshot, slurm_tree
+    from nidmap.placement.geometry.slingshot import GroupRule
+    from nidmap.placement.topologies.source import Source
 else:
-    cabled = lazy("placement.geometry.cabled")
-    cray = lazy("placement.geometry.cray")
-    slingshot = lazy("placement.geometry.slingshot")
-    slurm_tree = lazy("placement.geometry.slurm_tree")
+    cabled = lazy("nidmap.placement.geometry.cabled")
+    cray = lazy("nidmap.placement.geometry.cray")
+    slingshot = lazy("nidmap.placement.geometry.slingshot")
+    slurm_tree = lazy("nidmap.placement.geometry.slurm_tree")
 
 __all__ = ["Geometry", "locate_nodes", "number_positions"]
 

@@ -27,15 +27,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.dumps.tables import Table
-from placement.errors import ParseError
-from placement.geometry.listed import wiring_of
-from placement.geometry.network import Geometry, seats
-from placement.machine import Topology
-from placement.records import Dump
-from placement.support.array_types import Array, Floats, Ints, Mask, Strs
-from placement.support.arrays import connected_components, product
-from placement.topologies import bundle_links
+from nidmap.placement.dumps.tables import Table
+from nidmap.placement.errors import ParseError
+from nidmap.placement.geometry.listed import wiring_of
+from nidmap.placement.geometry.network import Geometry, seats
+from nidmap.placement.machine import Topology
+from nidmap.placement.records import Dump
+from nidmap.placement.support.array_types import Array, Floats, Ints, Mask, Strs
+from nidmap.placement.support.arrays import connected_components, product
+from nidmap.placement.topologies import bundle_links
 
 #: What share of the pairs of groups has to be joined, and of a dragonfly's group of its own pairs.
 MOST_PAIRS, MOST_OF_A_GROUP = 0.5, 0.7

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placement import topologies
-from placement.dumps.tables import Table
-from placement.errors import ParseError
-from placement.fabrics import FABRICS
-from placement.geometry import listed
-from placement.geometry.network import Geometry, Rule, numbering_of, refuse_first
-from placement.lookup import first_repeat
-from placement.machine import Topology
-from placement.names.numbering import GeminiNumbering, Xc
-from placement.records import Dump
-from placement.support.array_types import Ints, Ints32
+from nidmap.placement import topologies
+from nidmap.placement.dumps.tables import Table
+from nidmap.placement.errors import ParseError
+from nidmap.placement.fabrics import FABRICS
+from nidmap.placement.geometry import listed
+from nidmap.placement.geometry.network import Geometry, Rule, numbering_of, refuse_first
+from nidmap.placement.lookup import first_repeat
+from nidmap.placement.machine import Topology
+from nidmap.placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.records import Dump
+from nidmap.placement.support.array_types import Ints, Ints32
 
 if TYPE_CHECKING:
-    from placement.topologies.source import Source
+    from nidmap.placement.topologies.source import Source
 
 
 def locate_cray(
@@ -220,7 +220,7 @@ def xc_topology(groups: int, positions: int, wiring: str, links: int) -> Topolog
     positions : int
         Cabinet positions in a row.
     wiring : str
-        How blue links join groups (`placement.topologies.dragonfly`).
+        How blue links join groups (`nidmap.placement.topologies.dragonfly`).
     links : int
         Blue links a group pair.
     """

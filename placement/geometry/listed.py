@@ -14,18 +14,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement import topologies
-from placement.errors import ParseError
-from placement.geometry.network import Geometry, numbering_of
-from placement.machine import LISTED, Links, Topology
-from placement.names import format_cnames, parse_cnames
-from placement.names.numbering import GeminiNumbering, Xc
-from placement.records import Dump, NodeRecords
-from placement.support.array_types import Ints, Mask, Strs
-from placement.support.arrays import find_sorted
-from placement.topologies import bundle_links
-from placement.topologies.dragonfly import BLACK
-from placement.topologies.torus import link_bandwidth
+from nidmap.placement import topologies
+from nidmap.placement.errors import ParseError
+from nidmap.placement.geometry.network import Geometry, numbering_of
+from nidmap.placement.machine import LISTED, Links, Topology
+from nidmap.placement.names import format_cnames, parse_cnames
+from nidmap.placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.records import Dump, NodeRecords
+from nidmap.placement.support.array_types import Ints, Mask, Strs
+from nidmap.placement.support.arrays import find_sorted
+from nidmap.placement.topologies import bundle_links
+from nidmap.placement.topologies.dragonfly import BLACK
+from nidmap.placement.topologies.torus import link_bandwidth
 
 #: Nodes a router.
 NODES = {"aries": 4, "gemini": 2}
@@ -254,7 +254,7 @@ def with_nodes(dump: Dump) -> Dump:
 
     Examples
     --------
-    >>> from placement.readers import read_text
+    >>> from nidmap.placement.readers import read_text
     >>> ends = ["c0-0c0s0a0l00(0:0:0)", "c0-0c0s1a0l00(0:0:1)"]
     >>> text = "".join(f"{a} green -> {b}\\n" for a, b in (ends, ends[::-1]))
     >>> with_nodes(read_text(text)).nodes.nid.tolist()

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.dumps.tables import Table
-from placement.machine import Links, Topology
-from placement.names.numbering import GeminiNumbering, Xc
-from placement.support.array_types import Array, Ints, Mask, Strs
-from placement.support.arrays import rank_within
+from nidmap.placement.dumps.tables import Table
+from nidmap.placement.machine import Links, Topology
+from nidmap.placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.support.array_types import Array, Ints, Mask, Strs
+from nidmap.placement.support.arrays import rank_within
 
 #: How cnames are numbered.
 Rule = Xc | GeminiNumbering

@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.dumps.tables import Table
-from placement.errors import ParseError
-from placement.fabrics import FABRICS
-from placement.geometry.network import Geometry
-from placement.machine import Topology
-from placement.names import parse_xname
-from placement.options import Options
-from placement.records import Dump
-from placement.support.array_types import Ints
-from placement.support.arrays import rank_within
-from placement.topologies.dragonfly import attachments
+from nidmap.placement.dumps.tables import Table
+from nidmap.placement.errors import ParseError
+from nidmap.placement.fabrics import FABRICS
+from nidmap.placement.geometry.network import Geometry
+from nidmap.placement.machine import Topology
+from nidmap.placement.names import parse_xname
+from nidmap.placement.options import Options
+from nidmap.placement.records import Dump
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.arrays import rank_within
+from nidmap.placement.topologies.dragonfly import attachments
 
 #: Ports to nodes that a switch has.
 ENDPOINTS = 16
@@ -200,7 +200,7 @@ def attach_switches(
     coords : int32 (n, 3)
     switches : int64 (n, k) or None
         Switches in the group that each node's NICs are on, -1 for none; None
-        takes `placement.topologies.dragonfly.attachments`.
+        takes `nidmap.placement.topologies.dragonfly.attachments`.
     """
     most = topology.extents[1]
     sizes = np.array(topology.parameters.get("switches", (most,) * topology.extents[0]))

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.dumps.tables import Table
-from placement.fabrics import GPU_INSIDE, GPU_OUTSIDE, GPUS
-from placement.geometry.network import Geometry, refuse_first, seats
-from placement.lookup import find_rows
-from placement.machine import Links, Switches, Topology
-from placement.records import Dump
-from placement.support.array_types import Ints, Strs
-from placement.topologies import bundle_links
+from nidmap.placement.dumps.tables import Table
+from nidmap.placement.fabrics import GPU_INSIDE, GPU_OUTSIDE, GPUS
+from nidmap.placement.geometry.network import Geometry, refuse_first, seats
+from nidmap.placement.lookup import find_rows
+from nidmap.placement.machine import Links, Switches, Topology
+from nidmap.placement.records import Dump
+from nidmap.placement.support.array_types import Ints, Strs
+from nidmap.placement.topologies import bundle_links
 
 
 def switches_of(dump: Dump, names: Strs) -> Switches:

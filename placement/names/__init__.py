@@ -1,8 +1,8 @@
 """Names of nodes: a Cray's cnames, HPE's xnames, NIDs; one by one, and many at once.
 
 A cname says where a node sits in the machine room, a NID is its number; how one follows from
-the other on a Cray is in `placement.names.numbering`. For one component there are `parse_cname`
-and `parse_xname`, which raise `placement.errors.ParseError`. For many nodes at once names are numpy
+the other on a Cray is in `nidmap.placement.names.numbering`. For one component there are
+`parse_cname` and `parse_xname`, which raise `ParseError`. For many nodes at once names are numpy
 string arrays and places are ``int32 (n, 5)`` with the columns col, row, cage, slot, node; a row
 of -1 marks what is impossible.
 """
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from placement.errors import ParseError
-from placement.support.array_types import Ints, Ints32, Strs
+from nidmap.placement.errors import ParseError
+from nidmap.placement.support.array_types import Ints, Ints32, Strs
 
 #: How many cages, slots, nodes and Geminis there can be, of what, and what they are called.
 LIMITS = {
@@ -221,7 +221,7 @@ def parse_cname(text: str) -> tuple[int, ...]:
     >>> parse_cname("c0-0c3s0n0")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    placement.errors.ParseError: c0-0c3s0n0: cage 3 is impossible; a cabinet has cages 0 to 2
+    nidmap.placement.errors.ParseError: c0-0c3s0n0: cage 3 is impossible; a cabinet has cages 0 to 2
     """
     match = _CNAME.fullmatch(text)
     if match is None:
@@ -272,7 +272,7 @@ def parse_xname(text: str) -> Xname:
     >>> parse_xname("x1000c9s0b0n0")
     Traceback (most recent call last):
     ...
-    placement.errors.ParseError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
+    nidmap.placement.errors.ParseError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
     """
     match = _XNAME.fullmatch(text)
     if match is None:

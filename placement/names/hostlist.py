@@ -20,7 +20,7 @@ from itertools import chain, product
 from math import prod
 from typing import NamedTuple
 
-from placement.errors import ParseError
+from nidmap.placement.errors import ParseError
 
 
 def compile_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from placement.support.array_types import Ints, Ints32, Mask
+from nidmap.placement.support.array_types import Ints, Ints32, Mask
 
 Rule = TypeVar("Rule", bound="Numbering")
 

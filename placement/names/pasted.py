@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from placement.errors import ParseError
-from placement.names.hostlist import TextPiece, compile_pattern, with_lines
-from placement.support.reading import read_bytes
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names.hostlist import TextPiece, compile_pattern, with_lines
+from nidmap.placement.support.reading import read_bytes
 
 _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
 _EXEC = compile_pattern(

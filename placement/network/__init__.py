@@ -32,13 +32,13 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import UsageError, printable
-from placement.fabrics import known_fabric
-from placement.machine import Machine
-from placement.network.demand import Demand
-from placement.network.model import Channels, Loads, Worst
-from placement.support.array_types import Floats, Ints
-from placement.topologies import wiring_text
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.fabrics import known_fabric
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.model import Channels, Loads, Worst
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.topologies import wiring_text
 
 __all__ = [
     "SINGLE_PATH",
@@ -98,7 +98,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> routings(parse_spec("torus:4x4"))
     ('dimension-order', 'single')
     """
@@ -122,7 +122,7 @@ def usual_bias(machine: Machine) -> float:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> usual_bias(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
     2.0
     """
@@ -135,7 +135,7 @@ def largest_bias(machine: Machine) -> float:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> largest_bias(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
     4.0
     """
@@ -168,7 +168,7 @@ def _routing_module(machine: Machine, routing: str) -> ModuleType:
 
 
 def _import_module(name: str) -> ModuleType:
-    return import_module(f"placement.network.{name}")
+    return import_module(f"nidmap.placement.network.{name}")
 
 
 def channels(machine: Machine, routing: str = "") -> Channels:
@@ -191,7 +191,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> len(channels(parse_spec("dragonfly:groups=2,chassis=1,blades=4,nodes=1,global=4")))
     32
     """
@@ -233,8 +233,8 @@ def loads(
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
-    >>> from placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.traffic import Traffic
     >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
     >>> found = loads(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1.0)), "minimal")
     >>> by_name = dict(zip(found.channels.names().tolist(), found.load.tolist()))
@@ -254,8 +254,8 @@ def loads_of_each(
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
-    >>> from placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.traffic import Traffic
     >>> m = parse_spec("torus:4,bw=1")
     >>> steps = [Demand.of(m, Traffic.of(np.arange(4), (np.arange(4) + k) % 4, k)) for k in (1, 2)]
     >>> [float(found.load.max()) for found in loads_of_each(m, steps)]
@@ -309,7 +309,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
     >>> hops(m, np.array([0, 0]), np.array([1, 2]), "minimal").tolist()
     [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
@@ -347,7 +347,7 @@ def next_channel(
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> next_channel(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1")).tolist()
     [[-1, 0], [1, -1]]
     """

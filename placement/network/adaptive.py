@@ -25,12 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.network.demand import Demand
-from placement.network.dragonfly import channels, path_hops
-from placement.network.groups import groups_of
-from placement.network.model import has_spines
-from placement.network.touched import (
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.dragonfly import channels, path_hops
+from nidmap.placement.network.groups import groups_of
+from nidmap.placement.network.model import has_spines
+from nidmap.placement.network.touched import (
     ChannelTables,
     GroupTraffic,
     PathPrices,
@@ -39,8 +39,8 @@ from placement.network.touched import (
     TouchedTables,
     touched_tables,
 )  # fmt: skip
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import add_by_key
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import add_by_key
 
 __all__ = ["Division", "channels", "divide", "divide_each", "guess_each", "hops", "loads", "notes"]
 
@@ -153,7 +153,7 @@ def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"))
     ('fewer than three groups: adaptive takes detours inside groups alone',)
     """
@@ -178,9 +178,9 @@ def divide(machine: Machine, demand: Demand, bias: float = 1.0) -> Division:
     1, and two over third groups, which share nothing; a third each.
 
     >>> import numpy as np
-    >>> from placement.network.demand import Demand
-    >>> from placement.traffic import Traffic
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.network.demand import Demand
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
     >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
     >>> found = divide(m, d)
@@ -245,8 +245,8 @@ def guess_each(
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.traffic import Traffic
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
     >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
     >>> [(round(seconds, 1), round(carried / 1e9, 1)) for seconds, carried in guess_each(m, [d], 1)]

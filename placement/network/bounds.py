@@ -30,15 +30,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Machine, once
-from placement.network import channels
-from placement.network.demand import Demand
-from placement.network.model import injection_bandwidth
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import add_by_key
-from placement.support.quantities import GB
-from placement.topologies import router_coords
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network import channels
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import add_by_key
+from nidmap.placement.support.quantities import GB
+from nidmap.placement.topologies import router_coords
 
 #: On axes longer than this only some thicknesses of slabs are looked at.
 ALL_SLABS = 64
@@ -89,9 +89,9 @@ def cut_time(machine: Machine, demand: Demand) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.network.demand import Demand
-    >>> from placement.traffic import Traffic
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.network.demand import Demand
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=4,leaves=2,spines=1,bw=1")
     >>> cut_time(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1e9)))
     16.0
@@ -144,7 +144,7 @@ def best_bound(
     Sixteen nodes on four leaves of four: each node sends to 12 others over
     its leaf's two links.
 
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=4,leaves=4,spines=2,bw=1")
     >>> found = best_bound(m, 16, out=15e9, pair=1e9)
     >>> round(found.seconds, 9), found.why
@@ -186,7 +186,7 @@ def partitions(machine: Machine) -> list[Partition]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
     >>> [part.name for part in partitions(m)]
     ['router', 'group', 'chassis', 'blade']

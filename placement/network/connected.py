@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.network.rails import Rails, leaves_top_out, rails_of
-from placement.support.array_types import Ints, Mask
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.rails import Rails, leaves_top_out, rails_of
+from nidmap.placement.support.array_types import Ints, Mask
 
 
 def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> tuple[Mask, str]:
@@ -31,7 +31,7 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:4x4")
     >>> connected_nodes(m, m.free)[1]
     ''

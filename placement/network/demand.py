@@ -1,13 +1,13 @@
 """Who sends how many bytes to whom, node by node: what a network has to carry.
 
 A demand is a sum of listed pairs (a stencil, a graph, a measured matrix) and
-of all-to-alls in product form (`placement.all_to_alls`), so that an
+of all-to-alls in product form (`nidmap.placement.all_to_alls`), so that an
 all-to-all of 100,000 nodes needs no table of all pairs. Nodes count by their
 rows of the machine; what a node sends to itself never leaves it and is not
 part of a demand.
 
 What two nodes with several attachments exchange is split over those that a
-path joins (`placement.network.rails`).
+path joins (`nidmap.placement.network.rails`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from itertools import combinations
 
 import numpy as np
 
-from placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
-from placement.errors import NidmapError, UsageError
-from placement.machine import Machine
-from placement.network.rails import Rails, rails_of
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import add_by_key, sum_by_pair
-from placement.topologies import router_count
-from placement.traffic import NO_TRAFFIC, Traffic
+from nidmap.placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.rails import Rails, rails_of
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import add_by_key, sum_by_pair
+from nidmap.placement.topologies import router_count
+from nidmap.placement.traffic import NO_TRAFFIC, Traffic
 
 Pairs = tuple[Ints, Ints, Floats]
 
@@ -95,7 +95,7 @@ class Demand:
         Examples
         --------
         >>> import numpy as np
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.specs import parse_spec
         >>> m = parse_spec("torus:4,nodes=2")
         >>> d = Demand.of(m, Traffic.of(np.array([0, 0, 2]), np.array([1, 2, 2]), 10.0))
         >>> d.out.tolist(), d.source.tolist(), d.target.tolist()
@@ -177,7 +177,7 @@ class Demand:
         Examples
         --------
         >>> import numpy as np
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.specs import parse_spec
         >>> m = parse_spec("torus:4")
         >>> parts = np.array([0, 0, 1, 1])
         >>> every = Demand.of(m, Traffic.everyone(np.arange(3), 1, 1.0))

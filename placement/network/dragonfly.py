@@ -32,20 +32,20 @@ Where no path with one global hop joins two routers (groups without a link of
 their own, a group in pieces), all take the fewest global hops and of such paths
 the shortest, but ``valiant`` a third group where there is one; `notes` says so.
 Whatever the wiring rule or the link list, and whatever routers are missing,
-the links are those of `placement.topologies.links`.
+the links are those of `nidmap.placement.topologies.links`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.network import shortest_paths, single
-from placement.network.demand import Demand
-from placement.network.groups import Groups, groups_of
-from placement.network.model import Channels
-from placement.network.touched import GroupTraffic, touched_tables
-from placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import shortest_paths, single
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.groups import Groups, groups_of
+from nidmap.placement.network.model import Channels
+from nidmap.placement.network.touched import GroupTraffic, touched_tables
+from nidmap.placement.support.array_types import Floats, Ints, Mask
 
 FEW = "fewer than three groups: valiant is the same as minimal"
 
@@ -66,7 +66,7 @@ def notes(machine: Machine, routing: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"), "valiant")
     ('fewer than three groups: valiant is the same as minimal',)
     """
@@ -104,9 +104,9 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.network import Demand
-    >>> from placement.traffic import Traffic
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.network import Demand
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=1,chassis=2,blades=2,nodes=1")
     >>> loads(m, Demand.of(m, Traffic.of(np.array([0]), np.array([3]), 8.0)), "minimal").tolist()
     [4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0]
@@ -149,7 +149,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=1,global=1")
     >>> hops(m, np.array([3, 0]), np.array([4, 3]), "minimal").tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]

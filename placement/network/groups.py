@@ -6,7 +6,7 @@ between groups count one by one, also where several join the same two routers, a
 cables of a DragonFly+, from leaf to spine too.
 
 Between groups that neither a link nor a third group joins traffic takes the fewest links
-between groups, and of these paths all the shortest (`placement.network.shortest_paths`).
+between groups, and of these paths all the shortest (`nidmap.placement.network.shortest_paths`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Machine, once
-from placement.network import shortest_paths
-from placement.network.demand import Demand
-from placement.network.local_paths import UNREACHED, LocalPaths
-from placement.network.model import Channels, from_links, has_spines
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import add_by_key, connected_components, product, rank_within
-from placement.topologies import router_coords
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network import shortest_paths
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.local_paths import UNREACHED, LocalPaths
+from nidmap.placement.network.model import Channels, from_links, has_spines
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import add_by_key, connected_components, product, rank_within
+from nidmap.placement.topologies import router_coords
 
 #: Numbers in a table of all router pairs of all groups, at most.
 MOST_INSIDE = 50_000_000
@@ -192,7 +192,7 @@ def groups_of(machine: Machine) -> Groups:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> groups = groups_of(parse_spec("dragonfly:groups=4,chassis=1,blades=4,nodes=1,global=2"))
     >>> groups.count, groups.width, groups.local.most
     (4, 4, 1)

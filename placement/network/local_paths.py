@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import product
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import product
 
 #: The length of a path that there is not; twice this still is an int16.
 UNREACHED = 16383

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import UsageError
-from placement.fabrics import FABRICS
-from placement.machine import Machine
-from placement.support.array_types import Floats, Ints, Strs
-from placement.support.quantities import GB
-from placement.topologies import links, router_names
+from nidmap.placement.errors import UsageError
+from nidmap.placement.fabrics import FABRICS
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.array_types import Floats, Ints, Strs
+from nidmap.placement.support.quantities import GB
+from nidmap.placement.topologies import links, router_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,8 +60,8 @@ class Channels:
 
         Examples
         --------
-        >>> from placement.network import channels
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.network import channels
+        >>> from nidmap.placement.specs import parse_spec
         >>> two = channels(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1"), "minimal")
         >>> two.names().tolist()
         ['g0c0b0->g0c0b1 green', 'g0c0b1->g0c0b0 green']
@@ -97,7 +97,7 @@ def from_links(machine: Machine) -> Channels:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> two = from_links(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1"))
     >>> two.source.tolist(), two.target.tolist(), two.bandwidth.tolist()
     ([0, 1], [1, 0], [5.25, 5.25])
@@ -125,7 +125,7 @@ def has_spines(machine: Machine) -> bool:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> has_spines(parse_spec("dragonfly+:groups=2,leaves=2,spines=2,nodes=1"))
     True
     """
@@ -145,7 +145,7 @@ def injection_bandwidth(machine: Machine) -> Floats:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> injection_bandwidth(parse_spec("torus:2x2,injection=10")).tolist()
     [10.0, 10.0, 10.0, 10.0]
     """
@@ -193,7 +193,7 @@ class Loads:
         Bytes that each node sends and receives.
     routing : str
     wiring : str
-        How routers are joined (`placement.topologies.wiring_text`).
+        How routers are joined (`nidmap.placement.topologies.wiring_text`).
     notes : tuple of str
         What was assumed on the way, one sentence each.
     """
@@ -246,9 +246,9 @@ class Loads:
         Examples
         --------
         >>> import numpy as np
-        >>> from placement.network import Demand, loads
-        >>> from placement.traffic import Traffic
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.network import Demand, loads
+        >>> from nidmap.placement.traffic import Traffic
+        >>> from nidmap.placement.specs import parse_spec
         >>> m = parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1,injection=10")
         >>> demand = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 1e9))
         >>> loads(m, demand).by_class()["injection"]

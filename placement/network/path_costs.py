@@ -16,13 +16,13 @@ from typing import Protocol
 
 import numpy as np
 
-from placement.machine import Machine, once
-from placement.network.groups import groups_of
-from placement.network.rails import rails_of
-from placement.network.torus_grid import Grid, grid_of, ring_steps
-from placement.network.touched import TouchedGroups, TouchedTables
-from placement.network.trees import counts_by_node, tree_of
-from placement.support.array_types import Floats, Ints
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network.groups import groups_of
+from nidmap.placement.network.rails import rails_of
+from nidmap.placement.network.torus_grid import Grid, grid_of, ring_steps
+from nidmap.placement.network.touched import TouchedGroups, TouchedTables
+from nidmap.placement.network.trees import counts_by_node, tree_of
+from nidmap.placement.support.array_types import Floats, Ints
 
 #: Numbers in the table of stretches along an axis of a torus, at most.
 MOST_STRETCHES = 1 << 25
@@ -57,7 +57,7 @@ def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:5")
     >>> found = path_costs(m, np.arange(10.0))
     >>> found(np.array([0, 0]), np.array([2, 4])).tolist()

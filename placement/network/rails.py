@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.errors import NidmapError, printable
-from placement.machine import Machine, once
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import connected_components
-from placement.topologies import links, router_count, router_names
+from nidmap.placement.errors import NidmapError, printable
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import connected_components
+from nidmap.placement.topologies import links, router_count, router_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +71,7 @@ class Rails:
 
         Examples
         --------
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.specs import parse_spec
         >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
         >>> [(i, j, share.tolist()) for i, j, share in two.shares(np.array([0]), np.array([4]))]
         [(0, 0, [0.25]), (0, 1, [0.25]), (1, 0, [0.25]), (1, 1, [0.25])]
@@ -94,7 +94,7 @@ class Rails:
 
         Examples
         --------
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.specs import parse_spec
         >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
         >>> two.between(0, 0)
         {0: 1.0}
@@ -117,7 +117,7 @@ class Rails:
 
         Examples
         --------
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.specs import parse_spec
         >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
         >>> [end.tolist() for end in two.first_ends(np.array([0]), np.array([1, 4]))]
         [[0, 0], [0, 2]]
@@ -137,7 +137,7 @@ class Rails:
 
         Examples
         --------
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.specs import parse_spec
         >>> rails_of(parse_spec("torus:4")).joined(np.array([0, 1]), np.array([2])).tolist()
         [True, True]
         """
@@ -153,7 +153,7 @@ class Rails:
 
         Examples
         --------
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.specs import parse_spec
         >>> rails_of(parse_spec("torus:4")).refuse_apart(np.array([0]), np.array([2]))
         """
         apart = np.flatnonzero(~self.joined(a, b))
@@ -168,7 +168,7 @@ def rails_of(machine: Machine) -> Rails:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> rails_of(parse_spec("torus:4")).part.ravel().tolist()
     [0, 0, 0, 0]
     """
@@ -192,7 +192,7 @@ def leaves_top_out(machine: Machine) -> bool:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> leaves_top_out(parse_spec("tree:2x2")), leaves_top_out(parse_spec("torus:4"))
     (True, False)
     """
@@ -212,7 +212,7 @@ def no_path(machine: Machine, source: int, target: int) -> NidmapError:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> print(no_path(parse_spec("torus:4"), 0, 2))
     no path joins x0 and x2; is the list of links complete?
     """

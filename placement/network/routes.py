@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.network import SINGLE_PATH, channels, next_channel, torus, trees
-from placement.network.shortest_paths import follow_messages
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import add_by_key
-from placement.support.quantities import GB
-from placement.traffic import Traffic
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import SINGLE_PATH, channels, next_channel, torus, trees
+from nidmap.placement.network.shortest_paths import follow_messages
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import add_by_key
+from nidmap.placement.support.quantities import GB
+from nidmap.placement.traffic import Traffic
 
 
 def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
@@ -26,12 +26,12 @@ def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, 
     a, b : int64 (m,)
         Rows of the machine.
     routing : str
-        One of `placement.network.SINGLE_PATH`.
+        One of `nidmap.placement.network.SINGLE_PATH`.
 
     Returns
     -------
     message, channel : int64 (z,)
-        Message and row of `placement.network.channels` of each step.
+        Message and row of `nidmap.placement.network.channels` of each step.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, 
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> three, one = np.array([3]), np.array([1])
     >>> [x.tolist() for x in walk_paths(parse_spec("torus:4"), three, one, "single")]
     [[0, 0], [3, 0]]
@@ -88,7 +88,7 @@ def busiest_link_s(
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 1e9)
     >>> m, rows = parse_spec("torus:4,bw=1"), np.array([0, 1, 2])
     >>> busiest_link_s(m, rows, [ring], np.ones(8), np.full(4, 2.0)).tolist()

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Machine
-from placement.network.demand import Demand
-from placement.network.model import Channels
-from placement.network.rails import no_path
-from placement.support.array_types import Floats, Ints, Ints32
-from placement.support.arrays import add_by_key
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.model import Channels
+from nidmap.placement.network.rails import no_path
+from nidmap.placement.support.array_types import Floats, Ints, Ints32
+from nidmap.placement.support.arrays import add_by_key
 
 #: What a link between groups costs: more hops than any path inside groups has.
 BETWEEN_GROUPS = 1 << 20
@@ -142,8 +142,8 @@ def distances(graph: StateGraph, targets: Ints) -> Ints:
 
     Examples
     --------
-    >>> from placement.network import channels
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.network import channels
+    >>> from nidmap.placement.specs import parse_spec
     >>> ring = graph_of(channels(parse_spec("torus:4")), 4)
     >>> distances(ring, np.array([0])).ravel().tolist()
     [0, 1, 2, 1]

@@ -16,13 +16,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.machine import Machine, once
-from placement.network import shortest_paths
-from placement.network.demand import Demand
-from placement.network.groups import Groups, groups_of
-from placement.network.local_paths import UNREACHED, LocalPaths
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import add_by_key, rank_within
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network import shortest_paths
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.groups import Groups, groups_of
+from nidmap.placement.network.local_paths import UNREACHED, LocalPaths
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import add_by_key, rank_within
 
 #: Numbers of one table of routers, links and destinations, or of routers by destinations.
 _TABLE = 1 << 22

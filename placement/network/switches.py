@@ -1,7 +1,7 @@
 """Switches above switches: their channels, and routes where they make no regular tree.
 
 InfiniBand fabrics whose cables make neither a tree nor a whole fat tree are
-any graph (`placement.network.shortest_paths`). Under ``shortest`` traffic is
+any graph (`nidmap.placement.network.shortest_paths`). Under ``shortest`` traffic is
 split equally over all shortest paths, in a layered fabric over those that
 climb and then descend, as subnet managers route to stay free of deadlocks.
 ``single`` takes one of the nearest next hops by the number of the destination
@@ -15,18 +15,18 @@ from itertools import product
 
 import numpy as np
 
-from placement.all_to_alls import AllToAlls, product_over_lines
-from placement.machine import Machine, once
-from placement.network import shortest_paths
-from placement.network.demand import Demand
-from placement.network.model import Channels, from_links
-from placement.network.rails import rails_of
-from placement.network.shortest_paths import StateGraph
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import add_by_key, connected_components
-from placement.topologies import links, refuse_many, router_coords
-from placement.topologies.fattree import TreeShape, node_numbers, regular_shape
-from placement.traffic import Traffic
+from nidmap.placement.all_to_alls import AllToAlls, product_over_lines
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network import shortest_paths
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.model import Channels, from_links
+from nidmap.placement.network.rails import rails_of
+from nidmap.placement.network.shortest_paths import StateGraph
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import add_by_key, connected_components
+from nidmap.placement.topologies import links, refuse_many, router_coords
+from nidmap.placement.topologies.fattree import TreeShape, node_numbers, regular_shape
+from nidmap.placement.traffic import Traffic
 
 #: Numbers of one table of routers by destinations.
 _TABLE = 1 << 22
@@ -41,7 +41,7 @@ def channels(machine: Machine) -> Channels:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
     ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
     """
@@ -105,9 +105,9 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
 
     Examples
     --------
-    >>> from placement.network.demand import Demand
-    >>> from placement.traffic import Traffic
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.network.demand import Demand
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=1,leaves=3,spines=2")
     >>> one = Demand.of(m, Traffic.of(np.array([0]), np.array([2]), 8.0))
     >>> for routing in ("shortest", "single"):
@@ -216,7 +216,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> next_channel(parse_spec("tree:1x2"), "single", np.arange(2)).tolist()
     [[-1, 0], [1, -1], [2, 3]]
     >>> m = parse_spec("fattree:leaf=1,leaves=2,spines=2")

@@ -23,16 +23,16 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from placement.all_to_alls import match_lines
-from placement.machine import Machine, once
-from placement.network import shortest_paths
-from placement.network.demand import Demand
-from placement.network.model import Channels
-from placement.network.shortest_paths import StateGraph, graph_of
-from placement.network.torus_grid import Grid, grid_of, product_loads, ring_steps
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import ragged_ranges
-from placement.topologies import router_count
+from nidmap.placement.all_to_alls import match_lines
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network import shortest_paths
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.model import Channels
+from nidmap.placement.network.shortest_paths import StateGraph, graph_of
+from nidmap.placement.network.torus_grid import Grid, grid_of, product_loads, ring_steps
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import ragged_ranges
+from nidmap.placement.topologies import router_count
 
 #: What one position of a line costs on all axes, in pairs.
 _DEAR = 0.5
@@ -52,7 +52,7 @@ def channels(machine: Machine) -> Channels:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> two = channels(parse_spec("torus:2x1,bw=5"))
     >>> two.names().tolist(), two.bandwidth.tolist()
     (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
@@ -96,9 +96,9 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.network.demand import Demand
-    >>> from placement.traffic import Traffic
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.network.demand import Demand
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:4")
     >>> loads(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))).tolist()
     [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0]
@@ -139,7 +139,7 @@ def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints,
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> ends = np.array([0, 3]), np.array([2, 1])
     >>> [column.tolist() for column in passed_channels(parse_spec("torus:4"), *ends)]
     [[0, 0, 1, 1], [0, 1, 3, 0]]
@@ -170,7 +170,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> hops(parse_spec("torus:8x4"), np.array([0]), np.array([13])).tolist()
     [[3.0, 1.0]]
     """
@@ -207,7 +207,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> next_channel(parse_spec("torus:3"), "single", np.arange(3)).tolist()
     [[-1, 0, 3], [4, -1, 1], [2, 5, -1]]
     """
@@ -237,7 +237,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> notes(parse_spec("torus:3x3"))
     ()
     """

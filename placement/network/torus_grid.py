@@ -14,11 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.machine import Machine, once
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import find_sorted
-from placement.topologies import number_coords, router_coords
-from placement.topologies.torus import link_bandwidth
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import find_sorted
+from nidmap.placement.topologies import number_coords, router_coords
+from nidmap.placement.topologies.torus import link_bandwidth
 
 
 @dataclass(frozen=True, eq=False)

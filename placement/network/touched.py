@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.all_to_alls import AllToAlls, product_over_lines
-from placement.machine import Machine, once
-from placement.network.demand import Demand
-from placement.network.groups import Groups, groups_of
-from placement.network.local_paths import Ends, Leg
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import add_by_key, product
-from placement.support.quantities import GB
+from nidmap.placement.all_to_alls import AllToAlls, product_over_lines
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.groups import Groups, groups_of
+from nidmap.placement.network.local_paths import Ends, Leg
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import add_by_key, product
+from nidmap.placement.support.quantities import GB
 
 #: Sets of routers whose tables are kept, and routers of them in all.
 KEPT, KEPT_ROUTERS = 8, 1 << 15

@@ -20,7 +20,7 @@ nodes a leaf + place on the leaf), so absent nodes leave the others' routes alon
 cables that make a whole two-level tree are routed the same way.
 
 Switches that a list joins in any other way, and the tables by which all of them forward, are
-a matter of paths in a graph (`placement.network.switches`).
+a matter of paths in a graph (`nidmap.placement.network.switches`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.all_to_alls import AllToAlls, product_over_lines
-from placement.machine import Machine, once
-from placement.network import switches
-from placement.network.demand import Demand
-from placement.network.rails import leaves_top_out, no_path
-from placement.network.switches import channels, next_channel
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import add_by_key, rank_within
-from placement.topologies import links, router_count
-from placement.topologies.fattree import TreeShape, node_numbers, regular_shape
-from placement.traffic import Traffic
+from nidmap.placement.all_to_alls import AllToAlls, product_over_lines
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network import switches
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.network.rails import leaves_top_out, no_path
+from nidmap.placement.network.switches import channels, next_channel
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import add_by_key, rank_within
+from nidmap.placement.topologies import links, router_count
+from nidmap.placement.topologies.fattree import TreeShape, node_numbers, regular_shape
+from nidmap.placement.traffic import Traffic
 
 __all__ = [
     "channels",
@@ -98,7 +98,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> routings(parse_spec("tree:4x4")), routings(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
     (('single',), ('d-mod-k', 'single'))
     """
@@ -119,9 +119,9 @@ def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.network.demand import Demand
-    >>> from placement.traffic import Traffic
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.network.demand import Demand
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("tree:2x2,bw=5")
     >>> loads(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))).tolist()
     [4.0, 4.0, 4.0, 4.0]
@@ -213,7 +213,7 @@ def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | N
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("tree:1x2x2")
     >>> message, channel = passed_channels(m, np.array([0]), np.array([3]))
     >>> channels(m).names(channel).tolist()[::3]
@@ -251,7 +251,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> hops(parse_spec("tree:2x2x2,bw=5"), np.array([0, 0]), np.array([1, 3])).tolist()
     [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     >>> m = parse_spec("fattree:down=2x2x2,up=1x2x2")
@@ -277,7 +277,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> notes(parse_spec("tree:2x2")), notes(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
     ((), ())
     """
@@ -309,9 +309,9 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.network.demand import Demand
-    >>> from placement.traffic import Traffic
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.network.demand import Demand
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("fattree:down=2x2,up=2x2")
     >>> [x.tolist() for x in ports(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0)))]
     [[4.0, 4.0, 4.0, 4.0], [6.0, 6.0, 6.0, 6.0]]

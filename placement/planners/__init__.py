@@ -5,7 +5,7 @@ machine it chooses, in the order in which the job's slots should stand on
 them. It is registered by the decorator `planner` and found by name with
 `find`: put a module here and it is found. Other distributions add theirs under
 the entry point group ``nidmap.planners``. What it is asked is a `Request`, what a strategy
-may answer besides rows a `Choice`, and what `placement.plan.plan` answers a `Plan`.
+may answer besides rows a `Choice`, and what `nidmap.placement.plan.plan` answers a `Plan`.
 Rows, not names: at a hundred thousand nodes a planner that handles strings spends its
 time on strings.
 """
@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import PlanError, UsageError
-from placement.hooks import STRATEGIES, load
-from placement.machine import Machine
-from placement.nodelist import NodeList
-from placement.support.array_types import Ints, Mask
-from placement.support.registry import Registry, modules_in
-from placement.topologies import links
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.hooks import STRATEGIES, load
+from nidmap.placement.machine import Machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.support.registry import Registry, modules_in
+from nidmap.placement.topologies import links
 
 _NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
@@ -67,7 +67,7 @@ class Request:
     seed : int
         For planners that draw lots.
     job : Job or None
-        What the job sends (`rankmap.predict.job.Job`), for strategies that
+        What the job sends (`nidmap.rankmap.predict.job.Job`), for strategies that
         predict its time; None where nothing says.
     deadline : float or None
         Processor seconds that a search may take; None: as long as it usually does.
@@ -77,7 +77,7 @@ class Request:
         What the plan is compared with.
     segment : int or None
         Nodes of a segment, none of which is split over blocks
-        (`placement.planners.segments`); None: no segments.
+        (`nidmap.placement.planners.segments`); None: no segments.
     notes : tuple of str
         What was decided for the user on the way, one sentence each.
     idle : bool (n,) or None
@@ -228,7 +228,7 @@ class Needs(NamedTuple):
 
         Examples
         --------
-        >>> from placement.specs import parse_spec
+        >>> from nidmap.placement.specs import parse_spec
         >>> torus = parse_spec("torus:4x4")
         >>> Needs(("dragonfly",)).lacking(torus), Needs(("torus",)).lacking(torus)
         ('a dragonfly, and torus:4x4 is a torus', '')
@@ -278,7 +278,7 @@ def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> li
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> fitting_planners(parse_spec("torus:4x4"), ["hilbert", "blades"])
     ['hilbert']
     """
@@ -350,7 +350,7 @@ def nested_units(machine: Machine, rows: Ints) -> list[Ints]:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=1")
     >>> [level.tolist() for level in nested_units(machine, np.array([0, 3, 4, 5]))]
     [[0, 0, 1, 1], [0, 1, 2, 2], [0, 1, 2, 3]]

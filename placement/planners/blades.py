@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import PlanError, UsageError
-from placement.machine import Machine
-from placement.planners import Request, free_rows, planner
-from placement.support.array_types import Ints, Mask
-from placement.support.arrays import rank_within
-from placement.topologies import links, router_coords
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import Request, free_rows, planner
+from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.support.arrays import rank_within
+from nidmap.placement.topologies import links, router_coords
 
 #: Blades put down in all trials together: small jobs are tried from many starts, large from few.
 TRIALS = 6_000
@@ -63,8 +63,8 @@ def blades(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=3,chassis=2,blades=2,nodes=2")
     >>> blades(machine, Request(count=7, free=machine.free)).tolist()
     [0, 8, 16, 1, 9, 17, 2]
@@ -225,7 +225,7 @@ def count_joined(machine: Machine, rows: Ints) -> Joined:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
     >>> count_joined(machine, np.array([0, 2, 4, 5]))
     Joined(blades=4, pairs=3, groups=3, group_pairs=3)
@@ -291,8 +291,8 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
     >>> blades_linked(machine, Request(count=3, free=machine.free)).tolist()
     [0, 2, 4]

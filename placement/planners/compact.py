@@ -28,12 +28,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.curves import hilbert_key
-from placement.machine import Machine
-from placement.planners import Request, free_rows, nested_units, planner
-from placement.planners.plain import curve_positions
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import sum_boxes
+from nidmap.placement.curves import hilbert_key
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import Request, free_rows, nested_units, planner
+from nidmap.placement.planners.plain import curve_positions
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import sum_boxes
 
 #: Levels above the node that are minimised together.
 TOGETHER = 3
@@ -84,8 +84,8 @@ def compact(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
     >>> free = machine.free.copy()
     >>> free[[0, 4]] = False

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.curves import hilbert_key, morton_key
-from placement.machine import Machine
-from placement.planners import Request, free_rows, nested_units, planner
-from placement.support.array_types import Ints, Mask
-from placement.support.arrays import rank_within
-from placement.topologies import number_coords
+from nidmap.placement.curves import hilbert_key, morton_key
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import Request, free_rows, nested_units, planner
+from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.support.arrays import rank_within
+from nidmap.placement.topologies import number_coords
 
 if TYPE_CHECKING:
     Key = Callable[[NDArray[np.int32], tuple[int, ...]], Ints]
@@ -46,8 +46,8 @@ def take_first(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("torus:4x4")
     >>> take_first(machine, Request(count=3, free=machine.free, include=np.array([9]))).tolist()
     [0, 1, 9]
@@ -80,8 +80,8 @@ def draw_nodes(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("torus:4x4")
     >>> len(draw_nodes(machine, Request(count=5, free=machine.free, seed=1)))
     5
@@ -119,8 +119,8 @@ def spread(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
     >>> spread(machine, Request(count=4, free=machine.free)).tolist()
     [0, 4, 8, 12]
@@ -164,8 +164,8 @@ def level_spread(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
     >>> level_spread(machine, Request(count=3, free=machine.free)).tolist()
     [0, 1, 2]
@@ -214,8 +214,8 @@ def hilbert(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("torus:4x4")
     >>> hilbert(machine, Request(count=4, free=machine.free)).tolist()
     [0, 1, 5, 4]
@@ -297,7 +297,7 @@ def _even_order(levels: list[Ints], must: Mask) -> Ints:
     Parameters
     ----------
     levels : list of int64 (k,)
-        Units of the members, outermost level first (see `placement.planners.nested_units`).
+        Units of the members, outermost level first (see `nidmap.placement.planners.nested_units`).
     must : bool (k,)
 
     Returns
@@ -335,7 +335,7 @@ def curve_positions(machine: Machine, rows: Ints, key: Key) -> Ints:
     machine : Machine
     rows : int64 (k,)
     key : callable
-        `placement.curves.hilbert_key` or `morton_key`.
+        `nidmap.placement.curves.hilbert_key` or `morton_key`.
 
     Returns
     -------

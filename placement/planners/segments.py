@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.errors import PlanError
-from placement.machine import Machine
-from placement.planners import Request, nested_units
-from placement.scheduler.switches import block_sizes
-from placement.support.array_types import Ints, Mask
-from placement.support.quantities import counted, unit_name
+from nidmap.placement.errors import PlanError
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import Request, nested_units
+from nidmap.placement.scheduler.switches import block_sizes
+from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.support.quantities import counted, unit_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ def blocks_of(machine: Machine, segment: int) -> Blocks:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = blocks_of(parse_spec("tree:4x2x2"), 3)
     >>> found.word, found.of.tolist()
     ('level1', [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])
@@ -105,9 +105,9 @@ def in_segments(
 
     Examples
     --------
-    >>> from placement.planners import find
-    >>> from placement.planners import Request
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.planners import find
+    >>> from nidmap.placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
     >>> machine = parse_spec("tree:4x4")
     >>> free = machine.free.copy()
     >>> free[[0, 4]] = False

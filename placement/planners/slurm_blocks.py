@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.machine import Machine, Switches
-from placement.planners import Request, planner
-from placement.planners.slurm_job import (
+from nidmap.placement.machine import Machine, Switches
+from nidmap.placement.planners import Request, planner
+from nidmap.placement.planners.slurm_job import (
     SlurmJob,
     choose_rows,
     lightest_that_fit,
     switches_in_node_order,
 )
-from placement.scheduler.switches import block_sizes
-from placement.support.array_types import Ints, Mask
+from nidmap.placement.scheduler.switches import block_sizes
+from nidmap.placement.support.array_types import Ints, Mask
 
 
 @planner("slurm-block", switches="block")

@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import PlanError
-from placement.machine import Machine, Switches
-from placement.planners import Request, free_rows, planner
-from placement.scheduler.switches import slurm_order, slurm_switches
-from placement.support.array_types import Ints, Mask
+from nidmap.placement.errors import PlanError
+from nidmap.placement.machine import Machine, Switches
+from nidmap.placement.planners import Request, free_rows, planner
+from nidmap.placement.scheduler.switches import slurm_order, slurm_switches
+from nidmap.placement.support.array_types import Ints, Mask
 
 if TYPE_CHECKING:
     Pick = Callable[["SlurmJob"], Ints | None]
@@ -175,8 +175,8 @@ def slurm_none(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("tree:4x4x4")
     >>> free = np.ones(64, dtype=bool)
     >>> free[[1, 5, 6, 9, 15]] = False

@@ -19,17 +19,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from placement.machine import Machine, Switches
-from placement.planners import Request, planner
-from placement.planners.slurm_job import (
+from nidmap.placement.machine import Machine, Switches
+from nidmap.placement.planners import Request, planner
+from nidmap.placement.planners.slurm_job import (
     Pool,
     SlurmJob,
     choose_rows,
     lightest_that_fit,
     switches_in_node_order,
 )
-from placement.scheduler.switches import forest_roots, subtree_sums
-from placement.support.array_types import Ints, Mask
+from nidmap.placement.scheduler.switches import forest_roots, subtree_sums
+from nidmap.placement.support.array_types import Ints, Mask
 
 
 @planner("slurm-tree", switches="tree")
@@ -37,7 +37,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does under topology/tree: few leaf switches, best fit first.
 
     The switches are the machine's topology.conf or those of
-    `placement.scheduler.switches.slurm_switches`. Equal to the real
+    `nidmap.placement.scheduler.switches.slurm_switches`. Equal to the real
     slurmctld's allocations on random occupancies, weights and (uneven,
     disjoint) trees.
 
@@ -51,8 +51,8 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("tree:4x4x4")
     >>> free = np.ones(64, dtype=bool)
     >>> free[[1, 5, 6, 9, 15]] = False
@@ -71,8 +71,8 @@ def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.specs import parse_spec
-    >>> from placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
     >>> machine = parse_spec("tree:4x4x4")
     >>> free = np.ones(64, dtype=bool)
     >>> free[[1, 5, 6, 9, 15]] = False

@@ -16,10 +16,10 @@ from dataclasses import replace
 from functools import wraps
 from typing import NamedTuple
 
-from placement.errors import ParseError
-from placement.records import Dump, LineCounts
-from placement.support.reading import load
-from placement.support.registry import Registry, modules_in
+from nidmap.placement.errors import ParseError
+from nidmap.placement.records import Dump, LineCounts
+from nidmap.placement.support.reading import load
+from nidmap.placement.support.registry import Registry, modules_in
 
 #: The formats that are tried first, the commonest first of all.
 _FIRST = (
@@ -177,7 +177,7 @@ def recognise(text: str, source: str) -> str:
     >>> recognise("hello\n", "letter.txt")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    placement.errors.ParseError: letter.txt:1: 'hello' is in no format ...
+    nidmap.placement.errors.ParseError: letter.txt:1: 'hello' is in no format ...
     """
     head = text[:HEAD]
     numbered = enumerate(head.split("\n"), 1)

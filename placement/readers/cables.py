@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.records import Dump, Finding, LineCounts, LinkRecords, NodeRecords
-from placement.support.array_types import Array
+from nidmap.placement.records import Dump, Finding, LineCounts, LinkRecords, NodeRecords
+from nidmap.placement.support.array_types import Array
 
 
 class _Port(NamedTuple):
@@ -52,7 +52,7 @@ class Cables:
         ``switch``, ``host`` or ``other`` (router, gateway).
     descriptions : list of str
     fabric : str
-        Name of the fabric (`placement.fabrics`).
+        Name of the fabric (`nidmap.placement.fabrics`).
     hint : str
         What to do where no host is in it.
     both_ends : bool

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from placement.names import write_names
-from placement.readers.rows import PARTS, Rows
-from placement.records import Dump, Finding, NodeRecords
-from placement.support.array_types import Ints, Ints32, Mask, Strs
+from nidmap.placement.names import write_names
+from nidmap.placement.readers.rows import PARTS, Rows
+from nidmap.placement.records import Dump, Finding, NodeRecords
+from nidmap.placement.support.array_types import Ints, Ints32, Mask, Strs
 
 #: The highest column, row, cage, slot and node that a cname can name.
 LIMITS = (999, 999, 2, 15, 3)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from placement.readers import count_lines, dump_format, split_lines, strange_line
-from placement.readers.node_states import StatedNode, states_dump
-from placement.readers.slurm_switches import expand
-from placement.records import Dump
+from nidmap.placement.readers import count_lines, dump_format, split_lines, strange_line
+from nidmap.placement.readers.node_states import StatedNode, states_dump
+from nidmap.placement.readers.slurm_switches import expand
+from nidmap.placement.records import Dump
 
 _HEADER = re.compile(r"\s*STATE\s.*\bNNODES\s.*\bNODELIST\s*")
 _ROW = re.compile(r"\s*(free|allocated|down)\s(?:.*\s)?(\d+)\s+(\d+)\s+(\d+)(?:\s+(\S+))?\s*")

@@ -18,8 +18,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from placement.errors import ParseError
-from placement.readers import (
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import (
     count_lines,
     dump_format,
     refuse_empty,
@@ -27,8 +27,8 @@ from placement.readers import (
     split_lines,
     strange_line,
 )
-from placement.readers.cables import Cables
-from placement.records import Dump, Finding
+from nidmap.placement.readers.cables import Cables
+from nidmap.placement.records import Dump, Finding
 
 #: Data rate of one lane in Gbit/s, line coding taken off (8b/10b to QDR, 64b/66b from FDR10
 #: on, from HDR on as the InfiniBand Trade Association's roadmap rates them).

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from placement.readers import (
+from nidmap.placement.readers import (
     count_lines,
     dump_format,
     refuse_empty,
@@ -19,8 +19,8 @@ from placement.readers import (
     split_lines,
     strange_line,
 )
-from placement.readers.ibnetdiscover import InfinibandCables, bandwidth, fabric_lines
-from placement.records import Dump
+from nidmap.placement.readers.ibnetdiscover import InfinibandCables, bandwidth, fabric_lines
+from nidmap.placement.records import Dump
 
 _KINDS = {"SW": "switch", "CA": "host", "RT": "other", "??": "other"}
 _END = r"(SW|CA|RT|\?\?)\s+([0-9]{1,9})\s+([0-9]{1,9})\s+0x([0-9a-fA-F]{1,16})"
@@ -44,7 +44,7 @@ def read(text: str, source: str) -> Dump:
     Returns
     -------
     Dump
-        See `placement.readers.cables.Cables.dump`. A link that only one side prints is a
+        See `nidmap.placement.readers.cables.Cables.dump`. A link that only one side prints is a
         remark: the output may be an excerpt.
 
     Raises

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from placement.names.hostlist import expand
-from placement.names.pasted import pieces
-from placement.readers import count_lines, dump_format, split_lines
-from placement.readers.node_states import StatedNode, states_dump
-from placement.records import Dump
+from nidmap.placement.names.hostlist import expand
+from nidmap.placement.names.pasted import pieces
+from nidmap.placement.readers import count_lines, dump_format, split_lines
+from nidmap.placement.readers.node_states import StatedNode, states_dump
+from nidmap.placement.records import Dump
 
 #: States in which a job has its nodes, short and long; '' where a list says none.
 BUSY = {"", "R", "RUNNING", "CG", "COMPLETING", "CF", "CONFIGURING", "S", "SUSPENDED"}

@@ -17,11 +17,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from placement.errors import ParseError
-from placement.readers import count_lines, dump_format, split_lines
-from placement.readers.cables import Cables
-from placement.readers.trees import load_json
-from placement.records import Dump, Finding
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import count_lines, dump_format, split_lines
+from nidmap.placement.readers.cables import Cables
+from nidmap.placement.readers.trees import load_json
+from nidmap.placement.records import Dump, Finding
 
 #: Capabilities of what passes on the traffic of others.
 _FORWARDING = {"Bridge", "Router"}
@@ -66,8 +66,8 @@ def read(text: str, source: str) -> Dump:
     Returns
     -------
     Dump
-        See `placement.readers.cables.Cables.dump`. Names are cut at the first dot, as Slurm's
-        are, where that tells all apart; GB/s are those of the port's operational MAU type.
+        See `Cables.dump`. Names are cut at the first dot, as Slurm's are, where that tells all
+        apart; GB/s are those of the port's operational MAU type.
 
     Raises
     ------

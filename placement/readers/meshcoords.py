@@ -7,11 +7,11 @@ The coordinates are (group, chassis, slot) on an XC, the torus's elsewhere.
 
 from __future__ import annotations
 
-from placement.errors import NidmapError
-from placement.readers import dump_format, sniffing
-from placement.readers import rows as r
-from placement.readers.cray import cray_dump
-from placement.records import Dump
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.readers import dump_format, sniffing
+from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.cray import cray_dump
+from nidmap.placement.records import Dump
 
 sniff = sniffing(
     rf"^[ \t]*(?:NID[ \t]+NODENAME\b|[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{4}}[ \t]*$)"

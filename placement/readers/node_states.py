@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError
-from placement.readers import MOST_NODES
-from placement.records import Dump, Finding, LineCounts, NodeRecords
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import MOST_NODES
+from nidmap.placement.records import Dump, Finding, LineCounts, NodeRecords
 
 #: Short forms (and longer synonyms) and the word for them.
 WORDS = {

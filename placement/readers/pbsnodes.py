@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from placement.errors import ParseError
-from placement.readers import count_lines, dump_format, split_lines, strange_line
-from placement.readers.node_states import StatedNode, badness_of, states_dump
-from placement.readers.trees import load_json
-from placement.records import Dump
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import count_lines, dump_format, split_lines, strange_line
+from nidmap.placement.readers.node_states import StatedNode, badness_of, states_dump
+from nidmap.placement.readers.trees import load_json
+from nidmap.placement.records import Dump
 
 #: PBS's and Torque's words for a state and ours; any other one is kept, and is not free.
 STATES = {

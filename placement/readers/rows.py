@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import NidmapError, ParseError
-from placement.readers import refused_line, resembling, split_lines
-from placement.records import LineCounts
-from placement.support.array_types import Array, Ints32, Mask
+from nidmap.placement.errors import NidmapError, ParseError
+from nidmap.placement.readers import refused_line, resembling, split_lines
+from nidmap.placement.records import LineCounts
+from nidmap.placement.support.array_types import Array, Ints32, Mask
 
 #: The biggest number that a dump may hold.
 BIGGEST = 999_999_999
@@ -104,7 +104,7 @@ def row_layout(line: str, expected: tuple[Column, ...]) -> Layout:
     >>> row_layout("17", (NID, ROLE))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    placement.errors.NidmapError: 1 of 2 fields (TYPE (service or compute) is missing); was ...
+    nidmap.placement.errors.NidmapError: 1 of 2 fields (TYPE (service or compute) is missing); ...
     """
     words = line.split()
     for word, column in zip(words, expected, strict=False):

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from placement.errors import ParseError
-from placement.names import write_names
-from placement.readers import rows as r
-from placement.readers.cray import LIMITS, duplicates, list_faults, node_key
-from placement.records import Dump, Finding, LinkRecords
-from placement.support.array_types import Array, Ints, Ints32, Mask
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names import write_names
+from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.cray import LIMITS, duplicates, list_faults, node_key
+from nidmap.placement.records import Dump, Finding, LinkRecords
+from nidmap.placement.support.array_types import Array, Ints, Ints32, Mask
 
 #: Names of the numbers at the two ends: place, router on the blade, tile; coordinates.
 END_A = ("acol", "arow", "acage", "aslot", "achip", "atile")

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.readers import dump_format, sniffing
-from placement.readers import rows as r
-from placement.readers.cray import coordinate_text, expected_coords, infer_positions, list_faults
-from placement.readers.rtr import Tiles, tile_columns
-from placement.records import Dump, Finding
+from nidmap.placement.readers import dump_format, sniffing
+from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.cray import (
+    coordinate_text,
+    expected_coords,
+    infer_positions,
+    list_faults,
+)
+from nidmap.placement.readers.rtr import Tiles, tile_columns
+from nidmap.placement.records import Dump, Finding
 
 #: Tiles of an Aries router.
 TILES = 48

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.readers import dump_format, sniffing
-from placement.readers import rows as r
-from placement.readers.cray import list_faults
-from placement.readers.rtr import Tiles, tile_columns
-from placement.records import Dump
+from nidmap.placement.readers import dump_format, sniffing
+from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.cray import list_faults
+from nidmap.placement.readers.rtr import Tiles, tile_columns
+from nidmap.placement.records import Dump
 
 #: GB/s a direction of one link by medium: 3 lanes at 6.25, 5.0 and 3.125 Gb/s.
 MEDIA = {"mezzanine": 2.34375, "backplane": 1.875, "cable": 1.171875}

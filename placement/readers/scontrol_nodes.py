@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from placement.errors import ParseError
-from placement.names.pasted import split_records
-from placement.readers import count_lines, dump_format, sniffing, split_lines
-from placement.readers.node_states import StatedNode, slurm_state, states_dump
-from placement.readers.sinfo import gpus_of
-from placement.readers.slurm_switches import expand
-from placement.records import Dump
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names.pasted import split_records
+from nidmap.placement.readers import count_lines, dump_format, sniffing, split_lines
+from nidmap.placement.readers.node_states import StatedNode, slurm_state, states_dump
+from nidmap.placement.readers.sinfo import gpus_of
+from nidmap.placement.readers.slurm_switches import expand
+from nidmap.placement.records import Dump
 
 #: A whole record, or some words of one with its state; UNKNOWN is what slurm.conf says.
 sniff = sniffing(

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import ParseError
-from placement.readers import (
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import (
     MOST_NODES,
     count_lines,
     dump_format,
@@ -26,9 +26,9 @@ from placement.readers import (
     split_lines,
     strange_line,
 )
-from placement.readers.node_states import StatedNode, slurm_state, states_dump
-from placement.readers.slurm_switches import expand
-from placement.records import Dump, Finding, LineCounts
+from nidmap.placement.readers.node_states import StatedNode, slurm_state, states_dump
+from nidmap.placement.readers.slurm_switches import expand
+from nidmap.placement.records import Dump, Finding, LineCounts
 
 #: The one format in which nidmap itself asks, as ``sinfo -e -o QUERY`` or ``sinfo -N -o QUERY``.
 #: Without ``-e`` or ``-N`` sinfo puts nodes of different size and weight into one row (``16+``).

@@ -20,12 +20,12 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct, field
 
-from placement.errors import ParseError, schema_sentence
-from placement.names import plain_xname
-from placement.names.hostlist import NAME, with_lines
-from placement.readers import count_lines, dump_format, split_lines
-from placement.readers.trees import load_json
-from placement.records import Dump, Finding, NodeRecords
+from nidmap.placement.errors import ParseError, schema_sentence
+from nidmap.placement.names import plain_xname
+from nidmap.placement.names.hostlist import NAME, with_lines
+from nidmap.placement.readers import count_lines, dump_format, split_lines
+from nidmap.placement.readers.trees import load_json
+from nidmap.placement.records import Dump, Finding, NodeRecords
 
 Kind = TypeVar("Kind", bound=Struct)
 

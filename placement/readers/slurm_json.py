@@ -12,14 +12,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from placement.errors import ParseError
-from placement.readers import count_lines, dump_format, split_lines
-from placement.readers.job_list import BUSY
-from placement.readers.node_states import StatedNode, slurm_state, states_dump
-from placement.readers.sinfo import gpus_of
-from placement.readers.slurm_switches import expand
-from placement.readers.trees import load_json
-from placement.records import Dump
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import count_lines, dump_format, split_lines
+from nidmap.placement.readers.job_list import BUSY
+from nidmap.placement.readers.node_states import StatedNode, slurm_state, states_dump
+from nidmap.placement.readers.sinfo import gpus_of
+from nidmap.placement.readers.slurm_switches import expand
+from nidmap.placement.readers.trees import load_json
+from nidmap.placement.records import Dump
 
 _LISTS = ("sinfo", "nodes", "jobs")
 #: Keys of PBS's nodes, each with a list of its jobs, and of Flux's R with a graph of nodes.

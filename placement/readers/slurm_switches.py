@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError
-from placement.names import hostlist
-from placement.names.hostlist import TextPiece
-from placement.readers import MOST_NODES
-from placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names import hostlist
+from nidmap.placement.names.hostlist import TextPiece
+from nidmap.placement.readers import MOST_NODES
+from nidmap.placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
 
 #: Slurm counts switches and blocks in sixteen bits.
 MAX_SWITCHES = 65_534

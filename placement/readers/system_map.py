@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.names import write_names
-from placement.readers import dump_format, sniffing
-from placement.readers import rows as r
-from placement.readers.cray import cray_dump, list_faults
-from placement.records import Dump
+from nidmap.placement.names import write_names
+from nidmap.placement.readers import dump_format, sniffing
+from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.cray import cray_dump, list_faults
+from nidmap.placement.records import Dump
 
 sniff = sniffing(
     rf"^[ \t]*[0-9]+[ \t]+(?:0x)?[0-9a-f]+[ \t]+{r.NODE}[ \t]+{r.BLADE}g[0-9]+"

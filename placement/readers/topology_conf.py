@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from placement.errors import ParseError
-from placement.readers import (
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import (
     count_lines,
     dump_format,
     refuse_empty,
@@ -27,8 +27,8 @@ from placement.readers import (
     split_lines,
     strange_line,
 )
-from placement.readers import slurm_switches as w
-from placement.records import Dump, LineCounts
+from nidmap.placement.readers import slurm_switches as w
+from nidmap.placement.records import Dump, LineCounts
 
 #: The keyword that opens a statement, what it makes, the keywords that may follow.
 KINDS = {

@@ -15,17 +15,17 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, field
 
-from placement.errors import ParseError, schema_fault
-from placement.readers import (
+from nidmap.placement.errors import ParseError, schema_fault
+from nidmap.placement.readers import (
     count_lines,
     dump_format,
     refuse_empty,
     sniffing,
     split_lines,
 )
-from placement.readers.slurm_switches import Declared, resolve_members, switch_dump
-from placement.readers.trees import LINE, line_of, parse_yaml
-from placement.records import Dump, Finding
+from nidmap.placement.readers.slurm_switches import Declared, resolve_members, switch_dump
+from nidmap.placement.readers.trees import LINE, line_of, parse_yaml
+from nidmap.placement.records import Dump, Finding
 
 sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)
 

@@ -6,10 +6,10 @@ rules were checked on Titan's file (19,200 nodes, no exception).
 
 from __future__ import annotations
 
-from placement.readers import dump_format, sniffing
-from placement.readers import rows as r
-from placement.readers.cray import cray_dump
-from placement.records import Dump
+from nidmap.placement.readers import dump_format, sniffing
+from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.cray import cray_dump
+from nidmap.placement.records import Dump
 
 sniff = sniffing(rf"^[ \t]*[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{3}}[ \t]*$")
 _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, *r.XYZ)

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from placement.errors import ParseError
-from placement.support.lazy import lazy
+from nidmap.placement.errors import ParseError
+from nidmap.placement.support.lazy import lazy
 
 yaml = lazy("yaml")
 
@@ -48,7 +48,7 @@ def load_json(text: str, source: str) -> Any:
     >>> load_json('{"a": [1,]}', "x.json")
     Traceback (most recent call last):
         ...
-    placement.errors.ParseError: x.json:1: not JSON: Expecting value; is it complete?
+    nidmap.placement.errors.ParseError: x.json:1: not JSON: Expecting value; is it complete?
     """
     if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
         raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has that many")

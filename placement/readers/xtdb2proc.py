@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Set as AbstractSet
 
-from placement.errors import NidmapError
-from placement.readers import dump_format, sniffing
-from placement.readers import rows as r
-from placement.readers.cray import cray_dump
-from placement.records import Dump
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.readers import dump_format, sniffing
+from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.cray import cray_dump
+from nidmap.placement.records import Dump
 
 sniff = sniffing(r"^[ \t]*[a-z_]+=[^,\n]*,(?:[a-z_]+=[^,\n]*,)*(?:processor_id|cab_position)=[0-9]")
 _PAIR = re.compile(r"([a-z_][a-z0-9_]*)=('[^']*'|[^,']*)(?:,|$)", re.I | re.A)

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.errors import NidmapError
-from placement.readers import dump_format
-from placement.readers import rows as r
-from placement.readers.cray import cray_dump
-from placement.records import Dump
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.readers import dump_format
+from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.cray import cray_dump
+from nidmap.placement.records import Dump
 
 _SNIFF = re.compile(
     r"^[ \t]*[0-9]+[ \t]+0x[0-9a-f]+[ \t]+c[0-9]+-[0-9]+c[0-9]+s[0-9]+n[0-9]+[ \t]+"

@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from placement.dumps.assemble import UNLISTED, assemble
-from placement.emit import JOB_NODES
-from placement.errors import ParseError, PlanError
-from placement.lookup import find_rows, nodes_of, rows_of, shared_rows
-from placement.machine import FREE_STATES, Machine
-from placement.names.pasted import read_list
-from placement.nodelist import NodeList
-from placement.readers import read_text, recognise
-from placement.readers.node_states import StatedNode, states_dump
-from placement.records import Dump, LineCounts
-from placement.slurm import nodes as slurm_nodes
-from placement.slurm.nodes import SlurmNodes
-from placement.support.array_types import Ints, Mask, Strs
-from placement.support.arrays import each_once
-from placement.support.quantities import counted
+from nidmap.placement.dumps.assemble import UNLISTED, assemble
+from nidmap.placement.emit import JOB_NODES
+from nidmap.placement.errors import ParseError, PlanError
+from nidmap.placement.lookup import find_rows, nodes_of, rows_of, shared_rows
+from nidmap.placement.machine import FREE_STATES, Machine
+from nidmap.placement.names.pasted import read_list
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.readers import read_text, recognise
+from nidmap.placement.readers.node_states import StatedNode, states_dump
+from nidmap.placement.records import Dump, LineCounts
+from nidmap.placement.slurm import nodes as slurm_nodes
+from nidmap.placement.slurm.nodes import SlurmNodes
+from nidmap.placement.support.array_types import Ints, Mask, Strs
+from nidmap.placement.support.arrays import each_once
+from nidmap.placement.support.quantities import counted
 
 #: The word of ``--from`` that asks Slurm.
 IDLE = "idle"
@@ -80,7 +80,7 @@ class Availability:
     default_partition: str = ""
 
     def request(self) -> dict[str, Any]:
-        """Return the arguments of `placement.plan.request_for` that say which nodes are free."""
+        """Return the arguments of `request_for` that say which nodes are free."""
         now = self.machine
         return {"candidates": now.free, "promised": self.promised, "states": now.state}
 
@@ -123,7 +123,7 @@ def ask_availability(
     PlanError
         None of several partitions has enough idle nodes.
     LaunchError, ParseError, UsageError
-        As `placement.slurm.nodes.free_nodes` and `read_availability`.
+        As `nidmap.placement.slurm.nodes.free_nodes` and `read_availability`.
     """
     if source == IDLE or (source is None and any(slurm.values())):
         nodes = slurm_nodes.free_nodes(**slurm)
@@ -216,8 +216,8 @@ def promised_rows(
 
     Examples
     --------
-    >>> from placement.nodelist import NodeList
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.nodelist import NodeList
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:4")
     >>> promised_rows(m, m.free, {"7": NodeList(["nid00002"])})[1]
     '1 idle node left out, requested by pending jobs (7)'

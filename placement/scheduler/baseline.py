@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement import planners
-from placement.errors import LaunchError, PlanError
-from placement.lookup import nodes_of
-from placement.machine import Machine
-from placement.planners import Baseline, Plan, Request, nested_units, spans
-from placement.scheduler.kinds import of_same_kinds
-from placement.scheduler.switches import forest_roots
-from placement.support.array_types import Ints, Ints32, Mask
-from placement.support.lazy import lazy
-from placement.support.quantities import counted
+from nidmap.placement import planners
+from nidmap.placement.errors import LaunchError, PlanError
+from nidmap.placement.lookup import nodes_of
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import Baseline, Plan, Request, nested_units, spans
+from nidmap.placement.scheduler.kinds import of_same_kinds
+from nidmap.placement.scheduler.switches import forest_roots
+from nidmap.placement.support.array_types import Ints, Ints32, Mask
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import counted
 
 if TYPE_CHECKING:
-    from placement.slurm import command as slurm_command
+    from nidmap.placement.slurm import command as slurm_command
 else:
-    slurm_command = lazy("placement.slurm.command")
+    slurm_command = lazy("nidmap.placement.slurm.command")
 
 #: The planner that simulates each of Slurm's topology plugins.
 _PLUGINS = {**dict.fromkeys(("", "none", "default"), "slurm-none"), "tree": "slurm-tree"}
@@ -48,7 +48,7 @@ def baseline_of(
     named : str
         A planner that the user names instead; '' for none.
     config : mapping or None
-        What the live Slurm says of itself (`placement.slurm.command.slurm_settings`).
+        What the live Slurm says of itself (`nidmap.placement.slurm.command.slurm_settings`).
         None: a machine read from a topology.conf is taken to run the plugin
         that reads this file, any other Slurm no topology plugin; of ALPS,
         PBS and Cobalt the first free nodes in NID order are taken, since
@@ -124,8 +124,8 @@ def scheduler_choice(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.planners import Request
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
     >>> machine = parse_spec("tree:4x2")
     >>> free = machine.free & (machine.nid > 1)
     >>> scheduler_choice(machine, Request(3, free)).tolist()
@@ -233,8 +233,8 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
 
     Examples
     --------
-    >>> from placement.planners import Request
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
     >>> machine = parse_spec("tree:4x2")
     >>> block_waits(machine, Request(2, machine.free), np.array([0, 4]))
     ''
@@ -310,7 +310,7 @@ def touched_parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> [(inside, words)] = touched_parts(parse_spec("torus:8x4"), np.array([7, 8, 9]))
     >>> np.flatnonzero(inside).tolist(), words
     ([0, 1, 7, 8, 9, 15], 'the box x 7-1, y 0-1')

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import PlanError, UsageError
-from placement.machine import Machine, once
-from placement.support.array_types import Array, Ints, Mask
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.support.array_types import Array, Ints, Mask
 
 #: What a user asks for who wants nodes of several kinds in one job.
 ANY = "any"

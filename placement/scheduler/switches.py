@@ -17,9 +17,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.machine import Machine, Switches, once
-from placement.names import parse_cnames
-from placement.support.array_types import Ints, Strs
+from nidmap.placement.machine import Machine, Switches, once
+from nidmap.placement.names import parse_cnames
+from nidmap.placement.support.array_types import Ints, Strs
 
 
 @once
@@ -40,7 +40,7 @@ def slurm_switches(machine: Machine) -> Switches:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = slurm_switches(parse_spec("tree:4x2x2"))
     >>> found.names[:2], found.names[-1], found.level.tolist()
     (('level2-0-level1-0', 'level2-0-level1-1'), 'root', [0, 0, 0, 0, 1, 1, 2])
@@ -82,7 +82,7 @@ def members(switches: Switches) -> list[Ints]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> [m.tolist() for m in members(slurm_switches(parse_spec("tree:2x2")))]
     [[0, 1], [2, 3], []]
     """
@@ -126,7 +126,7 @@ def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) 
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> tree = slurm_switches(parse_spec("tree:2x2"))
     >>> subtree_sums(tree, np.array([2, 1, 0])).tolist()
     [2, 1, 3]
@@ -143,7 +143,7 @@ def forest_roots(switches: Switches) -> NDArray[np.int32]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> forest_roots(slurm_switches(parse_spec("tree:2x2"))).tolist()
     [2, 2, 2]
     """

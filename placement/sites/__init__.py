@@ -12,17 +12,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from placement.errors import SiteError
-from placement.support.lazy import lazy
-from placement.support.registry import close_names
+from nidmap.placement.errors import SiteError
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.registry import close_names
 
 if TYPE_CHECKING:
-    from placement.sites import loading, overlay
-    from placement.sites.model import Site
-    from placement.sites.overlay import Overlay
+    from nidmap.placement.sites import loading, overlay
+    from nidmap.placement.sites.model import Site
+    from nidmap.placement.sites.overlay import Overlay
 else:
-    loading = lazy("placement.sites.loading")
-    overlay = lazy("placement.sites.overlay")
+    loading = lazy("nidmap.placement.sites.loading")
+    overlay = lazy("nidmap.placement.sites.overlay")
 
 
 def load_site(name_or_path: str) -> Site:
@@ -101,10 +101,8 @@ def site_names() -> list[str]:
 def _site_folders() -> list[str]:
     """Return the folders with site files, the user's own first."""
     folders = [folder for folder in os.environ.get("NIDMAP_SITES", "").split(os.pathsep) if folder]
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    inside = os.path.join(package, "site-configs")
-    beside = os.path.join(os.path.dirname(package), "site-configs")
-    return [*folders, inside if os.path.isdir(inside) else beside]
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return [*folders, os.path.join(package, "site-configs")]
 
 
 def _list_folder(folder: str) -> list[str]:

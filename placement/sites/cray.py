@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.geometry.cray import GROUP, xc_topology, xe_topology
-from placement.machine import Topology
-from placement.names import format_cnames
-from placement.names.numbering import GeminiNumbering, Xc
-from placement.records import NodeRecords
-from placement.sites.schema import Aries, Cabinets, Config, Gemini
-from placement.sites.shared import (
+from nidmap.placement.geometry.cray import GROUP, xc_topology, xe_topology
+from nidmap.placement.machine import Topology
+from nidmap.placement.names import format_cnames
+from nidmap.placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.records import NodeRecords
+from nidmap.placement.sites.schema import Aries, Cabinets, Config, Gemini
+from nidmap.placement.sites.shared import (
     ON_SLINGSHOT,
     SiteLayout,
     WrongFigure,
@@ -29,7 +29,7 @@ from placement.sites.shared import (
     node_names,
     refuse_different,
 )
-from placement.support.array_types import Ints, Mask
+from nidmap.placement.support.array_types import Ints, Mask
 
 Index = NDArray[np.intp]
 
@@ -135,7 +135,7 @@ def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
 
     Examples
     --------
-    >>> from placement.sites.schema import Cabinets, Figure
+    >>> from nidmap.placement.sites.schema import Cabinets, Figure
     >>> one = Figure(1, "assumed", "an example")
     >>> blades = Figure(["c0-0c*s0"], "assumed", "an example")
     >>> found = floor(Cabinets(columns=one, rows=one, service_blades=blades), 16)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import NidmapError
-from placement.machine import Topology
-from placement.nodelist import NodeList
-from placement.records import NodeRecords
-from placement.sites.schema import Config, FatTree, Figure
-from placement.sites.shared import (
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.machine import Topology
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.records import NodeRecords
+from nidmap.placement.sites.schema import Config, FatTree, Figure
+from nidmap.placement.sites.shared import (
     ON_SLINGSHOT,
     SiteLayout,
     WrongFigure,

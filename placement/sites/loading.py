@@ -8,11 +8,11 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
-from placement.errors import SiteError, at_line, schema_fault
-from placement.sites.model import Site
-from placement.sites.overlay import Overlay
-from placement.sites.schema import Config, OverlayConfig
-from placement.sites.shared import WrongFigure, line_of
+from nidmap.placement.errors import SiteError, at_line, schema_fault
+from nidmap.placement.sites.model import Site
+from nidmap.placement.sites.overlay import Overlay
+from nidmap.placement.sites.schema import Config, OverlayConfig
+from nidmap.placement.sites.shared import WrongFigure, line_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -99,8 +99,8 @@ def parse_site(text: str, source: str) -> Site | Overlay:
     >>> parse_site("name = 'x'\\n[network]\\nfabric = 'token-ring'", "x.toml")
     Traceback (most recent call last):
     ...
-    placement.errors.SiteError: x.toml:3: network.fabric: 'token-ring' is not possible; expected \
-one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
+    nidmap.placement.errors.SiteError: x.toml:3: network.fabric: 'token-ring' is not possible; \
+expected one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
     """
     tables = _parse_tables(text, source)
     try:

@@ -14,10 +14,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from placement.machine import COPY_GBS, Core, Device, NodeHardware, Topology
-from placement.records import Dump, LineCounts, NodeRecords
-from placement.sites.schema import Config, Figure, Partition, Sending
-from placement.sites.shared import SiteLayout, WrongFigure, whole_figure
+from nidmap.placement.machine import COPY_GBS, Core, Device, NodeHardware, Topology
+from nidmap.placement.records import Dump, LineCounts, NodeRecords
+from nidmap.placement.sites.schema import Config, Figure, Partition, Sending
+from nidmap.placement.sites.shared import SiteLayout, WrongFigure, whole_figure
 
 #: Bandwidths that each fabric may state, by link class.
 CLASSES = {
@@ -44,7 +44,7 @@ class Site(Struct, frozen=True, dict=True):
 
     Examples
     --------
-    >>> from placement.sites import load_site
+    >>> from nidmap.placement.sites import load_site
     >>> site = load_site("shaheen2")
     >>> site.name, site.scheduler, site.topology().extents
     ('shaheen2', 'slurm', (18, 6, 16, 4))
@@ -153,7 +153,7 @@ def lay_out(config: Config) -> SiteLayout:
     WrongFigure
         Figures that are missing, impossible or contradict each other.
     """
-    module = import_module(f"placement.sites.{_MODULES[fabric(config)]}")
+    module = import_module(f"nidmap.placement.sites.{_MODULES[fabric(config)]}")
     layout: SiteLayout = module.lay_out(config, config.network)
     _count_nodes(config, layout.nodes)
     return layout._replace(topology=_with_constants(config, layout.topology))
@@ -166,7 +166,7 @@ def sending_parameters(sending: Sending) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from placement.sites.schema import Figure
+    >>> from nidmap.placement.sites.schema import Figure
     >>> sending_parameters(Sending(process=Figure(2.0, "published", "a paper")))
     {'process': 2.0, 'process_mark': 'published'}
     """
@@ -210,7 +210,7 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
 
 
 def _stated_hardware(part: Partition, source: str) -> NodeHardware:
-    """Return what a partition states of the inside of its nodes, as `placement.machine` has it."""
+    """Return what a partition states of the inside of its nodes, as a `Machine` has it."""
     inside = part.inside
     assert inside is not None
     key = f"partition.{part.name}.inside"

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from placement.errors import SiteError, at_line, printable
-from placement.machine import Links, Machine, Topology
-from placement.network import routings
-from placement.sites.model import figures_in, sending_parameters
-from placement.sites.schema import Figure, OverlayConfig
-from placement.sites.shared import line_of
-from placement.support.arrays import add_by_key
-from placement.topologies import links
+from nidmap.placement.errors import SiteError, at_line, printable
+from nidmap.placement.machine import Links, Machine, Topology
+from nidmap.placement.network import routings
+from nidmap.placement.sites.model import figures_in, sending_parameters
+from nidmap.placement.sites.schema import Figure, OverlayConfig
+from nidmap.placement.sites.shared import line_of
+from nidmap.placement.support.arrays import add_by_key
+from nidmap.placement.topologies import links
 
 #: Parameters of a topology that name what routes it.
 ROUTINGS = {"routing", "routings"}
@@ -36,8 +36,8 @@ class Overlay(Struct, frozen=True):
 
     Examples
     --------
-    >>> from placement.sites.loading import parse_site
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.sites.loading import parse_site
+    >>> from nidmap.placement.specs import parse_spec
     >>> text = '''[bandwidth]
     ... x = { value = 4.2, mark = "measured", source = "nidmap calibrate" }'''
     >>> machine = parse_site(text, "calibrated.toml").over(parse_spec("torus:4x4"))

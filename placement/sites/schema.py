@@ -218,7 +218,7 @@ class Sending(StrictTable, frozen=True, kw_only=True):
     of a node; ``gap_us`` what a step of a staged exchange takes beyond its
     bytes. ``routing`` names the routings that fit what was measured, several
     where they could not be told apart. ``bias`` is how many times as full
-    as detours routing ``adaptive`` lets minimal ways become (`placement.network.adaptive`).
+    as detours routing ``adaptive`` lets minimal ways become (`nidmap.placement.network.adaptive`).
     ``eager`` is the bytes up to which a message is done for its sender when it is handed over.
     """
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from placement.machine import Topology
-from placement.records import NodeRecords
-from placement.sites.schema import Config, Figure
-from placement.support.array_types import Ints, Strs
+from nidmap.placement.machine import Topology
+from nidmap.placement.records import NodeRecords
+from nidmap.placement.sites.schema import Config, Figure
+from nidmap.placement.support.array_types import Ints, Strs
 
 T = TypeVar("T")
 

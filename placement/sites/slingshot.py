@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from placement.lookup import first_repeat
-from placement.machine import Topology
-from placement.records import NodeRecords
-from placement.sites.schema import Config, DragonflyPlus, Figure, Partition, Slingshot
-from placement.sites.shared import (
+from nidmap.placement.lookup import first_repeat
+from nidmap.placement.machine import Topology
+from nidmap.placement.records import NodeRecords
+from nidmap.placement.sites.schema import Config, DragonflyPlus, Figure, Partition, Slingshot
+from nidmap.placement.sites.shared import (
     SiteLayout,
     WrongFigure,
     expand_ranges,
@@ -31,9 +31,9 @@ from placement.sites.shared import (
     required,
     whole_figure,
 )
-from placement.support.array_types import Array, Ints
-from placement.topologies.dragonfly import attachments
-from placement.topologies.dragonfly_plus import topology_of
+from nidmap.placement.support.array_types import Array, Ints
+from nidmap.placement.topologies.dragonfly import attachments
+from nidmap.placement.topologies.dragonfly_plus import topology_of
 
 
 def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> SiteLayout:
@@ -196,7 +196,7 @@ def seats(partition: Partition) -> dict[str, Ints]:
 
     Examples
     --------
-    >>> from placement.sites.schema import Figure, Partition
+    >>> from nidmap.placement.sites.schema import Figure, Partition
     >>> def said(value): return Figure(value, "assumed", "an example")
     >>> part = Partition(name="G", groups=said(2), group_nodes=said(6), group_switches=said(4),
     ...                  chassis_nodes=said(4), chassis_switches=said(2), nics=said(2))

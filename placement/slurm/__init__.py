@@ -1,7 +1,7 @@
 """Slurm's command line, asked: idle nodes, running jobs, expected starts.
 
 Every question is one command without a shell, in a clean environment and with
-a few seconds to answer (`placement.slurm.command`); what it prints is parsed
+a few seconds to answer (`nidmap.placement.slurm.command`); what it prints is parsed
 with suspicion. A Slurm that is missing, down, slow or talks nonsense is a
 `LaunchError` with a hint.
 """

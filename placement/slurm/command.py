@@ -1,6 +1,6 @@
 """One Slurm command, run so that it can neither hang, flood nor mislead us.
 
-What `placement.support.child` sees to, and besides LC_ALL=C and UTC, and an environment
+What `nidmap.placement.support.child` sees to, and besides LC_ALL=C and UTC, and an environment
 without the variables by which a user's habits would change the answer
 (``SQUEUE_PARTITION=nope`` makes squeue print nothing, with exit code 0).
 """
@@ -12,8 +12,8 @@ import re
 import shutil
 from collections.abc import Sequence
 
-from placement.errors import LaunchError
-from placement.support.child import ChildAnswer, Deadline, run_child
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.support.child import ChildAnswer, Deadline, run_child
 
 #: Seconds that Slurm has to answer a question, however many commands it takes.
 TIMEOUT = 4.5

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.dumps.tables import Table
-from placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
-from placement.nodelist import NodeList
-from placement.readers import sinfo
-from placement.records import Dump
-from placement.scheduler.switches import slurm_order
-from placement.slurm.command import ask_slurm, slurm_deadline
-from placement.support.array_types import Ints, Mask, Strs
-from placement.support.child import Deadline
+from nidmap.placement.dumps.tables import Table
+from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.readers import sinfo
+from nidmap.placement.records import Dump
+from nidmap.placement.scheduler.switches import slurm_order
+from nidmap.placement.slurm.command import ask_slurm, slurm_deadline
+from nidmap.placement.support.array_types import Ints, Mask, Strs
+from nidmap.placement.support.child import Deadline
 
 #: States in which a node of our own reservation can be used.
 _OURS = ("idle", "reserved", "maint")
@@ -95,7 +95,7 @@ def free_nodes(
         Only nodes of this partition (or several, comma-separated); None:
         of all that the user may see.
     constraint : str or None
-        Only nodes with these features (`placement.slurm.nodes`).
+        Only nodes with these features (`nidmap.placement.slurm.nodes`).
     reservation : str or None
         Only nodes of this reservation, which then count as idle; nodes of
         other active reservations never do.

@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from placement.emit import HeaderJob, slurm_options
-from placement.errors import LaunchError, NidmapError, printable
-from placement.nodelist import NodeList
-from placement.slurm.command import ask_slurm, slurm_deadline
-from placement.support.child import Deadline
+from nidmap.placement.emit import HeaderJob, slurm_options
+from nidmap.placement.errors import LaunchError, NidmapError, printable
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.slurm.command import ask_slurm, slurm_deadline
+from nidmap.placement.support.child import Deadline
 
 _START = re.compile(r"Job \d+ to start at (\S+) .*?on nodes (\S+)(?: in partition (\S+))?")
 _REFUSED = re.compile(r"(?:allocation failure|error: .*?submission failed|error): *(.*)")

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.support.array_types import Array, Floats, Ints
+from nidmap.placement.support.array_types import Array, Floats, Ints
 
 #: A table of so many numbers is filled rather than the keys sorted.
 _TABLE = 1 << 16

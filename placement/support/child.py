@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
-from placement.errors import LaunchError, os_reason, printable
+from nidmap.placement.errors import LaunchError, os_reason, printable
 
 #: Bytes of output that are read of one command; a million nodes are less.
 MAX_BYTES = 256 * 2**20

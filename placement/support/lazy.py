@@ -36,7 +36,7 @@ def lazy(name: str) -> Any:
 
     Examples
     --------
-    >>> numbering = lazy("placement.names.numbering")
+    >>> numbering = lazy("nidmap.placement.names.numbering")
     >>> numbering.Xc.__name__
     'Xc'
     """

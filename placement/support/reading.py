@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from itertools import chain
 
-from placement.errors import ParseError, UsageError, os_reason
+from nidmap.placement.errors import ParseError, UsageError, os_reason
 
 #: Which standard input was read, and by what.
 _claims: list[tuple[object, str]] = []
@@ -128,7 +128,7 @@ def decode(data: bytes, source: str) -> str:
     >>> decode(b"a\nb\x00c", "x.txt")
     Traceback (most recent call last):
         ...
-    placement.errors.ParseError: x.txt:2: byte 0x00 is not text; this file is binary
+    nidmap.placement.errors.ParseError: x.txt:2: byte 0x00 is not text; this file is binary
     """
     if not data:
         raise ParseError(source, 0, "is empty", "did the command that printed it succeed?")
@@ -285,7 +285,7 @@ def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -
     >>> format_of_name("a.pdf", {".json": "json"}, "text")
     Traceback (most recent call last):
         ...
-    placement.errors.UsageError: a.pdf: no .pdf is written here; there is .json
+    nidmap.placement.errors.UsageError: a.pdf: no .pdf is written here; there is .json
     """
     suffix = suffix_of(path or "")
     if suffix in formats:

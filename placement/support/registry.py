@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from placement.errors import UsageError
-from placement.support.lazy import lazy
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -79,13 +79,13 @@ class Registry(Generic[Thing]):
 
     Examples
     --------
-    >>> kinds = Registry("kind", "nidmap.kinds", "placement.topologies", {"torus": "torus"})
+    >>> kinds = Registry("kind", "nidmap.kinds", "nidmap.placement.topologies", {"torus": "torus"})
     >>> kinds.names(), kinds.find("torus").__name__
-    (['torus'], 'placement.topologies.torus')
+    (['torus'], 'nidmap.placement.topologies.torus')
     >>> kinds.find("hypercube")
     Traceback (most recent call last):
         ...
-    placement.errors.UsageError: no kind 'hypercube'; there are torus
+    nidmap.placement.errors.UsageError: no kind 'hypercube'; there are torus
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Sequence
 
-from placement.errors import printable
+from nidmap.placement.errors import printable
 
 
 def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import ParseError, UsageError
-from placement.machine import LISTED, Links, Machine, once
-from placement.support.array_types import Floats, Ints, Strs
-from placement.support.lazy import lazy
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.machine import LISTED, Links, Machine, once
+from nidmap.placement.support.array_types import Floats, Ints, Strs
+from nidmap.placement.support.lazy import lazy
 
 #: The module that knows each kind of network; a tree is a fat tree with one parent everywhere.
 _MODULES = {
@@ -30,7 +30,7 @@ _MODULES = {
     "fattree": "fattree",
     "tree": "fattree",
 }
-KINDS = {kind: lazy(f"placement.topologies.{name}") for kind, name in _MODULES.items()}
+KINDS = {kind: lazy(f"nidmap.placement.topologies.{name}") for kind, name in _MODULES.items()}
 
 
 @once
@@ -53,7 +53,7 @@ def links(machine: Machine) -> Links:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = links(parse_spec("torus:4x4,bw=5"))
     >>> len(found), found.kinds
     (32, ('x', 'y'))
@@ -75,7 +75,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> router_coords(parse_spec("torus:2x2")).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
     """
@@ -100,7 +100,7 @@ def router_names(machine: Machine) -> Strs:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> router_names(parse_spec("fattree:leaf=2,leaves=2,spines=1")).tolist()
     ['leaf0', 'leaf1', 'spine0']
     """
@@ -116,7 +116,7 @@ def wiring_text(machine: Machine) -> str:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> wiring_text(parse_spec("dragonfly:groups=2,chassis=1,blades=4,nodes=1,global=6"))
     'consecutive, 6 links a group pair'
     >>> wiring_text(parse_spec("torus:4x4"))

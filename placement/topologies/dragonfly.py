@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placement import topologies
-from placement.errors import UsageError
-from placement.fabrics import fabric_of
-from placement.machine import Links, Machine, Topology
-from placement.support.array_types import Ints, Strs
-from placement.support.lazy import lazy
-from placement.topologies import all_pairs, bundle_links, refuse_many
+from nidmap.placement import topologies
+from nidmap.placement.errors import UsageError
+from nidmap.placement.fabrics import fabric_of
+from nidmap.placement.machine import Links, Machine, Topology
+from nidmap.placement.support.array_types import Ints, Strs
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.topologies import all_pairs, bundle_links, refuse_many
 
 if TYPE_CHECKING:
-    from placement.names import numbering
+    from nidmap.placement.names import numbering
 else:
-    numbering = lazy("placement.names.numbering")
+    numbering = lazy("nidmap.placement.names.numbering")
 
 #: Links in a black bundle (three to the same slot of another chassis).
 BLACK = 3
@@ -104,7 +104,7 @@ def global_links(topology: Topology, groups: int) -> int:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=9,chassis=6,blades=16,nodes=4,wiring=same-chassis")
     >>> global_links(m.topology, 9)
     24

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.machine import Links, Machine, Topology
-from placement.support.array_types import Strs
-from placement.support.quantities import counted
-from placement.topologies import all_pairs, bundle_links, refuse_many
+from nidmap.placement.machine import Links, Machine, Topology
+from nidmap.placement.support.array_types import Strs
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.topologies import all_pairs, bundle_links, refuse_many
 
 #: What the places of a DragonFly+ are called.
 LEVELS = ("group", "leaf router", "node")
@@ -65,7 +65,7 @@ def links(machine: Machine) -> Links:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = links(parse_spec("dragonfly+:groups=2,leaves=1,spines=2,nodes=1"))
     >>> list(zip(found.a.tolist(), found.b.tolist(), strict=True))
     [(0, 2), (0, 3), (1, 4), (1, 5), (2, 4), (3, 5)]
@@ -103,7 +103,7 @@ def router_names(machine: Machine) -> Strs:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> router_names(parse_spec("dragonfly+:groups=2,leaves=1,spines=1,nodes=1")).tolist()
     ['g0leaf0', 'g1leaf0', 'g0spine0', 'g1spine0']
     """

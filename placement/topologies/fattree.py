@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placement import topologies
-from placement.errors import UsageError
-from placement.machine import Links, Machine, Topology
-from placement.support.array_types import Ints, Strs
-from placement.topologies import bundle_links, refuse_many
+from nidmap.placement import topologies
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Links, Machine, Topology
+from nidmap.placement.support.array_types import Ints, Strs
+from nidmap.placement.topologies import bundle_links, refuse_many
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.records import Dump, LineCounts, NodeRecords
+from nidmap.placement.records import Dump, LineCounts, NodeRecords
 
 if TYPE_CHECKING:
-    from placement.machine import Machine, NodeHardware, Topology
-    from placement.sites.model import Site
+    from nidmap.placement.machine import Machine, NodeHardware, Topology
+    from nidmap.placement.sites.model import Site
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placement import topologies
-from placement.fabrics import FABRICS
-from placement.machine import Links, Machine
-from placement.support.array_types import Floats, Ints, Strs
-from placement.support.lazy import lazy
-from placement.topologies import bundle_links, refuse_many
+from nidmap.placement import topologies
+from nidmap.placement.fabrics import FABRICS
+from nidmap.placement.machine import Links, Machine
+from nidmap.placement.support.array_types import Floats, Ints, Strs
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.topologies import bundle_links, refuse_many
 
 if TYPE_CHECKING:
-    from placement.names import numbering
+    from nidmap.placement.names import numbering
 else:
-    numbering = lazy("placement.names.numbering")
+    numbering = lazy("nidmap.placement.names.numbering")
 
 #: Axis names, the first being the fastest in the numbering.
 AXES = ("x", "y", "z", "w")

@@ -1,8 +1,8 @@
 """Which core, GPU and NIC each rank of a node gets, and what makes a launcher do so.
 
 The slots of a node are its places here: slot k of a node is the k-th place
-(`rankmap.binding.arrange`), a set of cores with the GPU and the NIC beside them. An order says
-which rank gets which node; `bind` changes only who sits where inside each, and says what
+(`nidmap.rankmap.binding.arrange`), a set of cores with the GPU and the NIC beside them. An order
+says which rank gets which node; `bind` changes only who sits where inside each, and says what
 binds: the options of a launcher, or a rankfile.
 """
 
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.hwloc import hardware_of
-from placement.nodelist import nid_ranges
-from rankmap.binding.arrange import Place, arrange_inside
-from rankmap.emit import document, emit, hosts
-from rankmap.emit import find as find_format
-from rankmap.pattern import Pattern
-from rankmap.placement import Placement
+from nidmap.placement.errors import UsageError
+from nidmap.placement.hwloc import hardware_of
+from nidmap.placement.nodelist import nid_ranges
+from nidmap.rankmap.binding.arrange import Place, arrange_inside
+from nidmap.rankmap.emit import document, emit, hosts
+from nidmap.rankmap.emit import find as find_format
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.placement import Placement
 
 
 class BoundOrder(NamedTuple):
@@ -82,7 +82,7 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
     binder : str
         A launcher of `BINDERS`, or ``openmpi``, which takes a rankfile.
     form : str
-        The format that the order is written in (`rankmap.emit`).
+        The format that the order is written in (`nidmap.rankmap.emit`).
 
     Raises
     ------
@@ -93,9 +93,9 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.orders import find
-    >>> from rankmap.pattern import parse_pattern
-    >>> from rankmap.place_ranks import place_ranks
+    >>> from nidmap.rankmap.orders import find
+    >>> from nidmap.rankmap.pattern import parse_pattern
+    >>> from nidmap.rankmap.place_ranks import place_ranks
     >>> on = place_ranks(nidmap.load_machine("polaris"), "#0-1", 4)
     >>> ring = parse_pattern("ring").on(on)
     >>> bind(find("row-major")(ring, on), ring, "srun", "mpich").options

@@ -22,12 +22,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import CORE_LEVELS, NodeHardware
-from placement.support.array_types import Floats, Ints
-from rankmap.pattern import Pattern
-from rankmap.pattern.structured import Lines
-from rankmap.placement import Placement
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import CORE_LEVELS, NodeHardware
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.structured import Lines
+from nidmap.rankmap.placement import Placement
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
 
     Examples
     --------
-    >>> from placement.machine import Core, Device, NodeHardware
+    >>> from nidmap.placement.machine import Core, Device, NodeHardware
     >>> cores = tuple(Core((k,), k // 2, k // 4, 0) for k in range(8))
     >>> gpus = Device("gpu0", (4, 5, 6, 7)), Device("gpu1", (0, 1, 2, 3))
     >>> node = NodeHardware(cores, gpus)

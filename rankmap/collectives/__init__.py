@@ -26,12 +26,12 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from placement.support.lazy import lazy
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from placement.support.array_types import Ints
+    from nidmap.placement.support.array_types import Ints
 
-algorithms = lazy("rankmap.collectives.algorithms")
+algorithms = lazy("nidmap.rankmap.collectives.algorithms")
 
 #: Returns the parts for so many ranks, a root and ``--bytes``.
 Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import sum_by_key
-from rankmap.collectives import (
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import sum_by_key
+from nidmap.rankmap.collectives import (
     FAMILIES,
     Algorithm,
     BlockStep,
@@ -340,7 +340,7 @@ def call_steps(
     Parameters
     ----------
     kind : str
-        Of `rankmap.recording.KINDS`; one that is no collective sends nothing.
+        Of `nidmap.rankmap.recording.KINDS`; one that is no collective sends nothing.
     algorithm : str
         Of its family; of an all-to-all ``pairwise``, or all at once.
     ranks : int

@@ -6,21 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.candidates import candidates
-from placement.commands.common import AdvancedCommand, kind_option, say, to_json, write_output
-from placement.commands.plan import bar
-from placement.errors import UsageError
-from placement.scheduler.baseline import baseline_of, live_baseline
-from placement.support.quantities import size_text, time_text
-from placement.support.reading import format_of_name
-from placement.support.tables import align_columns, csv_table
-from rankmap.commands.model import JobArguments, sent_options
-from rankmap.compare import compare_strategies
-from rankmap.compare.plots import draw_comparison
-from rankmap.predict import Predictor
+from nidmap.placement.commands.candidates import candidates
+from nidmap.placement.commands.common import (
+    AdvancedCommand,
+    kind_option,
+    say,
+    to_json,
+    write_output,
+)
+from nidmap.placement.commands.plan import bar
+from nidmap.placement.errors import UsageError
+from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
+from nidmap.placement.support.quantities import size_text, time_text
+from nidmap.placement.support.reading import format_of_name
+from nidmap.placement.support.tables import align_columns, csv_table
+from nidmap.rankmap.commands.model import JobArguments, sent_options
+from nidmap.rankmap.compare import compare_strategies
+from nidmap.rankmap.compare.plots import draw_comparison
+from nidmap.rankmap.predict import Predictor
 
 if TYPE_CHECKING:
-    from rankmap.compare import Comparison, Entry
+    from nidmap.rankmap.compare import Comparison, Entry
 
 #: What the name of -o asks for.
 SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png"}

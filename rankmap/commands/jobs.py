@@ -8,27 +8,33 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from placement.accounting import accounted_jobs, read_jobs
-from placement.commands.common import machine_from, machine_option, say, to_json, write_output
-from placement.commands.plan import bar
-from placement.errors import ParseError, UsageError, printable
-from placement.scheduler.availability import is_down, read_availability
-from placement.seats import seat_jobs
-from placement.support.quantities import counted
-from placement.support.reading import decode, format_of_name, load, read_bytes
-from rankmap.past_jobs import ASSUMED_SHARE, judge_jobs, read_applications, report
-from rankmap.past_jobs.report import Summary
-from rankmap.place_ranks import place_ranks
-from rankmap.search.cost import without_time
+from nidmap.placement.accounting import accounted_jobs, read_jobs
+from nidmap.placement.commands.common import (
+    machine_from,
+    machine_option,
+    say,
+    to_json,
+    write_output,
+)
+from nidmap.placement.commands.plan import bar
+from nidmap.placement.errors import ParseError, UsageError, printable
+from nidmap.placement.scheduler.availability import is_down, read_availability
+from nidmap.placement.seats import seat_jobs
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.support.reading import decode, format_of_name, load, read_bytes
+from nidmap.rankmap.past_jobs import ASSUMED_SHARE, judge_jobs, read_applications, report
+from nidmap.rankmap.past_jobs.report import Summary
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.search.cost import without_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from placement.machine import Machine
-    from placement.records import JobRecord
-    from placement.seats import Seats
-    from placement.support.array_types import Mask
-    from rankmap.past_jobs import Verdict
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.records import JobRecord
+    from nidmap.placement.seats import Seats
+    from nidmap.placement.support.array_types import Mask
+    from nidmap.rankmap.past_jobs import Verdict
 
 #: What the name of -o asks for.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}

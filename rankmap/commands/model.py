@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import (
+from nidmap.placement.commands.common import (
     SENDING,
     advanced,
     among,
@@ -23,24 +23,27 @@ from placement.commands.common import (
     say,
     sending_options,
 )
-from placement.errors import NidmapError, UsageError
-from placement.support.lazy import lazy
-from placement.support.quantities import counted
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from placement.machine import Machine
-    from placement.names import pasted
-    from placement.nodelist import NodeList
-    from rankmap import emit, place_ranks, predict
-    from rankmap.launch import allocation
-    from rankmap.placement import Placement
-    from rankmap.predict import Job
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.names import pasted
+    from nidmap.placement.nodelist import NodeList
+    from nidmap.rankmap import emit, place_ranks, predict
+    from nidmap.rankmap.launch import allocation
+    from nidmap.rankmap.placement import Placement
+    from nidmap.rankmap.predict import Job
 else:  # `run` takes these options, and starts without numpy
-    pasted, allocation = lazy("placement.names.pasted"), lazy("rankmap.launch.allocation")
-    emit, place_ranks = lazy("rankmap.emit"), lazy("rankmap.place_ranks")
-    predict = lazy("rankmap.predict")
+    pasted, allocation = (
+        lazy("nidmap.placement.names.pasted"),
+        lazy("nidmap.rankmap.launch.allocation"),
+    )
+    emit, place_ranks = lazy("nidmap.rankmap.emit"), lazy("nidmap.rankmap.place_ranks")
+    predict = lazy("nidmap.rankmap.predict")
 
 _JOB = (
     click.option(
@@ -259,7 +262,7 @@ class RunRequest:
 
         Examples
         --------
-        >>> from rankmap.commands.model import JobArguments
+        >>> from nidmap.rankmap.commands.model import JobArguments
         >>> requests = [RunRequest(("srun",), JobArguments(), patience=p) for p in (15.0, 0.0)]
         >>> [(request.search_seconds, request.answer_seconds) for request in requests]
         [(10.0, 2.0), (inf, 10.0)]

@@ -10,30 +10,36 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from placement.commands.common import AdvancedCommand, advanced, quiet_option, say, write_output
-from placement.commands.plan import AFTER, bar
-from placement.errors import UsageError
-from placement.plan import overfull
-from rankmap.binding import BINDERS, bind
-from rankmap.commands.model import (
+from nidmap.placement.commands.common import (
+    AdvancedCommand,
+    advanced,
+    quiet_option,
+    say,
+    write_output,
+)
+from nidmap.placement.commands.plan import AFTER, bar
+from nidmap.placement.errors import UsageError
+from nidmap.placement.plan import overfull
+from nidmap.rankmap.binding import BINDERS, bind
+from nidmap.rankmap.commands.model import (
     JobArguments,
     job_options,
     launcher_order_option,
     mapping_limit_option,
     strategy_option,
 )
-from rankmap.emit import FORMATS, emit, find, format_of
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.graph import Graph
-from rankmap.progress import listen
-from rankmap.refine.budget import seconds_for
-from rankmap.search.auto_order import order_by_strategy
-from rankmap.short_orders import fit_format
+from nidmap.rankmap.emit import FORMATS, emit, find, format_of
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.progress import listen
+from nidmap.rankmap.refine.budget import seconds_for
+from nidmap.rankmap.search.auto_order import order_by_strategy
+from nidmap.rankmap.short_orders import fit_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.placement import Placement
+    from nidmap.rankmap.placement import Placement
 
 #: Seconds of a search that are said before it begins.
 _LONG = 5.0

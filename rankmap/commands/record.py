@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from placement.commands.common import say, to_json, write_output
-from placement.errors import NidmapError, UsageError
-from placement.support.lazy import lazy
-from placement.support.quantities import size_text
-from rankmap.launch.allocation import job_id
-from rankmap.preload import ABI, build, find_compilers, link_line
-from rankmap.recording import running
-from rankmap.recording.file import load_recording
-from rankmap.recording.words import describe, document
+from nidmap.placement.commands.common import say, to_json, write_output
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import size_text
+from nidmap.rankmap.launch.allocation import job_id
+from nidmap.rankmap.preload import ABI, build, find_compilers, link_line
+from nidmap.rankmap.recording import running
+from nidmap.rankmap.recording.file import load_recording
+from nidmap.rankmap.recording.words import describe, document
 
 if TYPE_CHECKING:
     from matplotlib import colors
 
-    from rankmap.compare import plots
-    from rankmap.recording import Recording
+    from nidmap.rankmap.compare import plots
+    from nidmap.rankmap.recording import Recording
 else:
-    colors, plots = lazy("matplotlib.colors"), lazy("rankmap.compare.plots")
+    colors, plots = lazy("matplotlib.colors"), lazy("nidmap.rankmap.compare.plots")
 
 #: Formats of a matrix as a picture.
 PICTURES = (".png", ".svg")

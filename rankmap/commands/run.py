@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import (
+from nidmap.placement.commands.common import (
     AdvancedCommand,
     ByteCount,
     advanced,
@@ -21,9 +21,9 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
-from placement.errors import LaunchError, NidmapError, UsageError, error_text
-from placement.support.lazy import lazy
-from rankmap.commands.model import (
+from nidmap.placement.errors import LaunchError, NidmapError, UsageError, error_text
+from nidmap.placement.support.lazy import lazy
+from nidmap.rankmap.commands.model import (
     JobArguments,
     RunRequest,
     gather_options,
@@ -32,9 +32,9 @@ from rankmap.commands.model import (
     mapping_limit_option,
     strategy_option,
 )
-from rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER, Launch
-from rankmap.launch.planning import PlannedLaunch, plan_aside
-from rankmap.launch.process import (
+from nidmap.rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER, Launch
+from nidmap.rankmap.launch.planning import PlannedLaunch, plan_aside
+from nidmap.rankmap.launch.process import (
     REFUSED,
     become,
     discard_launch,
@@ -43,18 +43,21 @@ from rankmap.launch.process import (
     report,
     report_unclear,
 )
-from rankmap.launch.queries import plain_host, query_rank_nodes
+from nidmap.rankmap.launch.queries import plain_host, query_rank_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rankmap.launch import expectation as expectations
-    from rankmap.launch import job as launch_job
-    from rankmap.launch.job import Prepared
-    from rankmap.runtime import inside as reordering
+    from nidmap.rankmap.launch import expectation as expectations
+    from nidmap.rankmap.launch import job as launch_job
+    from nidmap.rankmap.launch.job import Prepared
+    from nidmap.rankmap.runtime import inside as reordering
 else:  # a launch has to be quick: numpy is loaded by the child that plans
-    expectations, launch_job = lazy("rankmap.launch.expectation"), lazy("rankmap.launch.job")
-    reordering = lazy("rankmap.runtime.inside")
+    expectations, launch_job = (
+        lazy("nidmap.rankmap.launch.expectation"),
+        lazy("nidmap.rankmap.launch.job"),
+    )
+    reordering = lazy("nidmap.rankmap.runtime.inside")
 
 SCHEMA = "nidmap.run/1"
 

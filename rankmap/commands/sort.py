@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from placement.commands.common import (
+from nidmap.placement.commands.common import (
     machine_from,
     machine_option,
     quiet_option,
@@ -16,24 +16,24 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
-from placement.commands.nodes import piped_text
-from placement.errors import UsageError
-from placement.names.pasted import read_list
-from placement.nodelist import NodeList
-from placement.support.quantities import counted
-from rankmap import emit
-from rankmap.launch.allocation import job_here
-from rankmap.place_ranks import place_ranks
-from rankmap.placement import Origin
-from rankmap.score.distance import job_distance
-from rankmap.tours import ring_length, shortest_ring, sort_nodes
+from nidmap.placement.commands.nodes import piped_text
+from nidmap.placement.errors import UsageError
+from nidmap.placement.names.pasted import read_list
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.quantities import counted
+from nidmap.rankmap import emit
+from nidmap.rankmap.launch.allocation import job_here
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.placement import Origin
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.tours import ring_length, shortest_ring, sort_nodes
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-    from rankmap.placement import Placement
-    from rankmap.score.distance import Distance
-    from rankmap.tours import Tour
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap.placement import Placement
+    from nidmap.rankmap.score.distance import Distance
+    from nidmap.rankmap.tours import Tour
 
 #: Lists of nodes, and the formats of orders that name the nodes.
 FORMATS = (

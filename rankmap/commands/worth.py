@@ -6,23 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import AdvancedCommand, json_option, say, to_json, write_output
-from placement.errors import UsageError
-from placement.support.quantities import time_text
-from placement.support.tables import align_columns
-from rankmap.commands.model import JobArguments, OrderArguments, job_options, order_options
-from rankmap.emit.text import BrokenOrderError
-from rankmap.orders import find
-from rankmap.pattern import parse_pattern
-from rankmap.predict import Predictor
-from rankmap.score import cost, meets_bound, plain_number
-from rankmap.score import score as score_order
-from rankmap.search.auto_order import order_by_strategy
+from nidmap.placement.commands.common import (
+    AdvancedCommand,
+    json_option,
+    say,
+    to_json,
+    write_output,
+)
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.quantities import time_text
+from nidmap.placement.support.tables import align_columns
+from nidmap.rankmap.commands.model import JobArguments, OrderArguments, job_options, order_options
+from nidmap.rankmap.emit.text import BrokenOrderError
+from nidmap.rankmap.orders import find
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.score import cost, meets_bound, plain_number
+from nidmap.rankmap.score import score as score_order
+from nidmap.rankmap.search.auto_order import order_by_strategy
 
 if TYPE_CHECKING:
-    from rankmap.pattern import Pattern
-    from rankmap.placement import Placement
-    from rankmap.predict import Prediction
+    from nidmap.rankmap.pattern import Pattern
+    from nidmap.rankmap.placement import Placement
+    from nidmap.rankmap.predict import Prediction
 
 SCHEMA = "nidmap.score/1"
 

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
-from placement.machine import Machine
-from placement.network.connected import connected_nodes
-from placement.plan import describe, plan, request_for
-from placement.planners import PREDICTING, Baseline, Choice, Plan, Request
-from placement.support.array_types import Ints
-from placement.support.quantities import time_text
-from rankmap.placement import Placement
-from rankmap.predict import Job, Prediction, Predictor
-from rankmap.predict.gain import Gain, Gains
-from rankmap.predict.prediction import worst_document
-from rankmap.search.auto_order import AUTO, order_by_strategy
-from rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
-from rankmap.search.planner import search_answer
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.plan import describe, plan, request_for
+from nidmap.placement.planners import PREDICTING, Baseline, Choice, Plan, Request
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.quantities import time_text
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Prediction, Predictor
+from nidmap.rankmap.predict.gain import Gain, Gains
+from nidmap.rankmap.predict.prediction import worst_document
+from nidmap.rankmap.search.auto_order import AUTO, order_by_strategy
+from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
+from nidmap.rankmap.search.planner import search_answer
 
 #: The order that every launcher makes where nobody says another.
 DEFAULT_ORDER = ROW_MAJOR
@@ -202,7 +202,7 @@ def compare_strategies(
     strategies : sequence of str
         Planners; empty: the candidates of strategy ``auto``, and ``auto`` itself.
     orders : sequence of str
-        Orders of the ranks (`rankmap.orders`); empty: the best quick one of each strategy.
+        Orders of the ranks (`nidmap.rankmap.orders`); empty: the best quick one of each strategy.
     told : callable or None
         Is told before each row how much is done (0 to 1), and which row it is.
     baseline : Baseline or str
@@ -210,9 +210,9 @@ def compare_strategies(
         scheduler does by itself.
     progress : callable or None
         Is told how far a search has come, and ends it by returning True
-        (`rankmap.search.budget.Budget`).
+        (`nidmap.rankmap.search.budget.Budget`).
     **request
-        More of what `placement.plan.plan` takes: candidates, exclude, per_blade, seed …
+        More of what `nidmap.placement.plan.plan` takes: candidates, exclude, per_blade, seed …
         Nodes that are promised to pending jobs are taken where too few are free beside them.
 
     Returns
@@ -230,7 +230,7 @@ def compare_strategies(
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.predict import Predictor
+    >>> from nidmap.rankmap.predict import Predictor
     >>> asked = Predictor(nidmap.load_machine("torus:4x4x4,bw=1"), nidmap.Job("alltoall"))
     >>> rows = compare_strategies(asked, 8, ["hilbert"]).entries
     >>> [(entry.strategy, round(entry.ratio, 2)) for entry in rows]

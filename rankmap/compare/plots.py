@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from placement.support.array_types import Floats
-from placement.support.quantities import size_unit, time_unit
-from rankmap.compare import Comparison, Entry
+from nidmap.placement.support.array_types import Floats
+from nidmap.placement.support.quantities import size_unit, time_unit
+from nidmap.rankmap.compare import Comparison, Entry
 
 #: Colours that colour-blind readers tell apart (Okabe and Ito), one a term.
 COLOURS = {
@@ -74,7 +74,7 @@ def block_heat(entry: Entry) -> tuple[Floats, str]:
     str
         ``group``, ``x`` (planes of a torus) or ``leaf``.
     """
-    from placement.topologies import router_coords
+    from nidmap.placement.topologies import router_coords
 
     machine = entry.found.loads.channels.machine
     first = router_coords(machine)[:, 0]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from placement.errors import UsageError
-from placement.support.reading import decode, format_of_name, read_bytes, suffix_of
-from placement.support.registry import Registry
-from rankmap.emit import document, hosts, text
-from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.reading import decode, format_of_name, read_bytes, suffix_of
+from nidmap.placement.support.registry import Registry
+from nidmap.rankmap.emit import document, hosts, text
+from nidmap.rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
 
 
 class Translation(Protocol):
@@ -173,7 +173,7 @@ def read_order(
         What stands there is not this format.
     BrokenOrderError
         It is, but no permutation of these slots: a rank twice, missing or
-        outside (`rankmap.emit.text.BrokenOrderError`).
+        outside (`nidmap.rankmap.emit.text.BrokenOrderError`).
     """
     kind = find(form)
     if not kind.by_launcher or launcher_order != "sorted":

@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from placement.errors import ParseError, schema_sentence
-from placement.nodelist import NodeList
-from rankmap.emit.text import refuse_broken
-from rankmap.permutation import inverse
-from rankmap.placement import Origin, Placement
+from nidmap.placement.errors import ParseError, schema_sentence
+from nidmap.placement.nodelist import NodeList
+from nidmap.rankmap.emit.text import refuse_broken
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Origin, Placement
 
 SCHEMA = "nidmap.order/1"
 
@@ -67,7 +67,7 @@ def read(text: str, placement: Placement, source: str) -> Placement:
     Raises
     ------
     ParseError, BrokenOrderError
-        See `rankmap.emit.read_order`.
+        See `nidmap.rankmap.emit.read_order`.
     """
     try:
         fields = msgspec.json.decode(text, type=OrderDocument)

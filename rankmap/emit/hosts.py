@@ -30,7 +30,7 @@ default): the c10d one sorts the nodes by host name and ignores ``--node-rank``.
 
 Open MPI's rankfile (``openmpi``, ``--map-by rankfile:file=F``) names a slot of the node too:
 ``rank 0=nid00100 slot=0``. It is a core (its logical number), to which the rank is bound; rank r
-at place p of its node gets core p, or those that its place has (`rankmap.binding`). Checked on
+at place p of its node gets core p, or those that its place has (`rankmap/binding`). Checked on
 Open MPI 5.0.11, which refuses a core that the node does not have and wants the nodes in its
 allocation or host file besides.
 """
@@ -43,10 +43,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, UsageError
-from placement.nodelist import NodeList
-from placement.support.array_types import Ints, Strs
-from rankmap.emit.text import (
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.array_types import Ints, Strs
+from nidmap.rankmap.emit.text import (
     CUT_SHORT,
     BrokenOrderError,
     line_of_entry,
@@ -54,8 +54,8 @@ from rankmap.emit.text import (
     refuse_broken,
     without_comments,
 )
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
 
 _LINE = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*(\S+?)(?:\s+slots?\s*=\s*(\S+))?", re.ASCII)
 _SLOT = re.compile(r"(?:([0-9]{1,9}):)?([0-9]{1,9})(?:[-,][0-9,;:-]*)?", re.ASCII)
@@ -67,7 +67,7 @@ def host_runs(order: Placement) -> tuple[Strs, Ints]:
 
     Examples
     --------
-    >>> from rankmap.placement import Placement
+    >>> from nidmap.rankmap.placement import Placement
     >>> on = Placement(np.array(["nid00003", "nid00009"]), np.array([2, 1]))
     >>> hosts, many = host_runs(on.with_order(np.array([0, 2, 1])))
     >>> hosts.tolist(), many.tolist()
@@ -140,7 +140,7 @@ class RankLines:
         Raises
         ------
         ParseError, BrokenOrderError
-            See `rankmap.emit.read_order`.
+            See `nidmap.rankmap.emit.read_order`.
         """
         hosts = [*NodeList.parse(text, source)] if without_comments(text).strip() else []
 
@@ -201,7 +201,7 @@ class NodeLines(NamedTuple):
         Raises
         ------
         ParseError, BrokenOrderError
-            See `rankmap.emit.read_order`.
+            See `nidmap.rankmap.emit.read_order`.
         """
         hosts: list[str] = []
         counts: list[int] = []
@@ -266,7 +266,7 @@ class RankFile:
         Raises
         ------
         ParseError, BrokenOrderError
-            See `rankmap.emit.read_order`.
+            See `nidmap.rankmap.emit.read_order`.
         """
         rows = [_parse_row(*line, placement, source) for line in numbered_lines(text)]
         ranks = np.array([row.rank for row in rows], dtype=np.int64)

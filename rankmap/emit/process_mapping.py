@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.support.array_types import Ints
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.array_types import Ints
 
 #: Bytes that a PMI value has, without the zero behind it.
 PMI_VALUE = 1023

@@ -3,7 +3,7 @@
 The two look alike and are never guessed.
 
 ``slots`` has the slot of rank r on line r, the slots being numbered node by node over the list as
-given (`rankmap.placement`).
+given (`nidmap.rankmap.placement`).
 
 ``mpich`` is MPICH_RANK_ORDER, what Cray MPICH reads with MPICH_RANK_REORDER_METHOD=3: entry s is
 the rank at slot s, the slots being numbered over the launcher's own node list. Native Slurm sorts
@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from placement.errors import ParseError
-from placement.nodelist import NodeList
-from placement.support.array_types import Ints
-from rankmap.permutation import inverse, why_broken
-from rankmap.placement import Placement
+from nidmap.placement.errors import ParseError
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.array_types import Ints
+from nidmap.rankmap.permutation import inverse, why_broken
+from nidmap.rankmap.placement import Placement
 
 #: What may be wrong with a file of too few ranks.
 CUT_SHORT = "the file is cut short, or for another number of ranks"
@@ -136,7 +136,7 @@ class SlotOfRank:
         Raises
         ------
         ParseError, BrokenOrderError
-            See `rankmap.emit.read_order`.
+            See `nidmap.rankmap.emit.read_order`.
         """
         for number, line in numbered_lines(text):
             if "," in line or len(line.split(None, 1)) > 1 or "-" in line[1:]:
@@ -172,7 +172,7 @@ class RankAtSlot:
         Raises
         ------
         ParseError, BrokenOrderError
-            See `rankmap.emit.read_order`.
+            See `nidmap.rankmap.emit.read_order`.
         """
         return placement.with_order(inverse(read_permutation(text, placement.ranks, source)))
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints, Mask, Shape
-from rankmap.grid.dims import step_window
-from rankmap.pattern.structured import GridPattern, Lines
+from nidmap.placement.support.array_types import Floats, Ints, Mask, Shape
+from nidmap.rankmap.grid.dims import step_window
+from nidmap.rankmap.pattern.structured import GridPattern, Lines
 
 #: Rounds over all rows and all columns, and swaps of one row in one round, at most.
 ROUNDS, EACH = 6, 64
@@ -74,7 +74,7 @@ def coarse_pattern(pattern: GridPattern, box: Shape) -> Coarse:
 
     Examples
     --------
-    >>> from rankmap.pattern.structured import Stencil
+    >>> from nidmap.rankmap.pattern.structured import Stencil
     >>> coarse_pattern(Stencil((8, 8)), (4, 2)).steps
     (((0, 1), 4.0), ((1, 0), 2.0))
     """
@@ -117,7 +117,7 @@ def weight_inside(pattern: GridPattern, boxes: Ints) -> Floats:
 
     Examples
     --------
-    >>> from rankmap.pattern.structured import Stencil
+    >>> from nidmap.rankmap.pattern.structured import Stencil
     >>> weight_inside(Stencil((24, 24, 16)), np.array([[4, 3, 2], [24, 1, 1]])).tolist()
     [46.0, 23.0]
     >>> weight_inside(Lines("fft", (64, 64)), np.array([[1, 24], [4, 6]])).tolist()

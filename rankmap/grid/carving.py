@@ -22,9 +22,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints, Mask
-from rankmap.grid.boxes import Coarse
-from rankmap.grid.dims import step_ends
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.rankmap.grid.boxes import Coarse
+from nidmap.rankmap.grid.dims import step_ends
 
 #: Parts of at most so many cells are cut along every order of their dimensions, larger ones along
 #: one order an axis.
@@ -52,7 +52,7 @@ def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
 
     Examples
     --------
-    >>> from rankmap.grid.boxes import Coarse
+    >>> from nidmap.rankmap.grid.boxes import Coarse
     >>> carve_grid(Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0))), [np.array([0, 4, 8])]).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7]
     """
@@ -151,7 +151,7 @@ def halve_together(
 
     Examples
     --------
-    >>> from rankmap.grid.boxes import Coarse
+    >>> from nidmap.rankmap.grid.boxes import Coarse
     >>> line = Coarse((4,), (((1,), 1.0),))
     >>> halve_together(line, (False,), np.array([[3], [0], [7], [1]]), (20,)).tolist()
     [1, 3, 0, 2]

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.support.array_types import Array, Ints, Shape
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.array_types import Array, Ints, Shape
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
 #: What a caller may ask for.
 PREFERENCES = ("auto", "compact", "node-balanced")

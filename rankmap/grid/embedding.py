@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.support.array_types import Ints, Shape
-from rankmap.grid.boxes import Coarse
-from rankmap.grid.dims import step_ends
+from nidmap.placement.support.array_types import Ints, Shape
+from nidmap.rankmap.grid.boxes import Coarse
+from nidmap.rankmap.grid.dims import step_ends
 
 #: Ways to give axes to dimensions that are looked at for one grid.
 MOST_LAYOUTS = 4000
@@ -56,7 +56,7 @@ def box_of(coords: Ints) -> Shape | None:
     Parameters
     ----------
     coords : int64 (n, d)
-        Distinct points, turned so that a box does not wrap (`rankmap.units.unwrap_coords`).
+        Distinct points, turned so that a box does not wrap (`nidmap.rankmap.units.unwrap_coords`).
 
     Examples
     --------
@@ -158,7 +158,7 @@ def hops(model: Coarse, periodic: Sequence[bool], points: Ints, extents: Sequenc
 
     Examples
     --------
-    >>> from rankmap.grid.boxes import Coarse
+    >>> from nidmap.rankmap.grid.boxes import Coarse
     >>> line = Coarse((4,), (((1,), 2.0),))
     >>> hops(line, (False,), np.arange(4)[:, None], (8,))
     6.0

@@ -3,9 +3,9 @@
 A launcher reads the user's own command line, says how many ranks it would put
 on each node (`Launcher.counts`), and returns what to run instead
 (`Launcher.launch`): arguments and variables. Ours are the modules of
-`rankmap.launch.launchers`, each under its program's name; other distributions name
+`nidmap.rankmap.launch.launchers`, each under its program's name; other distributions name
 classes under the entry point group ``nidmap.launchers``. Nothing is run here; who wants to
-know what a launcher does asks it (`rankmap.launch.queries`).
+know what a launcher does asks it (`nidmap.rankmap.launch.queries`).
 """
 
 from __future__ import annotations
@@ -18,29 +18,32 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
-from placement.errors import LaunchError
-from placement.support.lazy import lazy
-from placement.support.registry import Registry, modules_in
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.registry import Registry, modules_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy as np
 
-    from placement.support import reading
-    from placement.support.array_types import Ints
-    from rankmap import binding, emit
-    from rankmap.binding import BoundOrder
-    from rankmap.emit.process_mapping import Mapping as ProcessMapping
-    from rankmap.launch import allocation as allocations
-    from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import OptionTable
-    from rankmap.pattern import Pattern
-    from rankmap.placement import Placement
+    from nidmap.placement.support import reading
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap import binding, emit
+    from nidmap.rankmap.binding import BoundOrder
+    from nidmap.rankmap.emit.process_mapping import Mapping as ProcessMapping
+    from nidmap.rankmap.launch import allocation as allocations
+    from nidmap.rankmap.launch.allocation import Allocation
+    from nidmap.rankmap.launch.options import OptionTable
+    from nidmap.rankmap.pattern import Pattern
+    from nidmap.rankmap.placement import Placement
 else:
     np = lazy("numpy")
-    binding, emit = lazy("rankmap.binding"), lazy("rankmap.emit")
-    allocations, reading = lazy("rankmap.launch.allocation"), lazy("placement.support.reading")
+    binding, emit = lazy("nidmap.rankmap.binding"), lazy("nidmap.rankmap.emit")
+    allocations, reading = (
+        lazy("nidmap.rankmap.launch.allocation"),
+        lazy("nidmap.placement.support.reading"),
+    )
 
 #: Which MPI library the ranks use, as far as a launch depends on it.
 CRAY, OTHER = "cray-mpich", "other"
@@ -126,7 +129,7 @@ class Launcher(ABC):
     first : int
         Where its options begin: behind its name, or its subcommand.
     format : str
-        Format of the order file (`rankmap.emit`).
+        Format of the order file (`nidmap.rankmap.emit`).
     limit : Mapping or None
         How its MPI learns the nodes of its ranks, and how long that may get; None: no limit
         is known.
@@ -151,7 +154,7 @@ class Launcher(ABC):
     placing_variables : tuple of str
         How the names of variables begin by which the user places ranks.
     binder : str
-        What binds its ranks to cores (`rankmap.binding.bind`), '' for nothing that is known.
+        What binds its ranks to cores (`nidmap.rankmap.binding.bind`), '' for nothing that is known.
     step : Parsed
         What the command says.
     env, major

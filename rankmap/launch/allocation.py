@@ -1,7 +1,7 @@
 """The allocation that a command runs in, as the batch system's variables describe it.
 
 Slurm states it in variables, PBS and Torque in a file of hosts, Cobalt in a
-list of NIDs, Flux when asked (`rankmap.launch.flux`).
+list of NIDs, Flux when asked (`nidmap.rankmap.launch.flux`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import LaunchError
-from placement.nodelist import NodeList
-from placement.support.child import Deadline, run_child
-from placement.support.reading import load
-from rankmap.place_ranks import parse_counts
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.child import Deadline, run_child
+from nidmap.placement.support.reading import load
+from nidmap.rankmap.place_ranks import parse_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.support.array_types import Ints
-    from rankmap.placement import Placement
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap.placement import Placement
 
 #: Variables that hold a job's id.
 _JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import NidmapError
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
-from rankmap.predict import Predictor
-from rankmap.predict.gain import Gains
-from rankmap.predict.job import fit_pattern
-from rankmap.search.cost import without_time
+from nidmap.placement.errors import NidmapError
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.predict.gain import Gains
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.rankmap.search.cost import without_time
 
 if TYPE_CHECKING:
-    from rankmap.predict import Job
+    from nidmap.rankmap.predict import Job
 
 #: What is said before, or instead of, an expectation that nobody has worked out.
 UNKNOWN = "its gain is not known"
@@ -31,7 +31,7 @@ class Expectation:
     words : str
         A clause for a person.
     gain : dict or None
-        As JSON takes it (`rankmap.predict.gain.Gain.document`); None where
+        As JSON takes it (`nidmap.rankmap.predict.gain.Gain.document`); None where
         nothing is known.
     """
 
@@ -74,7 +74,7 @@ def default_order(order: Placement, keeps_list: bool) -> Placement:
 
     Examples
     --------
-    >>> from rankmap.placement import Placement
+    >>> from nidmap.rankmap.placement import Placement
     >>> on = Placement(np.array(["nid2", "nid1"]), np.array([1, 2]))
     >>> default_order(on, keeps_list=False).slot_of_rank.tolist()
     [1, 2, 0]

@@ -14,35 +14,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import machine_from, named_specs
-from placement.errors import LaunchError, NidmapError, UsageError
-from placement.lookup import rows_of
-from placement.names.pasted import read_list
-from placement.nodelist import NodeList
-from placement.options import lay_figures
-from rankmap import progress
-from rankmap.emit import find as find_format
-from rankmap.emit import format_named, read_order_file
-from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
-from rankmap.launch.allocation import Allocation, allocation
-from rankmap.launch.expectation import Expectation, expectation
-from rankmap.launch.planning import PlannedLaunch
-from rankmap.launch.process import discard_launch, order_folders, store_order
-from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
-from rankmap.pattern import parse_pattern
-from rankmap.permutation import inverse
-from rankmap.place_ranks import place_ranks
-from rankmap.search.auto_order import order_by_strategy
-from rankmap.short_orders import fit_order
+from nidmap.placement.commands.common import machine_from, named_specs
+from nidmap.placement.errors import LaunchError, NidmapError, UsageError
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.names.pasted import read_list
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.options import lay_figures
+from nidmap.rankmap import progress
+from nidmap.rankmap.emit import find as find_format
+from nidmap.rankmap.emit import format_named, read_order_file
+from nidmap.rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
+from nidmap.rankmap.launch.allocation import Allocation, allocation
+from nidmap.rankmap.launch.expectation import Expectation, expectation
+from nidmap.rankmap.launch.planning import PlannedLaunch
+from nidmap.rankmap.launch.process import discard_launch, order_folders, store_order
+from nidmap.rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.search.auto_order import order_by_strategy
+from nidmap.rankmap.short_orders import fit_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-    from rankmap.commands.model import RunRequest
-    from rankmap.placement import Placement
-    from rankmap.predict.job import Job
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap.commands.model import RunRequest
+    from nidmap.rankmap.placement import Placement
+    from nidmap.rankmap.predict.job import Job
 
 #: What is said of an order where there was no time to work out more.
 UNTIMELY = "its gain was not worked out in time"

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from placement.errors import LaunchError
+from nidmap.placement.errors import LaunchError
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 

@@ -5,7 +5,7 @@ a signal that arrives meanwhile: the parent gives the child up and goes on. It
 loads nothing that the child needs. What the child may take is processor time:
 on a busy login node, where it seldom gets a processor, it keeps its order.
 That it gets further is not seen from outside (a loop without end works hard
-too): it says so (`rankmap.progress`), and may work only so long without a
+too): it says so (`nidmap.rankmap.progress`), and may work only so long without a
 word. A clock is asked only for a child that stands still, and for a day that
 never ends.
 """
@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
-from placement.errors import error_text
-from rankmap.launch import Launch
-from rankmap.launch.process import discard_launch
-from rankmap.progress import listen
+from nidmap.placement.errors import error_text
+from nidmap.rankmap.launch import Launch
+from nidmap.rankmap.launch.process import discard_launch
+from nidmap.rankmap.progress import listen
 
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -59,7 +59,7 @@ class PlannedLaunch:
         The order file, already written.
     probe : Launch
         The same launch of a program that prints where each rank is
-        (`rankmap.launch.queries`).
+        (`nidmap.rankmap.launch.queries`).
     rank_nodes : list of str
         Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
     words : str

@@ -16,10 +16,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from placement.commands.common import say
-from placement.errors import LaunchError, printable
-from placement.support import child
-from rankmap.launch import Launch
+from nidmap.placement.commands.common import say
+from nidmap.placement.errors import LaunchError, printable
+from nidmap.placement.support import child
+from nidmap.rankmap.launch import Launch
 
 #: Exit code of a wrapper for its own refusal under ``--strict``.
 REFUSED = 125
@@ -46,7 +46,7 @@ def job_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def become(launch: Launch, env: Mapping[str, str]) -> NoReturn:
-    """Replace this process by the launch; see `placement.support.child.become`."""
+    """Replace this process by the launch; see `nidmap.placement.support.child.become`."""
     child.become(launch.argv, {**env, **launch.env})
 
 

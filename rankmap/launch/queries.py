@@ -13,10 +13,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from placement.errors import LaunchError
-from placement.support.child import Deadline, run_child
-from rankmap.launch import Launch
-from rankmap.progress import step
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.support.child import Deadline, run_child
+from nidmap.rankmap.launch import Launch
+from nidmap.rankmap.progress import step
 
 #: What the versions of mpiexec print for ``--version``.
 _VERSIONS = (

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from functools import partial
 from inspect import signature
 
-from placement.errors import PlanError, UsageError, printable
-from placement.support.array_types import Shape
-from placement.support.registry import Registry, modules_in
-from rankmap.pattern import Pattern, parse_pattern
-from rankmap.placement import Origin, Placement
+from nidmap.placement.errors import PlanError, UsageError, printable
+from nidmap.placement.support.array_types import Shape
+from nidmap.placement.support.registry import Registry, modules_in
+from nidmap.rankmap.pattern import Pattern, parse_pattern
+from nidmap.rankmap.placement import Origin, Placement
 
 Ordering = Callable[[Pattern, Placement], Placement]
 
@@ -81,7 +81,7 @@ def grid_of(pattern: Pattern, strategy: str) -> Shape:
 
     Examples
     --------
-    >>> from rankmap.pattern import parse_pattern
+    >>> from nidmap.rankmap.pattern import parse_pattern
     >>> grid_of(parse_pattern("fft:8x4"), "column-major")
     (8, 4)
     """

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.support.array_types import Ints, Shape
-from rankmap.orders import ordering
-from rankmap.pattern import Pattern
-from rankmap.placement import Placement
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.array_types import Ints, Shape
+from nidmap.rankmap.orders import ordering
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.placement import Placement
 
 
 @ordering("aligned")

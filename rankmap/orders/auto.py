@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.errors import NidmapError
-from rankmap import orders, progress
-from rankmap.orders import ordering
-from rankmap.orders.graph import as_graph, edge_count
-from rankmap.pattern import Pattern
-from rankmap.pattern.graph import Graph, stencil_of
-from rankmap.pattern.structured import Lines
-from rankmap.placement import Origin, Placement
-from rankmap.refine import cache
-from rankmap.refine.budget import LEAST_EFFORT, seconds_for
-from rankmap.score import CostBound, lower_bound, meets_bound, plain_number
-from rankmap.score.distance import Distance, job_distance
-from rankmap.score.traffic import cost_of
+from nidmap.placement.errors import NidmapError
+from nidmap.rankmap import orders, progress
+from nidmap.rankmap.orders import ordering
+from nidmap.rankmap.orders.graph import as_graph, edge_count
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.graph import Graph, stencil_of
+from nidmap.rankmap.pattern.structured import Lines
+from nidmap.rankmap.placement import Origin, Placement
+from nidmap.rankmap.refine import cache
+from nidmap.rankmap.refine.budget import LEAST_EFFORT, seconds_for
+from nidmap.rankmap.score import CostBound, lower_bound, meets_bound, plain_number
+from nidmap.rankmap.score.distance import Distance, job_distance
+from nidmap.rankmap.score.traffic import cost_of
 
 #: What every launcher does by itself.
 DEFAULT = "row-major"
@@ -142,8 +142,8 @@ def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) ->
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.place_ranks import place_ranks
-    >>> from rankmap.pattern.structured import Lines
+    >>> from nidmap.rankmap.place_ranks import place_ranks
+    >>> from nidmap.rankmap.pattern.structured import Lines
     >>> on = place_ranks(nidmap.load_machine("tree:4x2x2,dist=1:2:3"), None, 4)
     >>> choose(Lines("alltoall", (64,)), on).words()
     'default is optimal (J = 4,480): it meets the lower bound'
@@ -191,7 +191,7 @@ def _search_all(
     pattern: Pattern, placement: Placement, distance: Distance, best: AutoChoice
 ) -> None:
     """Look at every order where ranks are so few that this takes a tenth of a second."""
-    from rankmap.refine.exhaustive import MOST_RANKS, search_all
+    from nidmap.rankmap.refine.exhaustive import MOST_RANKS, search_all
 
     if placement.ranks > MOST_RANKS and not isinstance(pattern, Graph):
         return
@@ -236,7 +236,7 @@ def _polish_best(
         return
     if isinstance(pattern, Lines) and pattern.dims is not None and len(pattern.dims) == 1:
         return  # all to all: no order is better than another
-    from rankmap.refine.mapping import polish_nodes
+    from nidmap.rankmap.refine.mapping import polish_nodes
 
     node = polish_nodes(as_graph(pattern), best.order.node_of_rank, placement.counts, distance)
     cost = cost_of(pattern, node, distance)

@@ -4,7 +4,7 @@ Where every unit of a level has as many slots, the best chain of nested boxes
 is found exactly (each box divides the next, so the cost of a chain is a sum
 over its levels). Levels whose units differ, and levels that no box tiles, are
 carved out of the grid of the boxes below them, sizes kept exactly
-(`rankmap.grid.carving`). On a torus the grid of boxes is laid on its routers as it
+(`nidmap.rankmap.grid.carving`). On a torus the grid of boxes is laid on its routers as it
 is, where that fits. Several ways are made and the cheapest is taken, the
 default order among them.
 """
@@ -17,25 +17,32 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints, Shape
-from rankmap.grid.boxes import (
+from nidmap.placement.support.array_types import Floats, Ints, Shape
+from nidmap.rankmap.grid.boxes import (
     cells_in,
     coarse_pattern,
     line_stretches,
     swap_along_lines,
     weight_inside,
 )
-from rankmap.grid.carving import carve_grid, halve_together
-from rankmap.grid.dims import boxes_of, divisors
-from rankmap.grid.embedding import box_of, hops, lay_grid, layouts
-from rankmap.orders import grid_of, ordering
-from rankmap.pattern import Pattern
-from rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
-from rankmap.score.distance import Distance, Levels, job_distance
-from rankmap.score.traffic import cost_of
-from rankmap.units import Level, Units, bisect_points, level_distances, units_of, unwrap_coords
+from nidmap.rankmap.grid.carving import carve_grid, halve_together
+from nidmap.rankmap.grid.dims import boxes_of, divisors
+from nidmap.rankmap.grid.embedding import box_of, hops, lay_grid, layouts
+from nidmap.rankmap.orders import grid_of, ordering
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.score.distance import Distance, Levels, job_distance
+from nidmap.rankmap.score.traffic import cost_of
+from nidmap.rankmap.units import (
+    Level,
+    Units,
+    bisect_points,
+    level_distances,
+    units_of,
+    unwrap_coords,
+)
 
 #: Nested boxes, the smallest first; and such chains with what each costs.
 Chain = list[Shape]

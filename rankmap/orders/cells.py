@@ -15,16 +15,16 @@ from getopt import GetoptError, getopt
 
 import numpy as np
 
-from placement.curves import hilbert_key
-from placement.errors import UsageError, printable
-from placement.support.array_types import Ints, Shape
-from rankmap.grid.boxes import cells as numbered
-from rankmap.grid.dims import boxes_of
-from rankmap.grid.embedding import lay_grid
-from rankmap.orders import ordering
-from rankmap.pattern import Pattern
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
+from nidmap.placement.curves import hilbert_key
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.support.array_types import Ints, Shape
+from nidmap.rankmap.grid.boxes import cells as numbered
+from nidmap.rankmap.grid.dims import boxes_of
+from nidmap.rankmap.grid.embedding import lay_grid
+from nidmap.rankmap.orders import ordering
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
 
 #: grid_order's options, as getopt writes them. -m, -n, -N, -q and -T say how the list is printed,
 #: not what it holds.

@@ -1,6 +1,6 @@
 """Graph: the ranks' graph cut down the machine's own tree, then placed anew on real distances.
 
-Made for graphs and matrices that no rule describes (`rankmap.refine`). A
+Made for graphs and matrices that no rule describes (`nidmap.rankmap.refine`). A
 structured pattern of moderate size is expanded for it.
 """
 
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.support.array_types import Ints
-from placement.support.lazy import lazy
-from rankmap.orders import ordering
-from rankmap.pattern import Pattern
-from rankmap.pattern.graph import Graph, expand_pattern
-from rankmap.pattern.structured import GridPattern, Lines
-from rankmap.placement import Placement
-from rankmap.refine import budget
-from rankmap.refine.budget import seconds_for
-from rankmap.refine.cache import remark
-from rankmap.refine.exhaustive import search_all
-from rankmap.score.distance import Distance, job_distance
-from rankmap.score.traffic import cost_of
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.lazy import lazy
+from nidmap.rankmap.orders import ordering
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.graph import Graph, expand_pattern
+from nidmap.rankmap.pattern.structured import GridPattern, Lines
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.refine import budget
+from nidmap.rankmap.refine.budget import seconds_for
+from nidmap.rankmap.refine.cache import remark
+from nidmap.rankmap.refine.exhaustive import search_all
+from nidmap.rankmap.score.distance import Distance, job_distance
+from nidmap.rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
-    from rankmap.refine import mapping
+    from nidmap.rankmap.refine import mapping
 else:
-    mapping = lazy("rankmap.refine.mapping")  # it loads numba
+    mapping = lazy("nidmap.rankmap.refine.mapping")  # it loads numba
 
 #: The least and the most effort of a search.
 LEAST, MOST = 0.01, 1000

@@ -12,7 +12,7 @@ The paper elides the offsets of its lines 16 and 17. They follow from line 18,
 where a block's side is the product of the sides of what it holds: a chassis
 block is N2[0]*N0[0] by N2[1]*N1[0]*N0[1] by N2[2]*N1[1]*N0[2] units, and so
 on up. So the units that the loops meet one after another are the cells of
-nested boxes (`rankmap.grid.boxes.cells_in`); their number is checked with >=, not
+nested boxes (`nidmap.rankmap.grid.boxes.cells_in`); their number is checked with >=, not
 with > as in line 13. `unitID[k]` is the rank at hardware slot k, the inverse
 of an order's slots.
 
@@ -27,17 +27,17 @@ import math
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.names import parse_cnames
-from placement.support.array_types import Ints, Shape
-from rankmap.grid.boxes import cells_in, weight_inside
-from rankmap.grid.dims import balanced_factors, factorisations, shape_turns
-from rankmap.orders import grid_of, ordering
-from rankmap.pattern import Pattern
-from rankmap.pattern.structured import GridPattern, Stencil
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
-from rankmap.units import slots_by_node
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.names import parse_cnames
+from nidmap.placement.support.array_types import Ints, Shape
+from nidmap.rankmap.grid.boxes import cells_in, weight_inside
+from nidmap.rankmap.grid.dims import balanced_factors, factorisations, shape_turns
+from nidmap.rankmap.orders import grid_of, ordering
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.structured import GridPattern, Stencil
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.units import slots_by_node
 
 #: By the outermost block: the weight parted, and the blocks from the innermost on.
 Chains = dict[Shape, tuple[float, list[Shape]]]

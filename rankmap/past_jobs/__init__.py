@@ -1,7 +1,7 @@
 """How jobs sat: each held against the best placement among the nodes that were free at its start.
 
 The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by
-`rankmap.past_jobs.quick_cost`; a job that sits as well as any of them would on an empty
+`nidmap.rankmap.past_jobs.quick_cost`; a job that sits as well as any of them would on an empty
 machine is held against nothing else.
 
 What jobs send is said by a small TOML file, by the names of jobs or users::
@@ -33,17 +33,17 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from placement.errors import NidmapError, ParseError, UsageError, schema_sentence
-from placement.machine import Machine
-from placement.network.connected import connected_nodes
-from placement.planners import Request, find, spans
-from placement.records import JobRecord
-from placement.scheduler.kinds import kinds_of, offered
-from placement.seats import Seats, free_at_starts
-from placement.sites.loading import read_tables
-from placement.support.array_types import Ints, Mask
-from rankmap.past_jobs.quick_cost import QuickCost, Span
-from rankmap.predict import Job, Predictor
+from nidmap.placement.errors import NidmapError, ParseError, UsageError, schema_sentence
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.planners import Request, find, spans
+from nidmap.placement.records import JobRecord
+from nidmap.placement.scheduler.kinds import kinds_of, offered
+from nidmap.placement.seats import Seats, free_at_starts
+from nidmap.placement.sites.loading import read_tables
+from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.rankmap.past_jobs.quick_cost import QuickCost, Span
+from nidmap.rankmap.predict import Job, Predictor
 
 #: Planners of which the best one counts.
 PLANNERS = ("level-spread", "spread", "compact")
@@ -62,7 +62,7 @@ class Verdict:
     Attributes
     ----------
     job : int
-        Its place among the `placement.seats.Seats`.
+        Its place among the `nidmap.placement.seats.Seats`.
     nodes : int
     touches : dict of str to int
         Groups, chassis, leaves … that it had nodes in.
@@ -108,9 +108,9 @@ class Judge:
     Examples
     --------
     >>> import nidmap
-    >>> from placement.records import JobRecord
-    >>> from placement.seats import seat_jobs
-    >>> from placement.nodelist import NodeList
+    >>> from nidmap.placement.records import JobRecord
+    >>> from nidmap.placement.seats import seat_jobs
+    >>> from nidmap.placement.nodelist import NodeList
     >>> m = nidmap.load_machine("fattree:leaf=4,leaves=4,spines=1,bw=1")
     >>> apart = JobRecord("7", NodeList.parse("nid[00000-00001,00004-00005]"), start=1.0)
     >>> found = Judge(m).verdict(seat_jobs(m, [apart]), 0, m.compute)
@@ -387,7 +387,7 @@ def application_of(job: JobRecord, applications: tuple[Application, ...]) -> App
 
     Examples
     --------
-    >>> from placement.nodelist import NodeList
+    >>> from nidmap.placement.nodelist import NodeList
     >>> known = (Application("lammps*", pattern="stencil:auto"),)
     >>> names = ("lammps-7", "fft")
     >>> [application_of(JobRecord("7", NodeList(), name), known).pattern for name in names]

@@ -10,7 +10,7 @@ Nothing is routed. Of what a job sends, phase by phase, this looks at
 
 Where routers adapt, the likely time is the geometric mean of the two, elsewhere that of
 direct links. A node's own links and what its ranks can send are in both. On a torus, and
-where no bandwidth is known, a placement costs what it costs a search (`rankmap.search.cost`).
+where no bandwidth is known, a placement costs what it costs a search (`rankmap/search/cost.py`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.machine import Machine, once
-from placement.network import channels
-from placement.network.bounds import partitions
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import sum_by_pair
-from placement.support.quantities import GB
-from placement.traffic import Traffic
-from rankmap.pattern import Pattern
-from rankmap.pattern.structured import Lines
-from rankmap.predict import Predictor
-from rankmap.predict.job import fit_pattern
-from rankmap.search.cost import cost_by, without_time
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network import channels
+from nidmap.placement.network.bounds import partitions
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import sum_by_pair
+from nidmap.placement.support.quantities import GB
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.structured import Lines
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.rankmap.search.cost import cost_by, without_time
 
 #: Units of a level up to which the links between each two of them are kept in a table.
 _MOST_UNITS = 3072
@@ -61,7 +61,7 @@ class _Sent(NamedTuple):
     Attributes
     ----------
     least, posted : float
-        Seconds as `rankmap.predict.model.Model.node_limits` returns them.
+        Seconds as `nidmap.rankmap.predict.model.Model.node_limits` returns them.
     traffic : Traffic
         Between indices of the job's nodes.
     """
@@ -104,7 +104,7 @@ class QuickCost:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.predict import Job
+    >>> from nidmap.rankmap.predict import Job
     >>> m = nidmap.load_machine("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
     >>> cost = QuickCost(Predictor(m, Job("alltoall", bytes=1e9)))
     >>> apart, together = (cost.of(np.array(rows)) for rows in ([0, 2, 4, 6], [0, 1, 2, 3]))

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from placement.records import JobRecord
-from placement.seats import Seats
-from placement.support.array_types import Floats
-from placement.support.quantities import counted, plural, unit_name
-from placement.support.tables import align_columns, csv_table
-from rankmap.compare.plots import COLOURS, picture_bytes
-from rankmap.past_jobs import Application, Verdict, application_of
-from rankmap.past_jobs.quick_cost import Span
+from nidmap.placement.records import JobRecord
+from nidmap.placement.seats import Seats
+from nidmap.placement.support.array_types import Floats
+from nidmap.placement.support.quantities import counted, plural, unit_name
+from nidmap.placement.support.tables import align_columns, csv_table
+from nidmap.rankmap.compare.plots import COLOURS, picture_bytes
+from nidmap.rankmap.past_jobs import Application, Verdict, application_of
+from nidmap.rankmap.past_jobs.quick_cost import Span
 
 SCHEMA = "nidmap.jobs/1"
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from placement.errors import UsageError, printable
-from placement.support.registry import Registry
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.support.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from placement.traffic import Traffic
-    from rankmap.placement import Placement
+    from nidmap.placement.traffic import Traffic
+    from nidmap.rankmap.placement import Placement
 
     Builder = Callable[[str], "Pattern"]
 
@@ -37,7 +37,9 @@ BUNDLED = {
     for name in names.split()
 }
 
-_builders: Registry[Builder] = Registry("pattern", "nidmap.patterns", "rankmap.pattern", BUNDLED)
+_builders: Registry[Builder] = Registry(
+    "pattern", "nidmap.patterns", "nidmap.rankmap.pattern", BUNDLED
+)
 
 
 class Pattern(ABC):
@@ -102,7 +104,7 @@ class Pattern(ABC):
         >>> parse_pattern("fft:8x8").fit(48)
         Traceback (most recent call last):
             ...
-        placement.errors.UsageError: pattern fft:8x8 has 64 ranks, but there are 48 slots
+        nidmap.placement.errors.UsageError: pattern fft:8x8 has 64 ranks, but there are 48 slots
         """
         if self.ranks is None:
             return self.resized(ranks)

@@ -1,7 +1,7 @@
 """Collectives by name: ``bcast``, ``allreduce:…`` and so on, as MPI programs call them.
 
 Who sends to whom is the algorithm's matter, and that goes by bytes and ranks: predictions
-take the usual algorithm for theirs (`rankmap.predict.phases`). Where there are only
+take the usual algorithm for theirs (`nidmap.rankmap.predict.phases`). Where there are only
 edges, for J and for orders, they are those of 1 MB.
 """
 
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from placement.errors import UsageError
-from placement.support.array_types import Shape
-from placement.traffic import Traffic
-from rankmap.collectives import FAMILIES, ROOTED, algorithms, usual_algorithm
-from rankmap.pattern import Pattern, parse_options, parse_whole, pattern
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.array_types import Shape
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.collectives import FAMILIES, ROOTED, algorithms, usual_algorithm
+from nidmap.rankmap.pattern import Pattern, parse_options, parse_whole, pattern
 
 #: Bytes for which the edges' algorithm is chosen.
 USUAL_BYTES = 1e6
@@ -28,7 +28,7 @@ class Collective(Pattern):
     Attributes
     ----------
     name : str
-        A key of `rankmap.collectives.FAMILIES`.
+        A key of `nidmap.rankmap.collectives.FAMILIES`.
     root : int
         Rank that sends or receives the whole; 0 where there is none.
     dims : tuple of int or None

@@ -2,7 +2,7 @@
 
 ``graph:FILE`` holds undirected edges, ``matrix:FILE`` bytes from rank to rank:
 an edge's weight there is what goes both ways. Which format a file has is seen
-from its name and first lines (`rankmap.readers`).
+from its name and first lines (`nidmap.rankmap.readers`).
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.support.arrays import sum_by_key
-from placement.support.lazy import lazy
-from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.pattern import Pattern, pattern
-from rankmap.pattern.structured import Stencil
-from rankmap.readers import FORMATS, read
-from rankmap.readers.entries import Entries, no_edges
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.arrays import sum_by_key
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
+from nidmap.rankmap.pattern import Pattern, pattern
+from nidmap.rankmap.pattern.structured import Stencil
+from nidmap.rankmap.readers import FORMATS, read
+from nidmap.rankmap.readers.entries import Entries, no_edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from placement.support.array_types import Floats, Ints
-    from rankmap.recording import Recording
-    from rankmap.recording import file as recording_file
+    from nidmap.placement.support.array_types import Floats, Ints
+    from nidmap.rankmap.recording import Recording
+    from nidmap.rankmap.recording import file as recording_file
 else:
-    recording_file = lazy("rankmap.recording.file")
+    recording_file = lazy("nidmap.rankmap.recording.file")
 
 #: Differences of rank numbers that the edges of a stencil have at most (4 periodic dimensions).
 MOST_OFFSETS = 320

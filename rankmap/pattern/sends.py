@@ -11,15 +11,15 @@ from functools import partial
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.support.array_types import Ints, Shape
-from placement.support.reading import read_bytes
-from placement.traffic import Traffic
-from rankmap.pattern import Pattern, UnsizedPattern, parse_options, parse_whole, pattern
-from rankmap.pattern.graph import Graph, from_entries
-from rankmap.pattern.structured import parse_extents
-from rankmap.readers.csv import read_messages
-from rankmap.readers.entries import MOST_BYTES, Entries, no_edges
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.array_types import Ints, Shape
+from nidmap.placement.support.reading import read_bytes
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.pattern import Pattern, UnsizedPattern, parse_options, parse_whole, pattern
+from nidmap.rankmap.pattern.graph import Graph, from_entries
+from nidmap.rankmap.pattern.structured import parse_extents
+from nidmap.rankmap.readers.csv import read_messages
+from nidmap.rankmap.readers.entries import MOST_BYTES, Entries, no_edges
 
 
 @dataclass(frozen=True, slots=True)

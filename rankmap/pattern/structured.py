@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.support.array_types import Shape
-from placement.traffic import Traffic
-from rankmap.grid.dims import dims, step_ends
-from rankmap.pattern import Pattern, UnsizedPattern, parse_options, pattern
-from rankmap.placement import Placement
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.support.array_types import Shape
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.grid.dims import dims, step_ends
+from nidmap.rankmap.pattern import Pattern, UnsizedPattern, parse_options, pattern
+from nidmap.rankmap.placement import Placement
 
 Step = tuple[Shape, float]
 
@@ -248,7 +248,7 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class AutoStencil(UnsizedPattern):
-    """A stencil whose process grid is chosen once the ranks are known (`rankmap.grid.dims`).
+    """A stencil whose process grid is chosen once the ranks are known (`nidmap.rankmap.grid.dims`).
 
     Attributes
     ----------

@@ -17,10 +17,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.support.array_types import Ints, Shape
-from rankmap.pattern import Pattern, parse_options, parse_whole, pattern
-from rankmap.pattern.structured import GridPattern, Step, parse_extents
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.support.array_types import Ints, Shape
+from nidmap.rankmap.pattern import Pattern, parse_options, parse_whole, pattern
+from nidmap.rankmap.pattern.structured import GridPattern, Step, parse_extents
 
 #: Octants that begin in the same corner of the process grid.
 OCTANTS = 2

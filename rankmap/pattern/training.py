@@ -36,13 +36,13 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.support.array_types import Ints, Shape
-from placement.support.arrays import connected_components
-from placement.traffic import Traffic
-from rankmap.pattern import Pattern, parse_options, parse_whole, pattern
-from rankmap.pattern.structured import GridPattern, Step
-from rankmap.placement import MOST_RANKS
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.support.array_types import Ints, Shape
+from nidmap.placement.support.arrays import connected_components
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.pattern import Pattern, parse_options, parse_whole, pattern
+from nidmap.rankmap.pattern.structured import GridPattern, Step
+from nidmap.rankmap.placement import MOST_RANKS
 
 DEFAULT_ORDER = ("tp", "cp", "ep", "dp", "pp")
 

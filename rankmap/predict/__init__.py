@@ -1,7 +1,7 @@
 """Predict what a pattern takes on a job's nodes, and say what the answer rests on.
 
 From a pattern, nodes and an order to a demand on the network, phase by phase
-(`rankmap.predict.phases`), to the load of every link (`placement.network`),
+(`nidmap.rankmap.predict.phases`), to the load of every link (`nidmap.placement.network`),
 to seconds and to what binds. Nothing here is fitted to a measurement:
 docs/prediction.md lists every constant with its source.
 """
@@ -14,17 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Machine
-from placement.nodelist import NodeList
-from placement.support.array_types import Ints
-from rankmap.place_ranks import place_ranks
-from rankmap.placement import Placement
-from rankmap.predict.gain import time_range
-from rankmap.predict.job import Job
-from rankmap.predict.model import Model
-from rankmap.predict.prediction import Prediction
-from rankmap.predict.report import report
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.array_types import Ints
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.gain import time_range
+from nidmap.rankmap.predict.job import Job
+from nidmap.rankmap.predict.model import Model
+from nidmap.rankmap.predict.prediction import Prediction
+from nidmap.rankmap.predict.report import report
 
 __all__ = ["Job", "Prediction", "Predictor", "predict"]
 
@@ -81,7 +81,7 @@ def predict(
     machine : Machine
     nodes : str, NodeList, names, int64 rows (n,) or None
         The job's nodes in the order that numbers the slots; None: all free
-        compute nodes (see `rankmap.place_ranks.place_ranks`).
+        compute nodes (see `nidmap.rankmap.place_ranks.place_ranks`).
     job : Job or None
         None: an all-to-all.
     order : Placement, int64 (ranks,) or None

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from placement.accounting import running_jobs
-from placement.errors import ParseError, UsageError, printable
-from placement.lookup import rows_of
-from placement.machine import Machine
-from placement.network import Demand, channels, loads
-from placement.options import MOST
-from placement.seats import seat_jobs
-from placement.support.array_types import Floats, Ints
-from placement.traffic import Traffic
+from nidmap.placement.accounting import running_jobs
+from nidmap.placement.errors import ParseError, UsageError, printable
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import Demand, channels, loads
+from nidmap.placement.options import MOST
+from nidmap.placement.seats import seat_jobs
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.traffic import Traffic
 
 #: GB/s that each node of another job sends, where nobody says it [assumed].
 USUAL_LOAD = 1.0

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from placement.fabrics import fabric_of
-from placement.machine import Machine
-from placement.network import Loads
-from placement.network.model import injection_bandwidth
-from rankmap.predict.phase import Phase
+from nidmap.placement.fabrics import fabric_of
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import Loads
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.rankmap.predict.phase import Phase
 
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
 MESSAGE_US = 0.5
@@ -81,7 +81,7 @@ class Constants:
         states.
     burst : float or None
         Bytes that an interface sends of a message before it turns to another one;
-        None where nothing states it: then bytes flow (`workloads.minicray.following`).
+        None where nothing states it: then bytes flow (`nidmap.workloads.minicray.following`).
     eager : float or None
         Bytes up to which a message is done for its sender when it is handed over; None where
         nothing states it.
@@ -117,7 +117,7 @@ class Constants:
 
 
 def machine_constants(machine: Machine) -> Constants:
-    """Return a machine's constants: what it states (`placement.options`), else its fabric's.
+    """Return a machine's constants: what it states (`nidmap.placement.options`), else its fabric's.
 
     Where no latency is stated it is the fabric's; one of 0 switches off every term that does
     not grow with the bytes: latency, hops, messages and the rounds of a histogram. Memory is
@@ -188,8 +188,8 @@ def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
     Examples
     --------
     >>> import nidmap
-    >>> from placement.network import Demand, loads
-    >>> from placement.traffic import Traffic
+    >>> from nidmap.placement.network import Demand, loads
+    >>> from nidmap.placement.traffic import Traffic
     >>> m = nidmap.load_machine("torus:5x5")
     >>> d = Demand.of(m, Traffic.of(np.array([0, 0]), np.array([1, 6]), 1.0))
     >>> hops_by_class(loads(m, d), d.total)
@@ -248,7 +248,7 @@ def histogram_s(
 
     Examples
     --------
-    >>> from rankmap.predict.constants import Constants
+    >>> from nidmap.rankmap.predict.constants import Constants
     >>> round(histogram_s(64, 16, float("inf"), Constants(1.0, 0.0)) * 1e6)
     32
     """

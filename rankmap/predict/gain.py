@@ -23,17 +23,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankmap.placement import Placement
-from rankmap.predict.model import Model
-from rankmap.predict.placement_times import NOTHING, PlacementTimes, RunSeconds, Values
-from rankmap.predict.unknowns import (
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.model import Model
+from nidmap.rankmap.predict.placement_times import NOTHING, PlacementTimes, RunSeconds, Values
+from nidmap.rankmap.predict.unknowns import (
     beside_communication,
     comparable_recording,
     likely_values,
     run_seconds,
     unknowns_of,
 )
-from rankmap.progress import step
+from nidmap.rankmap.progress import step
 
 #: Share of a recorded run that communication has at most, below which it is said.
 HALF_OF_RUN = 0.5
@@ -172,8 +172,8 @@ class Gains:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.predict.job import Job
-    >>> from rankmap.predict.model import Model
+    >>> from nidmap.rankmap.predict.job import Job
+    >>> from nidmap.rankmap.predict.model import Model
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
     >>> model = Model(m, Job("alltoall", 1, 1e9, "at-once"))
     >>> gains = Gains(model, model.place(np.arange(4)))

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from placement.commands.common import say
-from placement.errors import UsageError, printable
-from placement.machine import Machine
-from placement.support.reading import decode, read_bytes
-from rankmap.collectives import LIBRARIES, algorithms_of, library_of, usual_algorithm
-from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.collective import Collective
-from rankmap.pattern.graph import Graph
-from rankmap.pattern.structured import Lines
-from rankmap.placement import Placement
-from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
+from nidmap.placement.commands.common import say
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.reading import decode, read_bytes
+from nidmap.rankmap.collectives import LIBRARIES, algorithms_of, library_of, usual_algorithm
+from nidmap.rankmap.pattern import Pattern, parse_pattern
+from nidmap.rankmap.pattern.collective import Collective
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.pattern.structured import Lines
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
 
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} a node is assumed (--pattern says another)"
@@ -34,7 +34,7 @@ MOST_BYTES = 1e18
 #: Payload of a message where nobody says it.
 USUAL_BYTES = 1e6
 
-#: Ways to do an all-to-all; collectives have their own (`rankmap.collectives`), and every other
+#: Ways to do an all-to-all; collectives have their own (`rankmap/collectives`), and every other
 #: pattern sends at once. ``library`` is what the machine's MPI does at that size; where no site
 #: says which MPI it has, ``at-once`` for an all-to-all. A collective takes the usual one.
 ALGORITHMS = ("at-once", "pairwise", "ring", "bruck", "library")
@@ -54,7 +54,7 @@ class Job:
     Attributes
     ----------
     pattern : str or Pattern
-        Who talks to whom (`rankmap.pattern.parse_pattern`); '' assumes an all-to-all.
+        Who talks to whom (`nidmap.rankmap.pattern.parse_pattern`); '' assumes an all-to-all.
     ppn : int, str, sequence of int or None
         Ranks on each node; None: as often as a list names the node, else 1.
     bytes : float or None
@@ -151,7 +151,7 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     Raises
     ------
     UsageError, ParseError
-        As `rankmap.pattern.parse_pattern` does.
+        As `nidmap.rankmap.pattern.parse_pattern` does.
     """
     if not isinstance(wanted, str):
         return wanted
@@ -214,7 +214,7 @@ def asked_library(algorithm: str, mpi: str) -> str:
     Parameters
     ----------
     algorithm : str
-        ``library``, a key of `rankmap.collectives.LIBRARIES`, or an algorithm's name.
+        ``library``, a key of `nidmap.rankmap.collectives.LIBRARIES`, or an algorithm's name.
     mpi : str
         The machine's MPI, as its site calls it; '' where nothing says.
     """

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.hooks import SERVICES, load
-from placement.machine import Machine
-from placement.network import (
+from nidmap.placement.hooks import SERVICES, load
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import (
     SINGLE_PATH,
     Channels,
     Demand,
@@ -24,28 +24,28 @@ from placement.network import (
     routings,
     usual_bias,
 )  # fmt: skip
-from placement.network.adaptive import guess_each
-from placement.network.bounds import cut_time
-from placement.network.model import injection_bandwidth
-from placement.network.routes import busiest_link_s
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import sample_evenly
-from placement.support.quantities import GB
-from placement.traffic import Traffic
-from rankmap.pattern import Pattern
-from rankmap.place_ranks import parse_counts
-from rankmap.placement import Placement
-from rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
-from rankmap.predict.constants import (
+from nidmap.placement.network.adaptive import guess_each
+from nidmap.placement.network.bounds import cut_time
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.routes import busiest_link_s
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import sample_evenly
+from nidmap.placement.support.quantities import GB
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.place_ranks import parse_counts
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
+from nidmap.rankmap.predict.constants import (
     histogram_s,
     hops_by_class,
     latency_s,
     machine_constants,
     messages_s,
 )
-from rankmap.predict.job import Job, algorithms, fit_pattern, size_of
-from rankmap.predict.phase import Course, Phase
-from rankmap.predict.phases import most_steps, phases
+from nidmap.rankmap.predict.job import Job, algorithms, fit_pattern, size_of
+from nidmap.rankmap.predict.phase import Course, Phase
+from nidmap.rankmap.predict.phases import most_steps, phases
 
 #: Loads of channels that are kept.
 KEPT = 32_000_000
@@ -108,7 +108,7 @@ class Model:
         The machine's MPI, as its site calls it; '' where nothing says.
     steps : int or None
         Steps of an all-to-all that are looked at, at most; None: as many as
-        there is time for (`rankmap.predict.phases.most_steps`).
+        there is time for (`nidmap.rankmap.predict.phases.most_steps`).
     follows : bool
         Whether ranks are followed from step to step where that can be done.
 
@@ -325,7 +325,7 @@ class Model:
         left : Channels or None
             As `left` returns them.
         bias : float or None
-            As for `placement.network.loads`; where one is given routing is adaptive.
+            As for `nidmap.placement.network.loads`; where one is given routing is adaptive.
         """
         return self._loads_of([demand], left, bias)[0]
 

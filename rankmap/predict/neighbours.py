@@ -25,21 +25,21 @@ from typing import Any
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import sample_evenly
-from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.collectives import LIBRARIES, partner_in_turn
-from rankmap.pattern import Pattern
-from rankmap.pattern.graph import Graph
-from rankmap.pattern.structured import Ring, Stencil
-from rankmap.pattern.sweep import Sweep, waves
-from rankmap.placement import Placement
-from rankmap.predict.job import asked_library
-from rankmap.predict.phase import Phase, RankStep, Sends, Stretches, between_nodes
-from rankmap.predict.recorded import cheap_stretches, messages_in_waves, wave_steps
-from rankmap.recording import Recording
-from rankmap.recording.sequence import steps_in
-from rankmap.score.traffic import pairs_of_nodes
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import sample_evenly
+from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
+from nidmap.rankmap.collectives import LIBRARIES, partner_in_turn
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.pattern.structured import Ring, Stencil
+from nidmap.rankmap.pattern.sweep import Sweep, waves
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.job import asked_library
+from nidmap.rankmap.predict.phase import Phase, RankStep, Sends, Stretches, between_nodes
+from nidmap.rankmap.predict.recorded import cheap_stretches, messages_in_waves, wave_steps
+from nidmap.rankmap.recording import Recording
+from nidmap.rankmap.recording.sequence import steps_in
+from nidmap.rankmap.score.traffic import pairs_of_nodes
 
 #: Turns of an all-to-all in a recording that are looked at: of more an even sample.
 MOST_TURNS = 16
@@ -197,7 +197,7 @@ def _busiest_partners(pattern: Pattern, weighted: bool = False) -> float:
 
     Examples
     --------
-    >>> from rankmap.pattern.structured import Stencil
+    >>> from nidmap.rankmap.pattern.structured import Stencil
     >>> _busiest_partners(Stencil((4, 4, 2))), _busiest_partners(Stencil((4, 4), reach=2))
     (5.0, 8.0)
     >>> _busiest_partners(Stencil((4, 4, 2), weights=(1.0, 2.0, 4.0)), weighted=True)

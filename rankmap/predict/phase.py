@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from placement.network.demand import Demand
-from placement.support.array_types import Floats, Ints, Mask
-from placement.traffic import Traffic
-from rankmap.placement import Placement
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.placement import Placement
 
 
 class RankStep(NamedTuple):

@@ -22,7 +22,7 @@ as long as its own busiest link. Combining what arrives costs nothing here.
 
 A training iteration sends along one axis after the other: collectives of tensor,
 context and data parallelism are rings in rank order, experts' exchanges all-to-alls,
-pipeline stages chains both ways (`rankmap.pattern.training` has the bytes and what
+pipeline stages chains both ways (`nidmap.rankmap.pattern.training` has the bytes and what
 they were checked on). Real programs overlap some of the axes with each other and with
 computation: what is added up here is what the network has to do.
 """
@@ -33,18 +33,18 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from placement.support.array_types import Ints
-from placement.support.arrays import sample_evenly
-from placement.traffic import Traffic, join_traffic
-from rankmap.collectives import Part, collective_parts, partner_in_turn
-from rankmap.pattern import Pattern
-from rankmap.pattern.collective import Collective
-from rankmap.pattern.structured import Lines
-from rankmap.pattern.training import Training
-from rankmap.placement import Placement
-from rankmap.predict import neighbours
-from rankmap.predict.job import algorithms
-from rankmap.predict.phase import Phase, RankStep, Sends, between_nodes
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.arrays import sample_evenly
+from nidmap.placement.traffic import Traffic, join_traffic
+from nidmap.rankmap.collectives import Part, collective_parts, partner_in_turn
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.collective import Collective
+from nidmap.rankmap.pattern.structured import Lines
+from nidmap.rankmap.pattern.training import Training
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import neighbours
+from nidmap.rankmap.predict.job import algorithms
+from nidmap.rankmap.predict.phase import Phase, RankStep, Sends, between_nodes
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
 #: at, at least so many.

@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.network import Loads
-from placement.support.array_types import Floats, Ints
-from placement.support.quantities import GB
-from rankmap.pattern.structured import Stencil
-from rankmap.placement import Placement
-from rankmap.predict.background import shared_channels
-from rankmap.predict.constants import hops_by_class
-from rankmap.predict.job import fit_pattern
-from rankmap.predict.model import Model, StepLoads
-from rankmap.predict.phase import Course, Phase
+from nidmap.placement.network import Loads
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.quantities import GB
+from nidmap.rankmap.pattern.structured import Stencil
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.background import shared_channels
+from nidmap.rankmap.predict.constants import hops_by_class
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.rankmap.predict.model import Model, StepLoads
+from nidmap.rankmap.predict.phase import Course, Phase
 
 #: What ranks that run ahead may win, of what posting all at once would win. Messages of different
 #: steps that meet may lose them as much, and at least a step.

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from placement.network import Loads, Worst
-from placement.network.demand import Demand
-from placement.support.quantities import size_text, time_text
-from rankmap.predict.gain import Gain
+from nidmap.placement.network import Loads, Worst
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.support.quantities import size_text, time_text
+from nidmap.rankmap.predict.gain import Gain
 
 SCHEMA = "nidmap.predict/1"
 
@@ -59,7 +59,7 @@ class PhaseTime:
         Bytes that the busiest rank sends.
     transfer : str
         What the bytes take so long for: ``link`` (the busiest one), ``process``,
-        ``steps`` (see `rankmap.predict.model.Model.limits`) or ``memory``.
+        ``steps`` (see `nidmap.rankmap.predict.model.Model.limits`) or ``memory``.
     """
 
     name: str

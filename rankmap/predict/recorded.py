@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import sample_evenly
-from rankmap.collectives import LIBRARIES
-from rankmap.collectives.algorithms import call_steps, usual_algorithm_of
-from rankmap.predict.phase import RankStep, Sends, Stretches
-from rankmap.recording import EVENTS, RecordedPhase, Recording
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import sample_evenly
+from nidmap.rankmap.collectives import LIBRARIES
+from nidmap.rankmap.collectives.algorithms import call_steps, usual_algorithm_of
+from nidmap.rankmap.predict.phase import RankStep, Sends, Stretches
+from nidmap.rankmap.recording import EVENTS, RecordedPhase, Recording
 
 SEND, RECEIVE, WAIT_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE, ANY_DONE, CANCELLED = range(
     len(EVENTS)

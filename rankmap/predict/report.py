@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from placement.network import Channels, Loads, routings
-from placement.network.bounds import best_bound
-from placement.nodelist import NodeList
-from placement.plan import overfull
-from placement.support.quantities import size_text
-from placement.traffic import NO_TRAFFIC
-from rankmap.collectives import LIBRARIES
-from rankmap.pattern import Pattern
-from rankmap.pattern.collective import Collective
-from rankmap.pattern.graph import Graph
-from rankmap.pattern.structured import Lines, Stencil
-from rankmap.pattern.sweep import Sweep
-from rankmap.placement import Placement
-from rankmap.predict.constants import PROBES, ROUNDS, Constants, hops_by_class
-from rankmap.predict.job import asked_library, fit_pattern
-from rankmap.predict.model import Model
-from rankmap.predict.phase import Phase
-from rankmap.predict.prediction import PhaseTime, Prediction, Term
+from nidmap.placement.network import Channels, Loads, routings
+from nidmap.placement.network.bounds import best_bound
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.plan import overfull
+from nidmap.placement.support.quantities import size_text
+from nidmap.placement.traffic import NO_TRAFFIC
+from nidmap.rankmap.collectives import LIBRARIES
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.collective import Collective
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.pattern.structured import Lines, Stencil
+from nidmap.rankmap.pattern.sweep import Sweep
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.constants import PROBES, ROUNDS, Constants, hops_by_class
+from nidmap.rankmap.predict.job import asked_library, fit_pattern
+from nidmap.rankmap.predict.model import Model
+from nidmap.rankmap.predict.phase import Phase
+from nidmap.rankmap.predict.prediction import PhaseTime, Prediction, Term
 
 #: Rounding that sums of many loads may have, as a share.
 ROUNDING = 1e-9
@@ -98,7 +98,7 @@ def phase_limit(phase: Phase, seconds: float) -> tuple[float, str]:
     -----
     Only so much of the phase is used: what its nodes send at least, what the
     busiest sends or receives, and what one node sends to another at most
-    (`placement.network.bounds.best_bound`). Any order of the ranks with the
+    (`nidmap.placement.network.bounds.best_bound`). Any order of the ranks with the
     same three figures has the same limit.
     """
     machine, rows, demand = phase.placement.known_machine, phase.placement.rows, phase.total

@@ -1,9 +1,9 @@
 """What is not known of a machine, a library and a program: likely values and other ones.
 
 Routers that adapt keep to minimal ways while these are less than so many times as full as
-detours (`placement.network.adaptive`): the likely value is what was measured or is assumed of
+detours (`network/adaptive.py`): the likely value is what was measured or is assumed of
 the fabric, the ends are the best division there is, and routers that hardly take
-detours (`placement.network.largest_bias`). Where nothing says whether an InfiniBand
+detours (`largest_bias`). Where nothing says whether an InfiniBand
 fabric of groups adapts, its own routing is likely, and the best division the other value.
 
 From its first message to its last a rank of a recorded run is in MPI or works outside. Work comes
@@ -20,24 +20,24 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from placement.fabrics import known_fabric
-from placement.network import largest_bias, routings, usual_bias
-from placement.support.quantities import time_text
-from rankmap.collectives import USUAL
-from rankmap.pattern.collective import Collective
-from rankmap.pattern.graph import Graph
-from rankmap.predict.background import USUAL_LOAD
-from rankmap.predict.constants import ARIES_PAYLOAD
-from rankmap.predict.job import ALGORITHMS
-from rankmap.predict.model import Model
-from rankmap.predict.placement_times import (
+from nidmap.placement.fabrics import known_fabric
+from nidmap.placement.network import largest_bias, routings, usual_bias
+from nidmap.placement.support.quantities import time_text
+from nidmap.rankmap.collectives import USUAL
+from nidmap.rankmap.pattern.collective import Collective
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.predict.background import USUAL_LOAD
+from nidmap.rankmap.predict.constants import ARIES_PAYLOAD
+from nidmap.rankmap.predict.job import ALGORITHMS
+from nidmap.rankmap.predict.model import Model
+from nidmap.rankmap.predict.placement_times import (
     MOST_EAGER,
     NOTHING,
     PlacementTimes,
     RunSeconds,
     Values,
 )
-from rankmap.recording import Recording
+from nidmap.rankmap.recording import Recording
 
 #: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B).
 SLOW_RANK = 2.0

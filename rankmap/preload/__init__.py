@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from placement.errors import LaunchError, NidmapError, OutputError
-from placement.support.child import Deadline, run_child
-from rankmap.launch import is_mpiexec
-from rankmap.launch.queries import mpi_library
-from rankmap.preload.program_mpi import (
+from nidmap.placement.errors import LaunchError, NidmapError, OutputError
+from nidmap.placement.support.child import Deadline, run_child
+from nidmap.rankmap.launch import is_mpiexec
+from nidmap.rankmap.launch.queries import mpi_library
+from nidmap.rankmap.preload.program_mpi import (
     LINKED,
     STATIC,
     find_binaries,

@@ -13,10 +13,10 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 
-from placement.errors import LaunchError, NidmapError
-from placement.support.child import Deadline, run_child
-from rankmap.launch import OPENMPI, is_mpiexec
-from rankmap.launch.queries import mpi_library
+from nidmap.placement.errors import LaunchError, NidmapError
+from nidmap.placement.support.child import Deadline, run_child
+from nidmap.rankmap.launch import OPENMPI, is_mpiexec
+from nidmap.rankmap.launch.queries import mpi_library
 
 #: What `program_abi` says of a program that has the library in it, or can load none.
 LINKED, STATIC = "linked", "static"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-from placement.errors import ParseError
-from placement.support.reading import read_bytes
-from rankmap.readers.entries import MOST_BYTES, Entries
-from rankmap.readers.monitoring import read_directory
+from nidmap.placement.errors import ParseError
+from nidmap.placement.support.reading import read_bytes
+from nidmap.rankmap.readers.entries import MOST_BYTES, Entries
+from nidmap.rankmap.readers.monitoring import read_directory
 
 #: The formats that are read, in words for a message.
 FORMATS = "METIS, npz, csv and Open MPI's monitoring files are read"
@@ -40,7 +40,7 @@ def read(path: str) -> Entries:
     if not raw.strip():
         raise ParseError(path, 0, "the file is empty")
     _refuse_unread(raw, path)
-    module = import_module(f"rankmap.readers.{recognise(raw[:65536], path)}")
+    module = import_module(f"nidmap.rankmap.readers.{recognise(raw[:65536], path)}")
     entries: Entries = module.read(raw, path)
     return entries
 

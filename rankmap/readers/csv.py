@@ -15,10 +15,10 @@ import re
 
 import numpy as np
 
-from placement.errors import ParseError
-from placement.support.array_types import Floats, Ints
-from placement.traffic import Traffic
-from rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
+from nidmap.placement.errors import ParseError
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
 
 _RANKS = re.compile(rb"^[ \t]*#[^\n]*?\branks\s*[=:]\s*([0-9]{1,12})", re.IGNORECASE | re.MULTILINE)
 _WORDS = re.compile(rb"[ \t\"']*[A-Za-z_]")
@@ -67,7 +67,7 @@ def read_messages(raw: bytes, source: str) -> Entries:
     >>> read_messages(b"0 1\\n1 2\\n", "sent.txt")
     Traceback (most recent call last):
         ...
-    placement.errors.ParseError: sent.txt:1: 2 numbers, not 3: source, destination and bytes
+    nidmap.placement.errors.ParseError: sent.txt:1: 2 numbers, not 3: source, destination and bytes
     """
     rows, at, _ = _read_rows(raw, source)
     if rows.shape[1] != 3:

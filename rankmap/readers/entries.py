@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, printable
-from placement.support.array_types import Floats, Ints, Mask
-from placement.traffic import Traffic
-from rankmap.placement import MOST_RANKS
+from nidmap.placement.errors import ParseError, printable
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.placement import MOST_RANKS
 
 #: A file larger than this is refused: no graph of a job's ranks needs it.
 MOST_BYTES = 1 << 31
@@ -191,7 +191,7 @@ def whole(values: Floats, line: Ints, source: str, what: str) -> Ints:
     >>> whole(np.array([1.0, 2.5]), np.array([1, 7]), "a.csv", "rank")
     Traceback (most recent call last):
         ...
-    placement.errors.ParseError: a.csv:7: 2.5 is not a rank: a whole number is needed
+    nidmap.placement.errors.ParseError: a.csv:7: 2.5 is not a rank: a whole number is needed
     """
     fine = np.isfinite(values) & (np.abs(values) < 2.0**53)
     fine[fine] = values[fine] % 1 == 0

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import ParseError
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import count_distinct
-from placement.traffic import Traffic
-from rankmap.placement import MOST_RANKS
-from rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
+from nidmap.placement.errors import ParseError
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import count_distinct
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.placement import MOST_RANKS
+from nidmap.rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
 
 
 def read(raw: bytes, source: str) -> Entries:

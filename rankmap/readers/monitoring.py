@@ -16,11 +16,11 @@ import re
 
 import numpy as np
 
-from placement.errors import ParseError, printable
-from placement.support.reading import read_bytes
-from placement.traffic import Traffic, join_traffic
-from rankmap.placement import MOST_RANKS
-from rankmap.readers.entries import Entries, check_entries
+from nidmap.placement.errors import ParseError, printable
+from nidmap.placement.support.reading import read_bytes
+from nidmap.placement.traffic import Traffic, join_traffic
+from nidmap.rankmap.placement import MOST_RANKS
+from nidmap.rankmap.readers.entries import Entries, check_entries
 
 _LINE = re.compile(
     rb"^(?:\[[^\]\n]*\](?:<\w+>)?:?\s*)?([EISR])[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]+bytes\b",

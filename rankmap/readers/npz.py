@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import NidmapError, ParseError, printable
-from placement.support.array_types import Array
-from placement.traffic import Traffic
-from rankmap.placement import MOST_RANKS
-from rankmap.readers.entries import Entries, check_entries
+from nidmap.placement.errors import NidmapError, ParseError, printable
+from nidmap.placement.support.array_types import Array
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.placement import MOST_RANKS
+from nidmap.rankmap.readers.entries import Entries, check_entries
 
 #: Bytes of one array at most, dense or not.
 MOST_BYTES = 1 << 30

@@ -4,7 +4,7 @@ A `Recording` is what ``nidmap record`` keeps in a file: for each phase of the
 program its messages by pair of ranks, or the collective that it is. A
 collective is stored as such, whatever its size, and becomes messages only
 where these are asked for: those of a usual algorithm, the ones that
-`rankmap.collectives.algorithms` has.
+`nidmap.rankmap.collectives.algorithms` has.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Machine
-from placement.support.array_types import Ints
-from placement.traffic import Traffic, join_traffic
-from rankmap.collectives import algorithms
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.traffic import Traffic, join_traffic
+from nidmap.rankmap.collectives import algorithms
 
 #: What a rank does, as the library numbers it: it posts a message or a receive, waits for what it
 #: posted last, sees that its oldest message to a rank or receive from it is done, calls a

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from placement.commands.common import write_output
-from placement.errors import ParseError, UsageError, printable
-from placement.support.array_types import Ints
-from placement.traffic import Traffic, join_traffic
-from rankmap.placement import MOST_RANKS
-from rankmap.readers.npz import read_member
-from rankmap.recording import (
+from nidmap.placement.commands.common import write_output
+from nidmap.placement.errors import ParseError, UsageError, printable
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.traffic import Traffic, join_traffic
+from nidmap.rankmap.placement import MOST_RANKS
+from nidmap.rankmap.readers.npz import read_member
+from nidmap.rankmap.recording import (
     EVENTS,
     KINDS,
     RecordedCollective,

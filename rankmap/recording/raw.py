@@ -21,11 +21,11 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError
-from placement.support.array_types import Ints
-from placement.support.arrays import sum_by_key
-from placement.traffic import Traffic, join_traffic
-from rankmap.recording import (
+from nidmap.placement.errors import ParseError
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.arrays import sum_by_key
+from nidmap.placement.traffic import Traffic, join_traffic
+from nidmap.rankmap.recording import (
     EVENTS,
     KINDS,
     RecordedCollective,

@@ -12,14 +12,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from placement.commands.common import say
-from placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
-from placement.support.child import start_child
-from placement.support.quantities import counted
-from rankmap.launch.process import job_environment
-from rankmap.preload import libraries_for, preload
-from rankmap.recording.file import save_recording
-from rankmap.recording.raw import Window, read_raw
+from nidmap.placement.commands.common import say
+from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
+from nidmap.placement.support.child import start_child
+from nidmap.placement.support.quantities import counted
+from nidmap.rankmap.launch.process import job_environment
+from nidmap.rankmap.preload import libraries_for, preload
+from nidmap.rankmap.recording.file import save_recording
+from nidmap.rankmap.recording.raw import Window, read_raw
 
 #: ``--window pcontrol``: count only between the program's own MPI_Pcontrol(1) and (0).
 PCONTROL = "pcontrol"

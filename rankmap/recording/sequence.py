@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Ints
-from placement.support.arrays import sample_evenly
-from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.pattern.sweep import Sweep, waves
-from rankmap.recording import RecordedCollective, RecordedPhase, Recording
-from rankmap.recording.words import NEARLY_EQUAL, stencil_in, sweep_in
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.arrays import sample_evenly
+from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
+from nidmap.rankmap.pattern.sweep import Sweep, waves
+from nidmap.rankmap.recording import RecordedCollective, RecordedPhase, Recording
+from nidmap.rankmap.recording.words import NEARLY_EQUAL, stencil_in, sweep_in
 
 #: Steps at most: the largest, and all that is left in one more.
 MOST_STEPS = 16
@@ -83,8 +83,8 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
 
     Examples
     --------
-    >>> from placement.traffic import Traffic
-    >>> from rankmap.recording import RecordedPhase, Recording
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.rankmap.recording import RecordedPhase, Recording
     >>> pairs = np.array([0, 1, 1, 0]), np.array([1, 0, 2, 2])
     >>> sent = Traffic(*pairs, np.full(4, 100), np.full(4, 10))
     >>> alone = RecordedPhase("point-to-point", "app+0x1f", 20, 40, sent)

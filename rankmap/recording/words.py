@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from placement.support.quantities import counted, size_text
-from placement.traffic import Traffic, join_traffic
-from rankmap.pattern.graph import from_edges, stencil_of
-from rankmap.pattern.structured import Stencil, points
-from rankmap.pattern.sweep import Sweep
-from rankmap.recording import RecordedCollective, RecordedPhase, Recording
+from nidmap.placement.support.quantities import counted, size_text
+from nidmap.placement.traffic import Traffic, join_traffic
+from nidmap.rankmap.pattern.graph import from_edges, stencil_of
+from nidmap.rankmap.pattern.structured import Stencil, points
+from nidmap.rankmap.pattern.sweep import Sweep
+from nidmap.rankmap.recording import RecordedCollective, RecordedPhase, Recording
 
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
@@ -66,7 +66,7 @@ def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
 
     Examples
     --------
-    >>> from placement.traffic import Traffic
+    >>> from nidmap.placement.traffic import Traffic
     >>> pairs = np.array([0, 0, 1, 1, 2, 2, 3, 3]), np.array([1, 2, 0, 3, 0, 3, 1, 2])
     >>> sent = Traffic(*pairs, np.full(8, 800), np.full(8, 4))
     >>> sweep_in(RecordedPhase("point-to-point", "", 8, 24, sent), 4).spec
@@ -91,7 +91,7 @@ def lines_in(sent: Traffic, ranks: int) -> str:
 
     Examples
     --------
-    >>> from placement.traffic import Traffic
+    >>> from nidmap.placement.traffic import Traffic
     >>> rows = Traffic.of(np.array([0, 1, 2, 3]), np.array([1, 0, 3, 2]), 8)
     >>> lines_in(rows, 4)
     'the 2 rows of a 2x2 grid'
@@ -116,7 +116,7 @@ def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:
 
     Examples
     --------
-    >>> from rankmap.recording import RecordedCollective
+    >>> from nidmap.rankmap.recording import RecordedCollective
     >>> rows = [np.arange(4 * r, 4 * r + 4) for r in range(3)]
     >>> none = np.zeros(4, dtype=int)
     >>> grid_lines([RecordedCollective(row, -1, none, none) for row in rows], 12)
@@ -144,8 +144,8 @@ def describe(recording: Recording) -> str:
 
     Examples
     --------
-    >>> from placement.traffic import Traffic
-    >>> from rankmap.recording import RecordedPhase, Recording
+    >>> from nidmap.placement.traffic import Traffic
+    >>> from nidmap.rankmap.recording import RecordedPhase, Recording
     >>> ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8000), np.full(4, 10)
     >>> once = RecordedPhase("point-to-point", "app+0x1f", 10, 40, Traffic(*ring))
     >>> print(describe(Recording(4, 1.5, (once,), exchange_s=1.2, work_s=0.3)))

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from rankmap.refine.halves import balance_halves, cost_of_halves, refine_halves, size_of_half
-from rankmap.refine.jit import (
+from nidmap.rankmap.refine.halves import balance_halves, cost_of_halves, refine_halves, size_of_half
+from nidmap.rankmap.refine.jit import (
     Bytes,
     Csr,
     Floats,

@@ -37,7 +37,7 @@ def numba_installed() -> bool:
 
 def kernels_compiled() -> bool:
     """Return whether the kernels have been compiled, by an earlier run too, or none are wanted."""
-    loaded = sys.modules.get("rankmap.refine.bisection")
+    loaded = sys.modules.get("nidmap.rankmap.refine.bisection")
     if not numba_installed() or (loaded is not None and loaded.bisect.signatures):
         return True
     folder = cache_folder()

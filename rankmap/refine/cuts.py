@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Ints
-from rankmap.score.distance import Distance
-from rankmap.units import unwrap_coords
+from nidmap.placement.support.array_types import Ints
+from nidmap.rankmap.score.distance import Distance
+from nidmap.rankmap.units import unwrap_coords
 
 Chooser = Callable[[int, int], int]
 
@@ -47,7 +47,7 @@ def cut_nodes(distance: Distance, counts: Ints) -> Cuts:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.score.distance import machine_distance
+    >>> from nidmap.rankmap.score.distance import machine_distance
     >>> d = machine_distance(nidmap.load_machine("tree:2x2"))
     >>> cut_nodes(d, np.full(4, 8)).cuts.tolist()
     [[0, 2, 4], [2, 3, 4], [0, 1, 2]]

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankmap.refine.bisection import bisect_from_nothing, extreme_places, refine_again
-from rankmap.refine.halves import cost_of_halves
-from rankmap.refine.jit import (
+from nidmap.rankmap.refine.bisection import bisect_from_nothing, extreme_places, refine_again
+from nidmap.rankmap.refine.halves import cost_of_halves
+from nidmap.rankmap.refine.jit import (
     Csr,
     Floats,
     Ints,
@@ -28,7 +28,7 @@ from rankmap.refine.jit import (
     long,
     tick,
 )
-from rankmap.refine.subgraph import (
+from nidmap.rankmap.refine.subgraph import (
     PlacedRanks,
     add_pull,
     deal_halves,

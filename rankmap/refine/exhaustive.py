@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints, Mask
-from rankmap.pattern.graph import Graph
-from rankmap.score.distance import Distance
-from rankmap.score.traffic import cost_of
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.score.distance import Distance
+from nidmap.rankmap.score.traffic import cost_of
 
 #: Ranks with edges, and nodes, of graphs that are looked at.
 MOST_RANKS, MOST_NODES = 64, 64
@@ -65,8 +65,8 @@ def search_all(graph: Graph, node: Ints, counts: Ints, distance: Distance) -> In
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.pattern.graph import from_edges
-    >>> from rankmap.score.distance import machine_distance
+    >>> from nidmap.rankmap.pattern.graph import from_edges
+    >>> from nidmap.rankmap.score.distance import machine_distance
     >>> d = machine_distance(nidmap.load_machine("tree:2x1"))
     >>> g = from_edges(4, np.array([0, 1]), np.array([3, 2]), np.ones(2))
     >>> search_all(g, np.array([0, 0, 1, 1]), np.array([2, 2]), d).tolist()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, kernel, long, tick
+from nidmap.rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, kernel, long, tick
 
 
 class Queue(NamedTuple):

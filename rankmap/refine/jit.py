@@ -1,6 +1,6 @@
 """What all kernels have: numba or plain Python, arrays, random numbers, and the work done.
 
-Kernels are compiled at their first call and kept on disk (`rankmap.refine.cache`);
+Kernels are compiled at their first call and kept on disk (`nidmap.rankmap.refine.cache`);
 where numba is not installed they stay plain Python. Importing numba costs a third of a
 second, so only who maps a graph does it.
 
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankmap.progress import step
-from rankmap.refine.cache import cache_folder, numba_installed
+from nidmap.rankmap.progress import step
+from nidmap.rankmap.refine.cache import cache_folder, numba_installed
 
 F = TypeVar("F", bound=Callable[..., Any])
 

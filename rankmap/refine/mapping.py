@@ -4,7 +4,7 @@ No partitioning library is asked: on the machine's tree with exact sizes, our
 own bisections, combined as an evolutionary partitioner does, came out below
 KaHIP's and SharedMap's strong settings in a fraction of their time
 (`benchmarks.mappers`). Where numba is not installed whole arrays do less of the
-same in about the same time (`rankmap.refine.plain`).
+same in about the same time (`nidmap.rankmap.refine.plain`).
 
 The nodes are improved part by part: a part's table of costs (ranks by nodes) has to
 fit in memory, and the ranks on other nodes stay where they are.
@@ -17,18 +17,18 @@ import time
 
 import numpy as np
 
-from placement.traffic import Traffic
-from rankmap import progress
-from rankmap.pattern.graph import Graph
-from rankmap.refine import budget
-from rankmap.refine.cache import numba_installed
-from rankmap.refine.cuts import Cuts, cut_nodes
-from rankmap.refine.exchanges import replace_ranks
-from rankmap.refine.jit import Csr, Floats, Longs, State
-from rankmap.refine.multisection import multisect, plan_cuts
-from rankmap.refine.plain import ROUNDS, bisect_down, swap_ranks
-from rankmap.refine.subgraph import PlacedRanks
-from rankmap.score.distance import Distance
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap import progress
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.refine import budget
+from nidmap.rankmap.refine.cache import numba_installed
+from nidmap.rankmap.refine.cuts import Cuts, cut_nodes
+from nidmap.rankmap.refine.exchanges import replace_ranks
+from nidmap.rankmap.refine.jit import Csr, Floats, Longs, State
+from nidmap.rankmap.refine.multisection import multisect, plan_cuts
+from nidmap.rankmap.refine.plain import ROUNDS, bisect_down, swap_ranks
+from nidmap.rankmap.refine.subgraph import PlacedRanks
+from nidmap.rankmap.score.distance import Distance
 
 
 def map_ranks(
@@ -59,9 +59,9 @@ def map_ranks(
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.score.distance import machine_distance
-    >>> from rankmap.pattern.graph import expand_pattern
-    >>> from rankmap.pattern.structured import Ring
+    >>> from nidmap.rankmap.score.distance import machine_distance
+    >>> from nidmap.rankmap.pattern.graph import expand_pattern
+    >>> from nidmap.rankmap.pattern.structured import Ring
     >>> d = machine_distance(nidmap.load_machine("tree:2x2"))
     >>> node = map_ranks(expand_pattern(Ring((8,))), np.full(4, 2), d)
     >>> np.bincount(node).tolist()

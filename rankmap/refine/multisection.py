@@ -11,14 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.support.arrays import count_distinct
-from rankmap import progress
-from rankmap.refine import budget
-from rankmap.refine.bisection import bisect
-from rankmap.refine.cuts import Cuts
-from rankmap.refine.jit import Csr, Floats, Ints, Longs, State, tick
-from rankmap.refine.subgraph import add_pull, deal_halves, induced_graph, note_side, talkers_first
-from rankmap.score.distance import Distance
+from nidmap.placement.support.arrays import count_distinct
+from nidmap.rankmap import progress
+from nidmap.rankmap.refine import budget
+from nidmap.rankmap.refine.bisection import bisect
+from nidmap.rankmap.refine.cuts import Cuts
+from nidmap.rankmap.refine.jit import Csr, Floats, Ints, Longs, State, tick
+from nidmap.rankmap.refine.subgraph import (
+    add_pull,
+    deal_halves,
+    induced_graph,
+    note_side,
+    talkers_first,
+)
+from nidmap.rankmap.score.distance import Distance
 
 #: Halvings from nothing that are made for each cut of a torus at most.
 TORUS_STARTS = 16
@@ -35,7 +41,7 @@ class CutPlan(NamedTuple):
         Distances of the nodes in that order, where the blocks alone do not
         decide them: then a cut also looks at where other ranks have gone.
     cuts : int64 (nodes - 1, 3)
-        See `rankmap.refine.cuts.Cuts`.
+        See `nidmap.rankmap.refine.cuts.Cuts`.
     starts : int64 (nodes - 1,)
         Halvings from nothing that are made for each cut at most.
     shares : float64 (nodes - 1,)

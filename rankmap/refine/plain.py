@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
-from placement.traffic import Traffic
-from rankmap import progress
-from rankmap.permutation import inverse
-from rankmap.refine.cuts import Cuts
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap import progress
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.refine.cuts import Cuts
 
 #: Rounds in which ranks change sides at each cut, at most.
 ROUNDS = 24

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, copy_part, kernel, long
+from nidmap.rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, copy_part, kernel, long
 
 
 class PlacedRanks(NamedTuple):

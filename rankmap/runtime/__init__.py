@@ -18,25 +18,25 @@ import warnings
 from array import array
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from placement.errors import LaunchError, UsageError, error_text
-from placement.support.lazy import lazy
+from nidmap.placement.errors import LaunchError, UsageError, error_text
+from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mpi4py import MPI
 
-    from placement.machine import Machine
-    from rankmap import predict
-    from rankmap.runtime import rerank
+    from nidmap.placement.machine import Machine
+    from nidmap.rankmap import predict
+    from nidmap.rankmap.runtime import rerank
 
     #: What each rank brings: its processor, Slurm's name for it, what it asks for.
     Offer = tuple[str, str, "_RankRequest"]
     #: What a rank brings that cannot take part: whether it is asked wrongly, and why.
     Refusal = tuple[bool, str]
 else:  # mpi4py is an extra, and rank 0 alone computes
-    MPI, predict = lazy("mpi4py.MPI"), lazy("rankmap.predict")
-    rerank = lazy("rankmap.runtime.rerank")
+    MPI, predict = lazy("mpi4py.MPI"), lazy("nidmap.rankmap.predict")
+    rerank = lazy("nidmap.rankmap.runtime.rerank")
 
 #: Names to use in place of the processors' own, comma-separated: world rank r
 #: is on the r-th of them, counted round. For trying out many nodes on one.
@@ -77,7 +77,7 @@ def reorder(
         Whether the grid wraps around.
     pattern : str or None
         Who talks to whom in place of a grid's neighbours (see
-        `rankmap.pattern.parse_pattern`), e.g. ``fft:64x64``.
+        `nidmap.rankmap.pattern.parse_pattern`), e.g. ``fft:64x64``.
     machine : str, Machine or None
         A machine spec as ``-m`` takes it; only rank 0's counts. None:
         ``$NIDMAP_MACHINE``.

@@ -1,9 +1,9 @@
 """``nidmap run --inside``: a running program asks for its order, and is answered.
 
 The launcher, whichever it is, starts the ranks as it is told. The library before the program
-(`rankmap.preload`) has a child process of rank 0 answer: its question on standard input is who
-talks to whom and which host each process is on, the answer on standard output is the old rank of
-each new one, or ``no:`` and why; a line on standard error says what the order was chosen by.
+(`nidmap.rankmap.preload`) has a child process of rank 0 answer: its question on standard input is
+who talks to whom and which host each process is on, the answer on standard output is the old rank
+of each new one, or ``no:`` and why; a line on standard error says what the order was chosen by.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import named_specs, write_output
-from placement.errors import NidmapError, UsageError, error_text
-from placement.support.lazy import lazy
-from rankmap.launch import Launch
-from rankmap.launch.process import REFUSED, become, job_environment, report_unclear
+from nidmap.placement.commands.common import named_specs, write_output
+from nidmap.placement.errors import NidmapError, UsageError, error_text
+from nidmap.placement.support.lazy import lazy
+from nidmap.rankmap.launch import Launch
+from nidmap.rankmap.launch.process import REFUSED, become, job_environment, report_unclear
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement import load
-    from rankmap import preload
-    from rankmap.commands.model import RunRequest
-    from rankmap.runtime import rerank
+    from nidmap.placement import load
+    from nidmap.rankmap import preload
+    from nidmap.rankmap.commands.model import RunRequest
+    from nidmap.rankmap.runtime import rerank
 else:  # a launch starts without numpy
-    load, preload = lazy("placement.load"), lazy("rankmap.preload")
-    rerank = lazy("rankmap.runtime.rerank")
+    load, preload = lazy("nidmap.placement.load"), lazy("nidmap.rankmap.preload")
+    rerank = lazy("nidmap.rankmap.runtime.rerank")
 
 
 def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = "") -> int:
@@ -106,7 +106,7 @@ def asking_command(options: Mapping[str, Any]) -> str:
     It looks for nothing in the program's working directory.
     """
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; "
-    code += "from rankmap.runtime.inside import main; main()"
+    code += "from nidmap.rankmap.runtime.inside import main; main()"
     return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(options)])
 
 

@@ -1,7 +1,7 @@
 """What rank 0 computes when a running program's ranks are reordered.
 
-The program asks in Python (`rankmap.runtime`), or by the library before it
-(`rankmap.runtime.inside`), whose question is a text.
+The program asks in Python (`nidmap.rankmap.runtime`), or by the library before it
+(`nidmap.rankmap.runtime.inside`), whose question is a text.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError, error_text
-from placement.load import load_machine
-from placement.machine import Machine
-from placement.support.array_types import Ints
-from rankmap.emit import read_order_file
-from rankmap.orders import arrange
-from rankmap.pattern import Pattern, graph
-from rankmap.permutation import inverse
-from rankmap.place_ranks import place_ranks
-from rankmap.placement import Placement
-from rankmap.predict import Job, Predictor
-from rankmap.score import cost
-from rankmap.search.auto_order import order_by_strategy
+from nidmap.placement.errors import NidmapError, UsageError, error_text
+from nidmap.placement.load import load_machine
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.array_types import Ints
+from nidmap.rankmap.emit import read_order_file
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import Pattern, graph
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.score import cost
+from nidmap.rankmap.search.auto_order import order_by_strategy
 
 #: First line of a question.
 _HEAD = "nidmap 1"
@@ -115,7 +115,7 @@ def rerank(
     machine : str, Machine or None
         A machine spec; None: ``$NIDMAP_MACHINE``.
     strategy : str
-        '' for the best there is, as `rankmap.search.auto_order` finds it, and the
+        '' for the best there is, as `nidmap.rankmap.search.auto_order` finds it, and the
         old order where that is not better.
     order_file : str
         A file with the order, of the format that its name states; '' for none.

@@ -1,7 +1,7 @@
 """What an order costs, how far that is from the least possible, and the proof.
 
 J is the sum over undirected edges, each once, of weight times distance
-(`rankmap.score.distance`). A bound is a number that no order of the same ranks on
+(`nidmap.rankmap.score.distance`). A bound is a number that no order of the same ranks on
 the same slots can be below; an order that meets it is optimal.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rankmap.pattern import Pattern, parse_pattern
-from rankmap.placement import Placement
-from rankmap.score.bounds import CostBound, lower_bound
-from rankmap.score.distance import job_distance
-from rankmap.score.traffic import cost_of, traffic
+from nidmap.rankmap.pattern import Pattern, parse_pattern
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.score.bounds import CostBound, lower_bound
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.score.traffic import cost_of, traffic
 
 __all__ = ["CostBound", "Score", "cost", "lower_bound", "meets_bound", "score"]
 

@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
-from rankmap.pattern import Pattern
-from rankmap.pattern.graph import Graph, expand_pattern
-from rankmap.pattern.structured import Lines
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
-from rankmap.score.distance import Distance
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.graph import Graph, expand_pattern
+from nidmap.rankmap.pattern.structured import Lines
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.score.distance import Distance
 
 #: Structured patterns of more ranks are not expanded.
 MOST_EXPANDED = 1 << 16
@@ -97,9 +97,9 @@ def lower_bound(pattern: Pattern, placement: Placement, distance: Distance) -> C
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.score.distance import job_distance
-    >>> from rankmap.place_ranks import place_ranks
-    >>> from rankmap.pattern.structured import Ring
+    >>> from nidmap.rankmap.score.distance import job_distance
+    >>> from nidmap.rankmap.place_ranks import place_ranks
+    >>> from nidmap.rankmap.pattern.structured import Ring
     >>> on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), None, 2)
     >>> lower_bound(Ring((8,)), on, job_distance(on))
     CostBound(value=6.0, why='counting')

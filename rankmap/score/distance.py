@@ -30,12 +30,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import NidmapError
-from placement.machine import Machine, once
-from placement.network import shortest_paths
-from placement.network.groups import Groups, groups_of
-from placement.support.array_types import Array, Floats, Ints
-from rankmap.placement import Placement
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.machine import Machine, once
+from nidmap.placement.network import shortest_paths
+from nidmap.placement.network.groups import Groups, groups_of
+from nidmap.placement.support.array_types import Array, Floats, Ints
+from nidmap.rankmap.placement import Placement
 
 Lengths = NDArray[np.uint8]
 Sums = NDArray[np.uint16]
@@ -408,7 +408,7 @@ def job_distance(placement: Placement) -> Distance:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.place_ranks import place_ranks
+    >>> from nidmap.rankmap.place_ranks import place_ranks
     >>> m = nidmap.load_machine("tree:2x2,dist=1:4")
     >>> job_distance(place_ranks(m, "nid0000[3,0,2]", 8)).between(0, np.arange(3)).tolist()
     [0.0, 4.0, 1.0]

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Array, Floats, Ints
-from rankmap.grid.dims import step_ends
-from rankmap.pattern import Pattern
-from rankmap.pattern.structured import GridPattern, Lines
-from rankmap.score.distance import Distance
+from nidmap.placement.support.array_types import Array, Floats, Ints
+from nidmap.rankmap.grid.dims import step_ends
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.structured import GridPattern, Lines
+from nidmap.rankmap.score.distance import Distance
 
 #: Pairs of nodes that are looked at in one go.
 _BLOCK = 1 << 20
@@ -58,8 +58,8 @@ def traffic(pattern: Pattern, node: Ints, distance: Distance) -> OrderWeights:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.score.distance import machine_distance
-    >>> from rankmap.pattern.structured import Stencil
+    >>> from nidmap.rankmap.score.distance import machine_distance
+    >>> from nidmap.rankmap.pattern.structured import Stencil
     >>> d = machine_distance(nidmap.load_machine("tree:2x2,dist=1:3"))
     >>> t = traffic(Stencil((8,)), np.repeat(np.arange(4), 2), d)
     >>> t.by_level.tolist(), t.by_node.tolist(), t.cost, t.hops
@@ -84,8 +84,8 @@ def cost_of(pattern: Pattern, node: Ints, distance: Distance) -> float:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.score.distance import machine_distance
-    >>> from rankmap.pattern.structured import Lines
+    >>> from nidmap.rankmap.score.distance import machine_distance
+    >>> from nidmap.rankmap.pattern.structured import Lines
     >>> d = machine_distance(nidmap.load_machine("tree:2x2,dist=1:3"))
     >>> cost_of(Lines("fft", (2, 2)), np.arange(4), d)
     8.0

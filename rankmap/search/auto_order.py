@@ -18,27 +18,34 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.nodelist import NodeList
-from placement.planners import Request
-from placement.support.array_types import Ints
-from placement.support.quantities import time_text
-from rankmap import progress
-from rankmap.orders import arrange
-from rankmap.orders.auto import choose, describe_choice
-from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.graph import Graph
-from rankmap.place_ranks import place_ranks
-from rankmap.placement import Origin, Placement
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gain, Gains
-from rankmap.predict.job import fit_pattern
-from rankmap.score import plain_number
-from rankmap.search.budget import LIMITS, Budget, Moment
-from rankmap.search.cost import ROW_MAJOR, Candidate, Ranking, TimeCost, effort_of, without_time
-from rankmap.search.node_sets import node_choices
-from rankmap.search.rank_orders import compile_first, ranks_alike
-from rankmap.search.search import Space, search
+from nidmap.placement.machine import Machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.planners import Request
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.quantities import time_text
+from nidmap.rankmap import progress
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.orders.auto import choose, describe_choice
+from nidmap.rankmap.pattern import Pattern, parse_pattern
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.placement import Origin, Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gain, Gains
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.rankmap.score import plain_number
+from nidmap.rankmap.search.budget import LIMITS, Budget, Moment
+from nidmap.rankmap.search.cost import (
+    ROW_MAJOR,
+    Candidate,
+    Ranking,
+    TimeCost,
+    effort_of,
+    without_time,
+)
+from nidmap.rankmap.search.node_sets import node_choices
+from nidmap.rankmap.search.rank_orders import compile_first, ranks_alike
+from nidmap.rankmap.search.search import Space, search
 
 #: The strategy that compares orders, by predicted time or by J.
 AUTO = "auto"
@@ -68,11 +75,11 @@ def order(
     machine : Machine
     nodes : str, NodeList, names, int64 rows (n,) or None
         The job's nodes in the order that numbers the slots; None: all free
-        compute nodes in NID order (see `rankmap.place_ranks.place_ranks`).
+        compute nodes in NID order (see `nidmap.rankmap.place_ranks.place_ranks`).
     job : Job or None
         Who talks to whom, and how many ranks a node has; None: an all-to-all.
     strategy : str
-        An ordering's name (see `rankmap.orders.names`); ``auto`` chooses by predicted
+        An ordering's name (see `nidmap.rankmap.orders.names`); ``auto`` chooses by predicted
         time where the machine states bandwidths, else by J: the order's remark says which.
 
     Returns
@@ -139,7 +146,7 @@ def auto_order(placement: Placement, job: Job, seconds: float = math.inf) -> Pla
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.place_ranks import place_ranks
+    >>> from nidmap.rankmap.place_ranks import place_ranks
     >>> on = place_ranks(nidmap.load_machine("torus:8,bw=1"), "0-5", 1)
     >>> figures = auto_order(on, nidmap.Job("stencil:2x3")).origin.optimised
     >>> figures["by"], figures["time_s"] < figures["default_time_s"]
@@ -264,7 +271,7 @@ def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranki
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.place_ranks import place_ranks
+    >>> from nidmap.rankmap.place_ranks import place_ranks
     >>> m = nidmap.load_machine("torus:8,bw=1,latency=0")
     >>> model = Predictor(m, Job("stencil:2x3", [1] * 6, 1e6))
     >>> ranking = rank_orders(model, place_ranks(m, "0-5", 1), Budget(800))

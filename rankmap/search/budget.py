@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from placement.support.array_types import Ints
+from nidmap.placement.support.array_types import Ints
 
 
 @dataclass(slots=True)

@@ -13,21 +13,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.network import Loads, channels
-from placement.network.model import injection_bandwidth
-from placement.support.array_types import Floats, Ints
-from placement.traffic import Traffic
-from rankmap.orders.auto import choose
-from rankmap.pattern import Pattern
-from rankmap.placement import Placement
-from rankmap.predict import Predictor
-from rankmap.predict.job import fit_pattern
-from rankmap.predict.phase import Phase
-from rankmap.score.distance import job_distance
-from rankmap.score.traffic import cost_of
-from rankmap.search.budget import LIMITS
-from rankmap.search.rank_orders import Make, searched_orders
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import Loads, channels
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.orders.auto import choose
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.rankmap.predict.phase import Phase
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.score.traffic import cost_of
+from nidmap.rankmap.search.budget import LIMITS
+from nidmap.rankmap.search.rank_orders import Make, searched_orders
 
 #: The order that every launcher makes where nobody says another.
 ROW_MAJOR = "row-major"

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.network.routes import walk_paths
-from placement.planners import Request
-from placement.support.array_types import Array, Floats, Ints, Mask
-from placement.support.arrays import product
-from placement.support.quantities import GB
-from rankmap.predict import Predictor
-from rankmap.search.budget import Budget
-from rankmap.search.cost import Candidate, TimeCost, p_norm
-from rankmap.search.priced_steps import ROUNDING, bound_longest, move_nodes, stepped_name
+from nidmap.placement.network.routes import walk_paths
+from nidmap.placement.planners import Request
+from nidmap.placement.support.array_types import Array, Floats, Ints, Mask
+from nidmap.placement.support.arrays import product
+from nidmap.placement.support.quantities import GB
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.search.budget import Budget
+from nidmap.rankmap.search.cost import Candidate, TimeCost, p_norm
+from nidmap.rankmap.search.priced_steps import ROUNDING, bound_longest, move_nodes, stepped_name
 
 #: Free nodes at most, next hops of all routers towards them, figures in the table of their routes.
 NODES, NEXT_HOPS, FIGURES = 256, 1 << 21, 1 << 24
@@ -52,7 +52,7 @@ def route_table(model: Predictor, nodes: Ints) -> Array | None:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.predict import Job
+    >>> from nidmap.rankmap.predict import Job
     >>> model = Predictor(nidmap.load_machine("torus:4,bw=1"), Job("alltoall"))
     >>> (route_table(model, np.array([0, 1, 3])) > 0).sum(axis=2).tolist()
     [[0, 1, 1], [1, 0, 2], [1, 2, 0]]

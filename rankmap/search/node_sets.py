@@ -19,18 +19,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement import planners
-from placement.errors import PlanError, UsageError
-from placement.machine import Machine
-from placement.planners import Request, nested_units
-from placement.scheduler.baseline import scheduler_choice
-from placement.support.array_types import Ints
-from placement.support.arrays import sum_boxes
-from placement.support.quantities import counted
-from rankmap.grid.boxes import cells_in
-from rankmap.permutation import inverse
-from rankmap.search.budget import LIMITS
-from rankmap.search.rank_orders import brick_shapes
+from nidmap.placement import planners
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import Request, nested_units
+from nidmap.placement.scheduler.baseline import scheduler_choice
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.arrays import sum_boxes
+from nidmap.placement.support.quantities import counted
+from nidmap.rankmap.grid.boxes import cells_in
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.search.budget import LIMITS
+from nidmap.rankmap.search.rank_orders import brick_shapes
 
 Shape = tuple[int, ...]
 
@@ -48,8 +48,8 @@ def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
 
     Examples
     --------
-    >>> from placement.planners import Request
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=2")
     >>> [name for name, _ in node_choices(m, Request(count=4, free=m.free))][:3]
     ['blades', 'blades --per-blade 3', 'blades --per-blade 2']
@@ -78,8 +78,8 @@ def spread_over_levels(machine: Machine, request: Request) -> Iterator[tuple[str
 
     Examples
     --------
-    >>> from placement.planners import Request
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=2")
     >>> found = dict(spread_over_levels(m, Request(count=4, free=m.free)))
     >>> found["1 group"].tolist(), found["2 groups"].tolist()
@@ -147,8 +147,8 @@ def grid_on_boxes(
 
     Examples
     --------
-    >>> from placement.planners import Request
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:4x4")
     >>> name, rows, slots = next(grid_on_boxes(m, Request(4, m.free), (2, 2), 1))
     >>> name, rows.tolist(), slots.tolist()
@@ -248,8 +248,8 @@ def freest_boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
 
     Examples
     --------
-    >>> from placement.planners import Request
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.planners import Request
+    >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:6x6")
     >>> next(freest_boxes(m, Request(count=4, free=m.free)))
     ('box 2x2', array([0, 1, 6, 7]))

@@ -13,25 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Machine
-from placement.network.connected import connected_nodes
-from placement.planners import Choice, Request
-from placement.support.array_types import Floats, Ints
-from placement.support.quantities import size_text, time_text
-from rankmap.emit import emit, format_of
-from rankmap.placement import Placement
-from rankmap.predict import Job, Prediction, Predictor
-from rankmap.predict.gain import Gain, Gains
-from rankmap.predict.prediction import PhaseTime, worst_document
-from rankmap.score import plain_number
-from rankmap.search.budget import LIMITS, Budget, Moment
-from rankmap.search.cost import ROW_MAJOR, Cost, Ranking, cost_by, effort_of, without_time
-from rankmap.search.node_sets import node_choices, scheduler_nodes
-from rankmap.search.rank_orders import compile_first
-from rankmap.search.search import Space, search
-from rankmap.search.segments import inside_one_block, whole_segments
-from rankmap.short_orders import fit_format
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.planners import Choice, Request
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.quantities import size_text, time_text
+from nidmap.rankmap.emit import emit, format_of
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Prediction, Predictor
+from nidmap.rankmap.predict.gain import Gain, Gains
+from nidmap.rankmap.predict.prediction import PhaseTime, worst_document
+from nidmap.rankmap.score import plain_number
+from nidmap.rankmap.search.budget import LIMITS, Budget, Moment
+from nidmap.rankmap.search.cost import ROW_MAJOR, Cost, Ranking, cost_by, effort_of, without_time
+from nidmap.rankmap.search.node_sets import node_choices, scheduler_nodes
+from nidmap.rankmap.search.rank_orders import compile_first
+from nidmap.rankmap.search.search import Space, search
+from nidmap.rankmap.search.segments import inside_one_block, whole_segments
+from nidmap.rankmap.short_orders import fit_format
 
 
 def auto(machine: Machine, request: Request) -> Choice:
@@ -49,7 +49,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     request : Request
         ``request.job`` says what the job sends, ``request.deadline`` the processor
         seconds of search (8), and ``request.progress`` is told each
-        `rankmap.search.budget.Moment`, and ends the search by returning True. Without
+        `nidmap.rankmap.search.budget.Moment`, and ends the search by returning True. Without
         a pattern an all-to-all of 1 rank a node is assumed, and said.
 
     Returns

@@ -1,7 +1,7 @@
 """Many free nodes: steps are chosen by what the binding links are fed by.
 
 Each round puts a price on every link, high on those that are nearly the
-busiest (the gradient of `rankmap.search.cost.p_norm`). Every place then has a
+busiest (the gradient of `nidmap.rankmap.search.cost.p_norm`). Every place then has a
 bill, what its traffic pays for the links it takes, and every free node what
 it would pay there. The places with the largest savings change nodes, many at
 once; the predictor judges what comes of it, and if it is no better, fewer do.
@@ -14,14 +14,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.network import Loads
-from placement.network.path_costs import PathCosts, path_costs
-from placement.planners import Request
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import ragged_ranges
-from rankmap.placement import Placement
-from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import POWER, Candidate, Exchange, Judged, TimeCost
+from nidmap.placement.network import Loads
+from nidmap.placement.network.path_costs import PathCosts, path_costs
+from nidmap.placement.planners import Request
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import ragged_ranges
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.search.budget import LIMITS, Budget
+from nidmap.rankmap.search.cost import POWER, Candidate, Exchange, Judged, TimeCost
 
 Moves = list[tuple[int, int]]
 

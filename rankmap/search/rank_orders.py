@@ -8,26 +8,26 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from placement.errors import NidmapError
-from placement.specs import parse_spec
-from placement.support.array_types import Ints
-from placement.traffic import join_traffic
-from rankmap import orders, progress
-from rankmap.grid.boxes import cells_in, line_stretches
-from rankmap.grid.dims import boxes_of
-from rankmap.orders.auto import COMPILING
-from rankmap.orders.cells import CellOptions, rank_list
-from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.graph import Graph, from_edges, stencil_of
-from rankmap.pattern.structured import Lines
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
-from rankmap.predict import Predictor
-from rankmap.predict.job import ALGORITHMS, fit_pattern
-from rankmap.refine.budget import LEAST_EFFORT, seconds_for
-from rankmap.refine.cache import kernels_compiled
-from rankmap.score.distance import job_distance
-from rankmap.search.budget import LIMITS
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.traffic import join_traffic
+from nidmap.rankmap import orders, progress
+from nidmap.rankmap.grid.boxes import cells_in, line_stretches
+from nidmap.rankmap.grid.dims import boxes_of
+from nidmap.rankmap.orders.auto import COMPILING
+from nidmap.rankmap.orders.cells import CellOptions, rank_list
+from nidmap.rankmap.pattern import Pattern, parse_pattern
+from nidmap.rankmap.pattern.graph import Graph, from_edges, stencil_of
+from nidmap.rankmap.pattern.structured import Lines
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.predict.job import ALGORITHMS, fit_pattern
+from nidmap.rankmap.refine.budget import LEAST_EFFORT, seconds_for
+from nidmap.rankmap.refine.cache import kernels_compiled
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.search.budget import LIMITS
 
 Make = Callable[[Placement], Ints | None]
 
@@ -92,7 +92,7 @@ def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) ->
 
     Examples
     --------
-    >>> from rankmap.pattern import parse_pattern
+    >>> from nidmap.rankmap.pattern import parse_pattern
     >>> ranks_alike(parse_pattern("alltoall")), ranks_alike(parse_pattern("fft:2x2"))
     (True, False)
     """
@@ -112,8 +112,8 @@ def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
 
     Examples
     --------
-    >>> from rankmap.pattern import parse_pattern
-    >>> from rankmap.placement import Placement
+    >>> from nidmap.rankmap.pattern import parse_pattern
+    >>> from nidmap.rankmap.placement import Placement
     >>> on = Placement(np.array(["a", "b"]), np.array([2, 2]))
     >>> "hilbert" in quick_orders(parse_pattern("fft:2x2").on(on), on)
     True
@@ -138,7 +138,7 @@ def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
     """Yield orders that give each node stretches of the lines of an FFT's grid.
 
     No set of ranks has more of its partners inside than ranks of one line
-    (`rankmap.grid.boxes`).
+    (`nidmap.rankmap.grid.boxes`).
     """
     dims = pattern.dims or ()
     if not isinstance(pattern, Lines) or len(dims) != 2:
@@ -196,7 +196,7 @@ def searched_orders(
 
 
 def _map_as_graph(graph: Graph, seconds: Callable[[], float]) -> Make:
-    from rankmap.orders.graph import map_graph
+    from nidmap.rankmap.orders.graph import map_graph
 
     def make(placement: Placement) -> Ints:
         left = _seconds_to_map(seconds, LEAST_EFFORT * seconds_for(placement.ranks))
@@ -230,7 +230,7 @@ def node_by_node(
         None where nodes differ in their ranks, or exchange too much or
         nothing.
     """
-    from rankmap.refine.mapping import map_ranks
+    from nidmap.rankmap.refine.mapping import map_ranks
 
     ppn, nodes = placement.ppn, len(placement.counts)
     if ppn is None:

@@ -17,20 +17,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from placement.errors import NidmapError
-from placement.planners import Request
-from placement.support.array_types import Ints
-from rankmap.pattern.graph import Graph
-from rankmap.placement import Placement
-from rankmap.predict.job import fit_pattern
-from rankmap.predict.model import Guess
-from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import ROW_MAJOR, Candidate, Cost, Ranking, TimeCost, divides_steps
-from rankmap.search.exact_steps import ExactSteps
-from rankmap.search.node_sets import grid_on_boxes
-from rankmap.search.priced_steps import PricedSteps
-from rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
-from rankmap.search.segments import Segments
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.planners import Request
+from nidmap.placement.support.array_types import Ints
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.rankmap.predict.model import Guess
+from nidmap.rankmap.search.budget import LIMITS, Budget
+from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Cost, Ranking, TimeCost, divides_steps
+from nidmap.rankmap.search.exact_steps import ExactSteps
+from nidmap.rankmap.search.node_sets import grid_on_boxes
+from nidmap.rankmap.search.priced_steps import PricedSteps
+from nidmap.rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
+from nidmap.rankmap.search.segments import Segments
 
 
 @dataclass(frozen=True, slots=True, eq=False)

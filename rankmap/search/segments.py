@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement import planners
-from placement.errors import PlanError, UsageError
-from placement.planners import Request
-from placement.planners.segments import Blocks, blocks_of, in_segments
-from placement.scheduler.baseline import has_blocks
-from placement.scheduler.switches import block_sizes
-from placement.support.array_types import Ints
-from placement.support.quantities import unit_name
-from rankmap.pattern.training import Training
-from rankmap.permutation import inverse
-from rankmap.placement import Placement
-from rankmap.predict import Predictor
-from rankmap.predict.job import fit_pattern
+from nidmap.placement import planners
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.planners import Request
+from nidmap.placement.planners.segments import Blocks, blocks_of, in_segments
+from nidmap.placement.scheduler.baseline import has_blocks
+from nidmap.placement.scheduler.switches import block_sizes
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.quantities import unit_name
+from nidmap.rankmap.pattern.training import Training
+from nidmap.rankmap.permutation import inverse
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.predict.job import fit_pattern
 
 #: What is to stay inside a block, the most first.
 KEPT = (("tp", "ep", "pp"), ("tp", "ep"), ("tp",))

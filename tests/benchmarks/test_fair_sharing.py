@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.fair_sharing import fair_ends, share_fairly
-from placement.errors import UsageError
-from placement.network import Demand, loads
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import Demand, loads
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 
 
 def exact(sizes, routes, bandwidth):

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement import commands, live
-from placement.slurm import command
+from nidmap.placement import commands, live
+from nidmap.placement.slurm import command
 from tests.waiting import HANGS
 
 

@@ -3,8 +3,8 @@
 import json
 
 from nidmap import load_machine
-from rankmap.emit import read_order
-from rankmap.place_ranks import place_ranks
+from nidmap.rankmap.emit import read_order
+from nidmap.rankmap.place_ranks import place_ranks
 
 POLARIS = ["order", "-m", "polaris", "--nodes", "#0-1", "--ppn", "4", "--pattern", "stencil:2x4"]
 

@@ -4,7 +4,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 import nidmap  # noqa: F401  # tells the front door where the commands are
-from placement.commands import cli, run
+from nidmap.placement.commands import cli, run
 
 
 @pytest.mark.parametrize(

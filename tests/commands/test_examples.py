@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import nidmap  # noqa: F401  # tells the front door where the commands are
-from placement.commands import cli, run
-from placement.load import load_machine
-from placement.topologies import links
+from nidmap.placement.commands import cli, run
+from nidmap.placement.load import load_machine
+from nidmap.placement.topologies import links
 from tests.hwloc_xml import node_xml
 from tests.writers import write
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from placement.commands import EXTRAS, missing
-from placement.sites.loading import tomllib
-from workloads.results import save
+from nidmap.placement.commands import EXTRAS, missing
+from nidmap.placement.sites.loading import tomllib
+from nidmap.workloads.results import save
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,7 +47,8 @@ compare -m torus:4x4 -N 4 --pattern alltoall --bytes 1000
 def test_the_core_needs_no_extra():
     """One process, as none of its commands can load what another must not."""
     program = (
-        f"{WITHOUT.format(tuple(EXTRAS))} import nidmap; from placement.commands import run\n"
+        f"{WITHOUT.format(tuple(EXTRAS))} import nidmap\n"
+        "from nidmap.placement.commands import run\n"
         "for line in sys.stdin:\n"
         "    print(line, end='', flush=True)\n"
         "    print('code', run(line.split()), flush=True)\n"

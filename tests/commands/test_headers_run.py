@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, note
 from hypothesis import strategies as st
 
-from placement.commands import run
-from placement.nodelist import NodeList
-from placement.slurm import command
+from nidmap.placement.commands import run
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.slurm import command
 from tests.effort import examples
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import HANGS, wait_until

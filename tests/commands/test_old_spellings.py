@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import nidmap
-from placement.support.old_spellings import GONE
+from nidmap.placement.support.old_spellings import GONE
 
 PAGE = Path(__file__).parents[2] / "docs" / "changed.md"
 

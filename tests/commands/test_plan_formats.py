@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.commands import run
-from placement.nodelist import NodeList
-from placement.scheduler.baseline import touched_parts
-from placement.specs import parse_spec
+from nidmap.placement.commands import run
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.scheduler.baseline import touched_parts
+from nidmap.placement.specs import parse_spec
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from nidmap import load_machine
+from nidmap.web.snapshot import ask_sources
 from tests.web.serving import squeue
-from web.snapshot import ask_sources
 
 SPEC = "torus:12"
 SOURCES = {

@@ -11,9 +11,9 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["placement"]):
-    from placement.dumps.assemble import assemble
-    from placement.errors import NidmapError
-    from placement.readers import BUNDLED, find
+    from nidmap.placement.dumps.assemble import assemble
+    from nidmap.placement.errors import NidmapError
+    from nidmap.placement.readers import BUNDLED, find
 
     for name in BUNDLED:
         find(name)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nidmap
-from placement.errors import NidmapError
-from rankmap.predict import Job
+from nidmap.placement.errors import NidmapError
+from nidmap.rankmap.predict import Job
 from tests.fuzz.questions import question
 from tests.samples import SAMPLES
 
@@ -56,7 +56,7 @@ def command(seeds, *words, name="input", pack=bytes):
 
 def said(argv):
     """Run a command here and return what is wrong with how it ended."""
-    from placement.commands import run
+    from nidmap.placement.commands import run
 
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=errors) for errors in
                ("surrogateescape", "strict", "backslashreplace")]  # fmt: skip
@@ -94,7 +94,7 @@ def examples():
     """Return the command lines that the help of our commands shows, on a small machine."""
     import click
 
-    from placement.commands import cli
+    from nidmap.placement.commands import cli
 
     lines, waiting = [], [(name,) for name in _HARMLESS]
     while waiting:
@@ -134,7 +134,7 @@ def sensible(data, folder):
 
 
 class Lane:
-    """Calculates here and at once, as a process of `web.workers` would."""
+    """Calculates here and at once, as a process of `nidmap.web.workers` would."""
 
     inside = 0
 
@@ -143,14 +143,14 @@ class Lane:
 
     async def call(self, function, *arguments, question="", told=None):
         """Return what a process would."""
-        from web import workers
+        from nidmap.web import workers
 
         workers._machine = self._machine
         return workers._answer_safely(0, float("inf"), function, arguments)
 
     async def json(self, function, *arguments, question="", told=None):
         """Return what a process would, as JSON."""
-        from web.workers import _as_json
+        from nidmap.web.workers import _as_json
 
         return await self.call(_as_json, function, *arguments)
 
@@ -162,9 +162,9 @@ class Lane:
 @cache
 def page():
     """Return the page's application and its loop."""
-    from web import service as module
-    from web.app import make_app
-    from web.server import Gateway
+    from nidmap.web import service as module
+    from nidmap.web.app import make_app
+    from nidmap.web.server import Gateway
 
     lane, module.Lane = module.Lane, Lane
     service = module.Service(nidmap.load_machine(MACHINE))
@@ -254,7 +254,7 @@ def raises(ask):
 
 def live_file(data, folder):
     """Read a file as ``nidmap web serve --from FILE`` does."""
-    from web.snapshot import ask_sources
+    from nidmap.web.snapshot import ask_sources
 
     path = Path(folder, "live")
     path.write_bytes(data)
@@ -365,7 +365,7 @@ def archive(data):
 
 def orders():
     """Return an order in each format that is read, by format; some take none but row-major."""
-    from rankmap.emit import emit, names
+    from nidmap.rankmap.emit import emit, names
 
     machine, found = machine_once(), {}
     for form in names():

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from placement.commands import run
-from rankmap.pattern import parse_pattern
+from nidmap.placement.commands import run
+from nidmap.rankmap.pattern import parse_pattern
 from tests.fuzz import targets
 from tests.fuzz.__main__ import turn
 
@@ -96,8 +96,8 @@ def test_a_small_file_asks_for_little_memory(tmp_path):
     path.write_text("0,1\n1,0\n")
     code = (
         "import resource, nidmap\n"
-        "from rankmap.pattern import parse_pattern\n"
-        "import rankmap.readers.csv\n"
+        "from nidmap.rankmap.pattern import parse_pattern\n"
+        "import nidmap.rankmap.readers.csv\n"
         "resource.setrlimit(resource.RLIMIT_DATA, (2**30, -1))\n"
         f"print(parse_pattern('matrix:{path}').ranks)"
     )

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import rankmap.orders
-from placement import planners
-from placement.errors import ParseError
-from placement.planners import Request
-from placement.readers import FORMATS, read_text
-from placement.specs import parse_spec
-from rankmap.orders import arrange
+import nidmap.rankmap.orders
+from nidmap.placement import planners
+from nidmap.placement.errors import ParseError
+from nidmap.placement.planners import Request
+from nidmap.placement.readers import FORMATS, read_text
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
@@ -25,7 +25,7 @@ def names(request):
     scope = {"__name__": "example"}
     exec(compile(example, "CONTRIBUTING.md", "exec", dont_inherit=True), scope)
     yield scope
-    for registry in (FORMATS, planners._planners, rankmap.orders._orderings):
+    for registry in (FORMATS, planners._planners, nidmap.rankmap.orders._orderings):
         for name in ("show-cables", "last-first", "reversed"):
             registry.known.pop(name, None)
     planners._needs.pop("last-first", None)
@@ -53,7 +53,7 @@ def test_the_planner_takes_the_last_nodes_and_what_must_be_taken(names):
 @pytest.mark.parametrize("names", ["@ordering"], indirect=True)
 def test_the_order_turns_the_ranks_round(names):
     placement = slots(named(1, 2), 2)
-    turned = rankmap.orders.find("reversed")("ring", placement)
+    turned = nidmap.rankmap.orders.find("reversed")("ring", placement)
     assert turned.slot_of_rank.tolist() == [3, 2, 1, 0]
 
 

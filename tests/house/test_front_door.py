@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import nidmap
-from placement import hooks
+from nidmap.placement import hooks
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,44 +28,38 @@ def run(*argv, cwd, **env):
     )
 
 
-@pytest.mark.parametrize("room", ["placement", "rankmap", "workloads", "web"])
-def test_a_users_file_that_hides_a_room_is_named(tmp_path, room):
-    mine = tmp_path / f"{room}.py"
-    mine.write_text("print('mine')\n")
-    done = run("-m", "nidmap", "site", "list", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr == (
-        f"nidmap: {mine} hides nidmap's own package '{room}'; rename it or run elsewhere\n"
-    )
+ROOMS = ("placement", "rankmap", "workloads", "web")
 
 
-def test_a_distribution_that_overwrites_a_room_is_named(tmp_path):
-    """web.py installs ``web/__init__.py`` into the same folder as ours."""
-    shutil.copyfile(ROOT / "nidmap.py", tmp_path / "nidmap.py")
-    for room in ("placement", "rankmap", "workloads", "web"):
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_users_file_named_as_a_room_hides_nothing(tmp_path, room):
+    (tmp_path / f"{room}.py").write_text("raise SystemExit('mine')\n")
+    done = run("-m", "nidmap", "nodes", "fold", "n[1-2]", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "n[1-2]\n"), done.stderr
+
+
+@pytest.fixture
+def unlinked(tmp_path):
+    """Lay out a checkout as Git leaves it where it may not make links."""
+    shutil.copytree(ROOT / "nidmap", tmp_path / "nidmap", symlinks=True)
+    link = tmp_path / "nidmap" / "rankmap"
+    link.unlink()
+    link.write_text("../rankmap")
+    for room in ("placement", "workloads", "web", "site-configs"):
         (tmp_path / room).symlink_to(ROOT / room)
-    (tmp_path / "web").unlink()
-    shutil.copytree(ROOT / "web", tmp_path / "web", ignore=shutil.ignore_patterns("static"))
+    return tmp_path
+
+
+def test_a_checkout_without_links_says_so(unlinked):
+    link = unlinked / "nidmap" / "rankmap"
     line = (
-        f"another distribution's files stand in nidmap's package 'web' in {tmp_path / 'web'}; "
-        "install nidmap again, in an environment of its own"
+        f"{link} should be a link to ../rankmap; clone with core.symlinks=true, "
+        "or pip install the checkout"
     )
-    theirs = '"""web.py: makes web apps"""\nimport no_such_module\n'
-    (tmp_path / "web" / "__init__.py").write_text(theirs)
-    done = run("-m", "nidmap", "site", "list", cwd=tmp_path)
+    done = run("-m", "nidmap", "site", "list", cwd=unlinked)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"nidmap: {line}\n")
-    done = run("-c", "import nidmap; nidmap.plan", cwd=tmp_path)
+    done = run("-c", "import nidmap; nidmap.plan", cwd=unlinked)
     assert done.stderr.splitlines()[-1] == f"ImportError: {line}"
-
-
-def test_a_users_script_is_told_too(tmp_path):
-    (tmp_path / "rankmap.py").write_text("")
-    (tmp_path / "script.py").write_text("import nidmap\nnidmap.load_machine('tara')\n")
-    done = run("script.py", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "ImportError" in done.stderr
-    assert "rankmap.py hides nidmap's own package 'rankmap'" in done.stderr
 
 
 @pytest.mark.parametrize("name", nidmap.__all__)
@@ -115,13 +109,13 @@ def test_a_build_of_its_own_has_what_the_commands_import(monkeypatch):
 
 def test_the_wheel_holds_the_rooms_and_the_sites(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    sites = {f"placement/site-configs/{p.name}" for p in (ROOT / "site-configs").glob("*.toml")}
+    sites = {f"nidmap/site-configs/{p.name}" for p in (ROOT / "site-configs").glob("*.toml")}
     assert len(sites) == 19
-    assert sites | {"nidmap.py", "placement/plan.py", "rankmap/placement.py"} <= names
+    assert sites | {"nidmap/__main__.py", "nidmap/placement/plan.py"} <= names
     tops = {name.split("/")[0] for name in names if "dist-info" not in name}
     data = next(top for top in tops if top.endswith(".data"))
-    assert tops == {"nidmap.py", "placement", "rankmap", "workloads", "web", data}
-    assert {f"{room}/py.typed" for room in ("placement", "rankmap", "workloads", "web")} <= names
+    assert tops == {"nidmap", data}
+    assert {f"nidmap/{room}/py.typed" for room in ROOMS} <= names
     pages = {name for name in names if name.startswith(f"{data}/data/share/man/man1/")}
     assert {name.rpartition("/")[2] for name in pages} >= {
         "nidmap.1",

@@ -4,7 +4,7 @@ import click
 import pytest
 
 import nidmap  # noqa: F401  # the front door names the commands
-from placement.commands import cli
+from nidmap.placement.commands import cli
 
 #: Options in all, on one command, and lines of a help.
 MOST, MOST_OF_ONE, LINES = 320, 26, 50

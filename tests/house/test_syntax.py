@@ -10,12 +10,20 @@ ROOT = Path(__file__).parents[2]
 OLDEST = (3, 10)
 SOURCES = sorted(
     path
-    for top in ("nidmap.py", "placement", "rankmap", "workloads", "web", "benchmarks", "tests")
+    for top in (
+        "nidmap/__init__.py",
+        "placement",
+        "rankmap",
+        "workloads",
+        "web",
+        "benchmarks",
+        "tests",
+    )
     for path in [ROOT / top, *(ROOT / top).rglob("*.py")]
     if path.is_file()
 )
 
-#: ``a*+`` and ``(?>a)`` in a regular expression; `placement.names.hostlist` knows what to do.
+#: ``a*+`` and ``(?>a)`` in a regular expression; `names/hostlist.py` knows what to do.
 POSSESSIVE = re.compile(r"(?<!\\)(?:\)|\]|\w)[*+?}]\+(?![^\[]*\])|\(\?>")
 
 #: What came with Python 3.11 and 3.12, by the module that has it.

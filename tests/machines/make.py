@@ -574,8 +574,8 @@ def bad_gemini_of_another_blade():
 
 def wording(folder):
     """Return the one line with which the code refuses the machine, to be read before committing."""
-    from placement.errors import NidmapError
-    from placement.load import load_machine
+    from nidmap.placement.errors import NidmapError
+    from nidmap.placement.load import load_machine
 
     try:
         load_machine(*(str(path) for path in sorted(folder.glob("source*"))))

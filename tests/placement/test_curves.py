@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.curves import hilbert_curve, hilbert_key, morton_curve, morton_key
-from placement.errors import UsageError
+from nidmap.placement.curves import hilbert_curve, hilbert_key, morton_curve, morton_key
+from nidmap.placement.errors import UsageError
 
 #: Boxes of real machines, and others as awkward, none very long.
 AWKWARD = [

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from placement.errors import LaunchError, NidmapError, OutputError, ParseError, PlanError
-from rankmap.emit.text import BrokenOrderError
+from nidmap.placement.errors import LaunchError, NidmapError, OutputError, ParseError, PlanError
+from nidmap.rankmap.emit.text import BrokenOrderError
 
 
 @pytest.mark.parametrize("kind", [NidmapError, PlanError, LaunchError, OutputError])

@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from placement.commands import run
-from placement.errors import UsageError
-from placement.load import load_machine
-from placement.network import Demand, loads, routings
-from placement.options import with_figures
-from placement.traffic import Traffic
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains
-from rankmap.predict.unknowns import likely_values, unknowns_of
+from nidmap.placement.commands import run
+from nidmap.placement.errors import UsageError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import Demand, loads, routings
+from nidmap.placement.options import with_figures
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gains
+from nidmap.rankmap.predict.unknowns import likely_values, unknowns_of
 from tests.same_machine import same_machine
 
 SPEC = "dragonfly:groups=4,chassis=2,blades=4,nodes=2,global=8,injection=10"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from placement.dumps.assemble import assemble
-from placement.dumps.check import check_sources
-from placement.errors import NidmapError, ParseError, UsageError
-from placement.load import load_machine, open_sources
-from placement.readers import read_text
-from placement.topologies import links
-from placement.views import count_holes
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.dumps.check import check_sources
+from nidmap.placement.errors import NidmapError, ParseError, UsageError
+from nidmap.placement.load import load_machine, open_sources
+from nidmap.placement.readers import read_text
+from nidmap.placement.topologies import links
+from nidmap.placement.views import count_holes
 from tests.same_machine import same_machine
 from tests.writers import write
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import NidmapError, ParseError, UsageError
-from placement.hwloc import hardware_of, parse_hwloc
-from placement.views import summarise
+from nidmap.placement.errors import NidmapError, ParseError, UsageError
+from nidmap.placement.hwloc import hardware_of, parse_hwloc
+from nidmap.placement.views import summarise
 from tests.hwloc_xml import device, node_xml
 
 

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import ParseError, PlanError
-from placement.load import load_machine
-from placement.network import Demand, channels, hops, loads, routings
-from placement.options import with_figures
-from placement.topologies import links, router_names
-from placement.traffic import Traffic
-from rankmap.predict import Job
+from nidmap.placement.errors import ParseError, PlanError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import Demand, channels, hops, loads, routings
+from nidmap.placement.options import with_figures
+from nidmap.placement.topologies import links, router_names
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict import Job
 from tests.writers import write
 
 SPECS = (

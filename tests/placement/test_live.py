@@ -2,12 +2,12 @@
 
 import pytest
 
-from placement.commands.common import configured_specs
-from placement.dumps.assemble import assemble
-from placement.errors import LaunchError, SiteError, UsageError
-from placement.live import ask_scheduler, places_by_name, with_own_interfaces
-from placement.load import load_machine
-from placement.readers import read_text
+from nidmap.placement.commands.common import configured_specs
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import LaunchError, SiteError, UsageError
+from nidmap.placement.live import ask_scheduler, places_by_name, with_own_interfaces
+from nidmap.placement.load import load_machine
+from nidmap.placement.readers import read_text
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from placement.errors import NidmapError, ParseError, SiteError, UsageError
-from placement.load import load_machine, open_sources
-from placement.sites import site_names
-from placement.specs import parse_spec
-from placement.topologies import links, router_names, wiring_text
+from nidmap.placement.errors import NidmapError, ParseError, SiteError, UsageError
+from nidmap.placement.load import load_machine, open_sources
+from nidmap.placement.sites import site_names
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links, router_names, wiring_text
 from tests.placement import machine_shapes as shapes
 from tests.same_machine import same_machine
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import ParseError
-from placement.lookup import nodes_of, rows_of
-from placement.names import format_cnames
-from placement.names.numbering import GeminiNumbering, Xc
-from placement.nodelist import NodeList
+from nidmap.placement.errors import ParseError
+from nidmap.placement.lookup import nodes_of, rows_of
+from nidmap.placement.names import format_cnames
+from nidmap.placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.nodelist import NodeList
 from tests.places import places_of
 
 XC = Xc(4)
@@ -143,7 +143,7 @@ def test_xnames_in_any_writing_and_their_prefixes(lumi):
 
 
 def test_a_router_is_its_nodes(small):
-    from placement.topologies import router_names
+    from nidmap.placement.topologies import router_names
 
     name = str(router_names(small)[3])
     assert rows_of(small, name).tolist() == np.flatnonzero((small.router == 3).any(axis=1)).tolist()
@@ -261,7 +261,7 @@ def test_a_large_machine_and_a_long_list():
 @pytest.mark.parametrize("text", ["{}", "nid00001,{}", "nid00001*2 {}", "nid00001\n{}\n"])
 def test_a_word_of_more_names_than_nodes_is_refused_unexpanded(monkeypatch, word, text):
     machine = nidmap.load_machine("torus:4x4x4")
-    monkeypatch.setattr("placement.names.hostlist._ListWord.names", lambda entry: 1 / 0)
+    monkeypatch.setattr("nidmap.placement.names.hostlist._ListWord.names", lambda entry: 1 / 0)
     with pytest.raises(ParseError, match=r"makes \d+ names; there are 64 nodes"):
         rows_of(machine, text.format(word), repeats=True)
 

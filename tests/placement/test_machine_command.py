@@ -5,10 +5,10 @@ import json
 import networkx
 import pytest
 
-from placement.commands import run
-from placement.load import load_machine
-from placement.sites import site_names
-from placement.topologies import wiring_text
+from nidmap.placement.commands import run
+from nidmap.placement.load import load_machine
+from nidmap.placement.sites import site_names
+from nidmap.placement.topologies import wiring_text
 from tests.placement import machine_shapes as shapes
 
 XC = shapes.xc_cells(4, 1)

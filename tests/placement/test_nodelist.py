@@ -9,8 +9,8 @@ from ClusterShell.NodeSet import NodeSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.nodelist import NodeList
+from nidmap.placement.errors import ParseError
+from nidmap.placement.nodelist import NodeList
 
 prefixes = st.sampled_from(
     ["nid", "n", "r1n", "node-", "a.b", "x1000c0s3b0n", "0x", "R", "_", "n1-"]

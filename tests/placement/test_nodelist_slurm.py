@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.nodelist import NodeList
+from nidmap.placement.errors import ParseError
+from nidmap.placement.nodelist import NodeList
 from tests.effort import examples
 from tests.real_slurm import needs_slurm, real_slurm, scrubbed_environment
 

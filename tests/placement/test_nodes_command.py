@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import nidmap
-from placement.commands import run
+from nidmap.placement.commands import run
 
 MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
 

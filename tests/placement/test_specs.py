@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from placement.network.model import injection_bandwidth
-from placement.specs import MAX_NODES, is_spec, parse_spec
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.specs import MAX_NODES, is_spec, parse_spec
 
 few = st.integers(1, 4)
 

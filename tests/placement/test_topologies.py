@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import UsageError
-from placement.readers import read_text
-from placement.specs import parse_spec
-from placement.topologies import (
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import UsageError
+from nidmap.placement.readers import read_text
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import (
     links,
     router_coords,
     router_count,
     router_names,
     wiring_text,
 )
-from placement.topologies.dragonfly import DragonflyShape, attachments, wire_groups
-from placement.topologies.fattree import TreeShape
+from nidmap.placement.topologies.dragonfly import DragonflyShape, attachments, wire_groups
+from nidmap.placement.topologies.fattree import TreeShape
 from tests.placement.machine_shapes import aries_links, torus_links, xc_cells, xtprocadmin
 
 

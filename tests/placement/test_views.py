@@ -8,13 +8,13 @@ import networkx
 import numpy as np
 import pytest
 
-from placement import exports as graphs
-from placement.dumps.assemble import assemble
-from placement.errors import UsageError
-from placement.readers import read_text
-from placement.specs import parse_spec
-from placement.topologies import links, router_coords, router_names
-from placement.views import to_networkx, to_pandas
+from nidmap.placement import exports as graphs
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import UsageError
+from nidmap.placement.readers import read_text
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links, router_coords, router_names
+from nidmap.placement.views import to_networkx, to_pandas
 from tests.placement import machine_shapes as shapes
 
 SPECS = [

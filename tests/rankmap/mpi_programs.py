@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from rankmap.preload import build, find_compilers
-from rankmap.preload.program_mpi import program_abi
+from nidmap.rankmap.preload import build, find_compilers
+from nidmap.rankmap.preload.program_mpi import program_abi
 from tests.rankmap.mpis import environment, flavours
 
 COMPILERS = [("mpich", "mpicc"), ("mpich", "mpicc_abi"), ("openmpi", "mpicc")]

@@ -53,7 +53,7 @@ def places():
 @functools.cache
 def flavours():
     """Return (MPI, version, directory) of each."""
-    from rankmap.launch.queries import mpi_library
+    from nidmap.rankmap.launch.queries import mpi_library
 
     return [(*mpi_library(f"{place}/bin/mpiexec", environment(place)), place) for place in places()]
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import UsageError
-from rankmap.orders import arrange
-from rankmap.orders.auto import DEFAULT, choose, describe_choice
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.graph import expand_pattern, from_edges
-from rankmap.place_ranks import place_ranks
-from rankmap.score import cost
+from nidmap.placement.errors import UsageError
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.orders.auto import DEFAULT, choose, describe_choice
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.graph import expand_pattern, from_edges
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.score import cost
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
@@ -70,8 +70,8 @@ def test_an_uneven_pencil_grid_gets_a_better_order():
 
 
 def test_a_hopeless_strategy_does_not_stop_the_others(monkeypatch):
-    from placement.errors import UsageError
-    from rankmap import orders
+    from nidmap.placement.errors import UsageError
+    from nidmap.rankmap import orders
 
     def broken(pattern, slots):
         raise UsageError("not here")
@@ -96,7 +96,7 @@ def test_what_there_is_no_time_for_is_left_out_and_said():
 
 
 def test_kernels_that_are_not_compiled_yet_are_not_waited_for(monkeypatch):
-    from rankmap.refine import cache
+    from nidmap.rankmap.refine import cache
 
     on = place_ranks(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 16)
     rng = np.random.default_rng(5)

@@ -7,8 +7,8 @@ import shlex
 import numpy as np
 import pytest
 
-from placement.commands import run as nidmap
-from rankmap.orders import arrange
+from nidmap.placement.commands import run as nidmap
+from nidmap.rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 
 MORTON = [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
@@ -330,7 +330,7 @@ def test_a_deadline_ends_the_search_for_an_order_and_is_said(tool, here, strateg
 
 
 def test_a_long_search_is_said_before_it_begins(tool, here, monkeypatch):
-    monkeypatch.setattr("rankmap.commands.order._LONG", 0.1)
+    monkeypatch.setattr("nidmap.rankmap.commands.order._LONG", 0.1)
     torn_graph(here / "torn.graph", 512)
     machine = "order -m tree:8x8,dist=1:2 --ppn 8"
     code, _, talk = tool(f"{machine} --pattern graph:torn.graph --strategy graph")
@@ -368,7 +368,7 @@ def test_a_slot_that_there_is_not_makes_a_broken_permutation(tool, here, slot):
 
 
 def test_a_graph_too_large_for_predictions_is_ordered_by_j(tool, here, monkeypatch):
-    monkeypatch.setattr("rankmap.search.auto_order.MOST_TIMED", 63)
+    monkeypatch.setattr("nidmap.rankmap.search.auto_order.MOST_TIMED", 63)
     torn_graph(here / "torn.graph", 64)
     code, out, talk = tool("order -m torus:4x4,bw=1 --ppn 4 --pattern graph:torn.graph --json")
     assert code == 0

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, ParseError, PlanError, UsageError
-from placement.load import load_machine
-from placement.nodelist import NodeList
-from rankmap.place_ranks import parse_counts, place_ranks
-from rankmap.placement import MOST_RANKS, Placement
+from nidmap.placement.errors import NidmapError, ParseError, PlanError, UsageError
+from nidmap.placement.load import load_machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.rankmap.place_ranks import parse_counts, place_ranks
+from nidmap.rankmap.placement import MOST_RANKS, Placement
 from tests.rankmap.helpers import layouts, named, slots
 
 

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import PlanError, UsageError
-from rankmap import orders as orderings
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
-from rankmap.placement import Origin, Placement
-from rankmap.predict import Job
-from rankmap.search.auto_order import order
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.rankmap import orders as orderings
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.placement import Origin, Placement
+from nidmap.rankmap.predict import Job
+from nidmap.rankmap.search.auto_order import order
 from tests.rankmap.helpers import named, orders, slots
 
 
@@ -116,7 +116,7 @@ def foreign(monkeypatch):
                 return function
 
         found = {"nidmap.orders": [Entry()]}
-        monkeypatch.setattr("placement.support.registry.entry_points", found.__getitem__)
+        monkeypatch.setattr("nidmap.placement.support.registry.entry_points", found.__getitem__)
 
     yield install
     orderings._orderings.known.pop("foreign", None)

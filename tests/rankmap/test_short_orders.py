@@ -6,24 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap import load_machine
-from placement.commands import run as nidmap
-from placement.errors import UsageError
-from placement.sites import site_names
-from rankmap.emit.process_mapping import (
+from nidmap.placement.commands import run as nidmap
+from nidmap.placement.errors import UsageError
+from nidmap.placement.sites import site_names
+from nidmap.rankmap.emit.process_mapping import (
     CRAY_MPICH,
     HYDRA,
     hydra_vector,
     mapping_vector,
     parse_limit,
 )
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
-from rankmap.place_ranks import place_ranks
-from rankmap.placement import Origin
-from rankmap.predict import Job, Predictor
-from rankmap.score.distance import job_distance
-from rankmap.score.traffic import cost_of
-from rankmap.short_orders import fit_format, renumber_nodes, shorten_order
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.placement import Origin
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.score.traffic import cost_of
+from nidmap.rankmap.short_orders import fit_format, renumber_nodes, shorten_order
 from tests.effort import examples
 
 

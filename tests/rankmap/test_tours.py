@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from rankmap.score.distance import machine_distance
-from rankmap.tours import improve_tour, ring_length, shortest_ring, sort_by_blocks, sort_nodes
+from nidmap.rankmap.score.distance import machine_distance
+from nidmap.rankmap.tours import (
+    improve_tour,
+    ring_length,
+    shortest_ring,
+    sort_by_blocks,
+    sort_nodes,
+)
 from tests.effort import examples
 
 SPECS = (
@@ -90,7 +96,7 @@ def test_two_opt_from_a_good_start_does_not_beat_it_on_hundreds_of_nodes():
 
 
 def test_a_ring_of_more_routers_is_the_sorted_list(monkeypatch):
-    monkeypatch.setattr("rankmap.tours.MOST_ROUTERS", 100)
+    monkeypatch.setattr("nidmap.rankmap.tours.MOST_ROUTERS", 100)
     machine = nidmap.load_machine("torus:12x10x10")
     rows = np.random.default_rng(3).permutation(len(machine))[:420]
     distance = machine_distance(machine).take(rows)

@@ -4,14 +4,14 @@ import click
 import pytest
 
 import nidmap  # noqa: F401  # the front door names the commands
-from placement.commands import cli
-from rankmap.commands.compare import compare
-from rankmap.commands.jobs import jobs
-from rankmap.commands.order import order
-from rankmap.commands.record import record
-from rankmap.commands.run import run
-from rankmap.commands.sort import sort
-from rankmap.commands.worth import predict
+from nidmap.placement.commands import cli
+from nidmap.rankmap.commands.compare import compare
+from nidmap.rankmap.commands.jobs import jobs
+from nidmap.rankmap.commands.order import order
+from nidmap.rankmap.commands.record import record
+from nidmap.rankmap.commands.run import run
+from nidmap.rankmap.commands.sort import sort
+from nidmap.rankmap.commands.worth import predict
 
 SAYS = [
     (run, "If anything is unclear, the command starts unchanged, in its default order"),

@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rankmap.emit import emit, format_of
-from rankmap.placement import Origin
+from nidmap.rankmap.emit import emit, format_of
+from nidmap.rankmap.placement import Origin
 from tests.rankmap.helpers import named, slots
 from tests.waiting import HANGS, wait_until
 
@@ -370,7 +370,7 @@ def test_an_expectation_that_takes_too_long_is_not_waited_for(srun, tmp_path):
         "    while True: pass\n"
         "class Slow:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name != 'rankmap.launch.expectation': return None\n"
+        "        if name != 'nidmap.rankmap.launch.expectation': return None\n"
         "        sys.meta_path.remove(self)\n"
         "        spec = importlib.util.find_spec(name)\n"
         "        load = spec.loader.exec_module\n"

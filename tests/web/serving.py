@@ -7,11 +7,11 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from nidmap.web.guard import Guard, own_names
+from nidmap.web.server import bind_socket, make_server, serve
+from nidmap.web.service import Service, Settings
 from tests.waiting import HANGS
 from tests.waiting import wait_until as until
-from web.guard import Guard, own_names
-from web.server import bind_socket, make_server, serve
-from web.service import Service, Settings
 
 #: Five jobs as ``squeue --json`` prints them; a hostile name, users and a job that waits.
 HOSTILE = "=cmd|' /C calc'!A0<script>alert(1)</script>\x1b[31m\n\u202e\"'&"

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.topologies import router_coords
-from rankmap.predict import Job
+from nidmap.placement.topologies import router_coords
+from nidmap.rankmap.predict import Job
+from nidmap.web import figures, requests
+from nidmap.web.app import make_app
+from nidmap.web.service import Service
+from nidmap.web.snapshot import Offer
 from tests.web.machines import in_states
 from tests.web.serving import run_async, running, squeue, until
-from web import figures, requests
-from web.app import make_app
-from web.service import Service
-from web.snapshot import Offer
 
 
 def cli(*argv, text=None):
@@ -44,7 +44,7 @@ def test_machine_columns_are_the_machine(site, small):
 
 
 def test_what_a_machine_can_be_planned_with_is_known_without_a_plan(small, monkeypatch):
-    from web.columns import document
+    from nidmap.web.columns import document
 
     for search in (
         "blades._BladeSearch",
@@ -52,12 +52,12 @@ def test_what_a_machine_can_be_planned_with_is_known_without_a_plan(small, monke
         "plain._take_along",
         "compact.compact",
     ):
-        monkeypatch.setattr(f"placement.planners.{search}", None)
+        monkeypatch.setattr(f"nidmap.placement.planners.{search}", None)
     assert {"blades", "blades-linked", "hilbert"} <= {*document(small)["choices"]["strategies"]}
 
 
 def test_layout_is_the_pictures_layout(site, small):
-    from web.layout import document
+    from nidmap.web.layout import document
 
     whole = json.loads(json.dumps(document(small)))
     assert site.ask("/api/v1/layout").json == whole

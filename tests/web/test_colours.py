@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import web
+from nidmap import web
 
 STATIC = Path(web.__file__).parent / "static"
 

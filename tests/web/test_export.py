@@ -15,15 +15,15 @@ import quickjs
 import resvg_py
 
 import nidmap
-from placement.commands import run as nidmap_run
-from placement.errors import NidmapError
+from nidmap.placement.commands import run as nidmap_run
+from nidmap.placement.errors import NidmapError
+from nidmap.web import requests
+from nidmap.web.layout import layout
+from nidmap.web.layout.boxes import CELL
+from nidmap.web.page import ENTRY, bundle_modules, export, page_modules, page_shell
+from nidmap.web.requests import Export
+from nidmap.web.snapshot import of_dump
 from tests.web.machines import in_states
-from web import requests
-from web.layout import layout
-from web.layout.boxes import CELL
-from web.page import ENTRY, bundle_modules, export, page_modules, page_shell
-from web.requests import Export
-from web.snapshot import of_dump
 
 FIRST = "#3280fc"  # of the theme's hues, see test_colours.py
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.names import parse_cnames
-from placement.specs import parse_spec
+from nidmap.placement.names import parse_cnames
+from nidmap.placement.specs import parse_spec
+from nidmap.web.layout import layout
+from nidmap.web.layout.boxes import CELL, best_columns
 from tests.web.machines import without
-from web.layout import layout
-from web.layout.boxes import CELL, best_columns
 
 GOLDEN = Path(__file__).parents[1] / "machines"
 SITES = ("shaheen2", "bluewaters", "tara", "frontier", "hazelhen", "titan", "aurora", "edison")

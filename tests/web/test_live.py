@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from placement.errors import LaunchError, ParseError
-from placement.specs import parse_spec
+from nidmap.placement.errors import LaunchError, ParseError
+from nidmap.placement.specs import parse_spec
+from nidmap.web.service import LiveSnapshot
+from nidmap.web.snapshot import ask_sources, of_dump
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.web.machines import in_states
 from tests.web.serving import HOSTILE, run_async, running, squeue, until
-from web.service import LiveSnapshot
-from web.snapshot import ask_sources, of_dump
 
 MACHINE = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=4")
 

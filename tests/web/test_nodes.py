@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.lookup import rows_of
-from placement.specs import parse_spec
-from web.nodes import MOST_ERRORS, resolve
+from nidmap.placement.errors import ParseError
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.specs import parse_spec
+from nidmap.web.nodes import MOST_ERRORS, resolve
 
 MACHINE = parse_spec("dragonfly:groups=3,chassis=2,blades=4,nodes=4")
 NAMES = MACHINE.names.tolist()

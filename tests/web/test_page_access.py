@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import web
+from nidmap import web
+from nidmap.web.page import page_shell
 from tests.web.serving import running
-from web.page import page_shell
 
 pytest_plugins = ("tests.web.browser",)
 

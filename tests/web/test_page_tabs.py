@@ -141,7 +141,7 @@ def test_a_partition_is_chosen_on_the_page(opened, small):
 
     import numpy as np
 
-    from placement.lookup import rows_of
+    from nidmap.placement.lookup import rows_of
     from tests.web.serving import running
 
     machine = replace(small, gpus=np.repeat([0, 8], [48, 80]), _cache={})

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from placement.errors import UsageError
+from nidmap.placement.errors import UsageError
+from nidmap.web.commands import _path_of
+from nidmap.web.guard import token_in
 from tests.web.browser import Opened, new_context
 from tests.web.serving import running
-from web.commands import _path_of
-from web.guard import token_in
 
 pytest_plugins = ("tests.web.browser",)
 

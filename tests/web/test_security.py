@@ -9,9 +9,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from nidmap.web.app import make_app
+from nidmap.web.guard import Guard, own_names
 from tests.web.serving import HOSTILE, running, squeue, until
-from web.app import make_app
-from web.guard import Guard, own_names
 
 TOKEN = "a-token-of-this-test"  # nothing that is secret
 
@@ -368,7 +368,7 @@ def test_too_long_a_text_is_refused(site):
 
 
 def test_a_slow_body_holds_no_thread(small, monkeypatch):
-    monkeypatch.setattr("web.app.PATIENCE", 0.3)
+    monkeypatch.setattr("nidmap.web.app.PATIENCE", 0.3)
     head = (
         b"POST /api/v1/resolve HTTP/1.1\r\nHost: localhost\r\n"
         b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
@@ -386,7 +386,7 @@ def test_a_slow_body_holds_no_thread(small, monkeypatch):
 
 
 def test_connections_that_send_nothing_are_closed(small, monkeypatch):
-    monkeypatch.setattr("web.server.PATIENCE", 0.3)
+    monkeypatch.setattr("nidmap.web.server.PATIENCE", 0.3)
     with running(small) as site, socket.create_connection(("127.0.0.1", site.port), 10) as sock:
         sock.sendall(b"GET / HT")
         assert sock.recv(100) == b""

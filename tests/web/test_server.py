@@ -16,11 +16,11 @@ import time
 import numpy as np
 import pytest
 
-from placement.errors import ParseError, PlanError, UsageError
+from nidmap.placement.errors import ParseError, PlanError, UsageError
+from nidmap.web.server import bind_socket, bound_socket
+from nidmap.web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError, report_progress
 from tests.waiting import HANGS
 from tests.web.serving import run_async, running, until
-from web.server import bind_socket, bound_socket
-from web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError, report_progress
 
 
 def test_descriptors_come_back(small):
@@ -128,7 +128,7 @@ def test_what_takes_too_much_memory_is_refused(small):
 
 
 def test_a_calculation_whose_client_has_gone_is_ended(small, monkeypatch):
-    monkeypatch.setattr("web.workers.GRACE", 0.0)
+    monkeypatch.setattr("nidmap.web.workers.GRACE", 0.0)
 
     async def scenario(lane):
         await lane.call(rest, 0)
@@ -149,7 +149,7 @@ def test_a_calculation_whose_client_has_gone_is_ended(small, monkeypatch):
 
 
 def test_a_short_one_whose_client_has_gone_keeps_its_process(small, monkeypatch):
-    monkeypatch.setattr("web.workers.GRACE", float(HANGS))
+    monkeypatch.setattr("nidmap.web.workers.GRACE", float(HANGS))
 
     async def scenario(lane):
         await lane.call(rest, 0)
@@ -218,7 +218,7 @@ def test_a_process_that_was_killed_meanwhile_is_replaced(small):
 
 def test_short_questions_do_not_wait_for_long_ones(small, monkeypatch):
     """Both long processes are busy for good, and everything else goes on; hanging up ends them."""
-    monkeypatch.setattr("web.figures.compare", long_compare)
+    monkeypatch.setattr("nidmap.web.figures.compare", long_compare)
     with running(small, plans=2) as site:
         long = [socket.create_connection(("127.0.0.1", site.port), HANGS) for _ in range(2)]
         body = b'{"count": 4}'

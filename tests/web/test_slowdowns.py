@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from placement.commands import run
+from nidmap.placement.commands import run
 from tests.web.serving import running, squeue, until
 
 #: The machine of the fixture `small`.

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from nidmap.workloads.alltoall import bandwidths
+from nidmap.workloads.options import Sizes
 from tests.workloads.samples import load
-from workloads.alltoall import bandwidths
-from workloads.options import Sizes
 
 pytestmark = pytest.mark.mpi
 

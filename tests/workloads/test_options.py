@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from workloads.options import Number, Words
+from nidmap.workloads.options import Number, Words
 
 
 def test_words_are_known_and_taken_once():

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import OutputError, UsageError
+from nidmap.placement.errors import OutputError, UsageError
+from nidmap.workloads import results
+from nidmap.workloads.results import Journal, check_name, save
 from tests.effort import examples
 from tests.workloads.samples import load
-from workloads import results
-from workloads.results import Journal, check_name, save
 
 NAMES = st.text("abcdefgh_", min_size=1, max_size=6)
 VALUES = st.one_of(

@@ -10,27 +10,27 @@ import threading
 
 import pytest
 
-from placement.errors import LaunchError
-from tests.rankmap.mpis import with_mpi4py
-from tests.waiting import wait_until
-from tests.workloads.conftest import mpiexec, variables
-from tests.workloads.samples import load
-from workloads.launched import (
+from nidmap.placement.errors import LaunchError
+from nidmap.workloads.launched import (
     STARTED,
     Launches,
     _oversubscribe_options,
     current_launch,
     mpiexec_words,
 )
-from workloads.world import _crowded_node
+from nidmap.workloads.world import _crowded_node
+from tests.rankmap.mpis import with_mpi4py
+from tests.waiting import wait_until
+from tests.workloads.conftest import mpiexec, variables
+from tests.workloads.samples import load
 
 pytestmark = pytest.mark.mpi
 
 #: Runs `body` behind the guard, as a program of nidmap bench does.
 PROGRAM = """
     import sys, time
-    from placement.errors import NidmapError, ParseError, UsageError
-    from workloads.world import raise_together, require_same, run_guarded, world
+    from nidmap.placement.errors import NidmapError, ParseError, UsageError
+    from nidmap.workloads.world import raise_together, require_same, run_guarded, world
     def main():
         comm = world()
         rank = comm.Get_rank()
@@ -344,7 +344,7 @@ def test_killed_ranks_leave_no_shared_memory_behind(place, tmp_path):
 KILLED = """
 import os, signal, sys, threading, time
 import nidmap
-from workloads import results
+from nidmap.workloads import results
 results.EVERY = 0.1
 def kill():
     out = sys.argv[-1]
@@ -438,7 +438,9 @@ def test_a_small_run_loads_no_compiler_and_starts_no_threads(place):
 def test_a_run_that_is_interrupted_keeps_what_is_finished(place, tmp_path):
     out = tmp_path / "samples.csv"
     words = ["bench", "alltoall", "--bytes", "1kB", "--repeat", "100000000", "-o", str(out)]
-    often = "import nidmap; from workloads import results; results.EVERY = 0.1; nidmap.main()"
+    often = (
+        "import nidmap; from nidmap.workloads import results; results.EVERY = 0.1; nidmap.main()"
+    )
     command = [*mpiexec(place), "-n", "2", f"{place}/bin/python", "-c", often, *words]
     process = subprocess.Popen(
         command,

@@ -8,8 +8,8 @@ machine is raises UsageError.
 from importlib import import_module
 from pathlib import Path
 
-from placement import exports
-from placement.readers import BUNDLED
+from nidmap.placement import exports
+from nidmap.placement.readers import BUNDLED
 
 #: Every format that is made here, beside those that the product writes: each in a file of its name.
 _HERE = {path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*.py")}

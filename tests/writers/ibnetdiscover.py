@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.machine import Machine
-from placement.readers.ibnetdiscover import RATES, WIDTHS
-from placement.topologies import links, router_names
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.machine import Machine
+from nidmap.placement.readers.ibnetdiscover import RATES, WIDTHS
+from nidmap.placement.topologies import links, router_names
 from tests.writers.nodes import kind_of
 
 Rate = tuple[str, str]
@@ -48,7 +48,7 @@ def write(machine: Machine) -> str:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> text = write(parse_spec("fattree:leaf=1,leaves=2,spines=1"))
     >>> [line for line in text.splitlines() if line.startswith("Switch")][0].split()[:5]
     ['Switch', '40', '"S-0002c90200000001"', '#', '"leaf0"']

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.machine import Machine
+from nidmap.placement.machine import Machine
 from tests.writers.ibnetdiscover import Cable, Plug, cables_of
 
 
@@ -26,7 +26,7 @@ def write(machine: Machine) -> str:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> text = write(parse_spec("fattree:leaf=1,leaves=2,spines=1"))
     >>> print(text.splitlines()[0])
     CA     4  1 0x0002c90300000001 4x EDR - SW     1  1 0x0002c90200000001 \

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.machine import Machine
-from placement.names import parse_cnames
-from placement.support.array_types import Ints32, Strs
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.machine import Machine
+from nidmap.placement.names import parse_cnames
+from nidmap.placement.support.array_types import Ints32, Strs
 
 _WORD = re.compile("[a-z][a-z_-]*", re.A)
 

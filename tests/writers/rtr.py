@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.machine import Links, Machine
-from placement.support.array_types import Ints, Ints32
-from placement.support.arrays import rank_within
-from placement.topologies import router_coords, router_names
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.machine import Links, Machine
+from nidmap.placement.support.array_types import Ints, Ints32
+from nidmap.placement.support.arrays import rank_within
+from nidmap.placement.topologies import router_coords, router_names
 from tests.writers.nodes import kind_of
 
 

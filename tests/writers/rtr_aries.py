@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.machine import Machine
+from nidmap.placement.machine import Machine
 from tests.writers.rtr import deal, network_of
 
 _COLOURS = ("green", "black", "blue")

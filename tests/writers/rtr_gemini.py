@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Links, Machine
-from placement.readers.rtr_gemini import MEDIA
-from placement.support.array_types import Floats, Ints, Strs
-from placement.topologies import router_coords, router_names
-from placement.topologies.torus import link_bandwidth
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Links, Machine
+from nidmap.placement.readers.rtr_gemini import MEDIA
+from nidmap.placement.support.array_types import Floats, Ints, Strs
+from nidmap.placement.topologies import router_coords, router_names
+from nidmap.placement.topologies.torus import link_bandwidth
 from tests.writers.rtr import deal, network_of
 
 _AXES = ("x", "y", "z")

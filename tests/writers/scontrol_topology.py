@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.exports import fold_names, switch_rows
-from placement.machine import Machine, Switches
-from placement.nodelist import NodeList
-from placement.readers.slurm_switches import Declared
-from placement.scheduler.switches import members
-from placement.support.array_types import Ints
+from nidmap.placement.errors import UsageError
+from nidmap.placement.exports import fold_names, switch_rows
+from nidmap.placement.machine import Machine, Switches
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.readers.slurm_switches import Declared
+from nidmap.placement.scheduler.switches import members
+from nidmap.placement.support.array_types import Ints
 
 
 def write(machine: Machine) -> str:
@@ -37,7 +37,7 @@ def write(machine: Machine) -> str:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> print(write(parse_spec("tree:2x1")), end="")
     SwitchName=level1-0 Level=0 LinkSpeed=1 Nodes=nid[00000-00001]
     """
@@ -97,8 +97,8 @@ def rows_below(switches: Switches) -> list[Ints]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.scheduler.switches import slurm_switches
+    >>> from nidmap.placement.specs import parse_spec
+    >>> from nidmap.placement.scheduler.switches import slurm_switches
     >>> [r.tolist() for r in rows_below(slurm_switches(parse_spec("tree:2x2")))]
     [[0, 1], [2, 3], [0, 1, 2, 3]]
     """

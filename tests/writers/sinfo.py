@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.machine import Machine
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine
 from tests.writers import nodes
 
 
@@ -29,7 +29,7 @@ def write(machine: Machine) -> str:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> print(write(parse_spec("tree:2x1")), end="")
     NODELIST|STATE|AVAIL_FEATURES
     nid00000|up|(null)

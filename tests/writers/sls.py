@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.machine import Machine
-from placement.support.array_types import Ints, Ints32
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.array_types import Ints, Ints32
 from tests.writers import nodes
 
 _XNAME = re.compile(r"x(\d{1,4})c([0-7])s(\d{1,3})b(\d{1,3})n(\d{1,3})", re.ASCII)

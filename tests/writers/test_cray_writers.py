@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.names import format_cnames
-from placement.names.numbering import GeminiNumbering, Xc
-from placement.readers import read_text
-from placement.readers.rtr_gemini import MEDIA
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.names import format_cnames
+from nidmap.placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.readers import read_text
+from nidmap.placement.readers.rtr_gemini import MEDIA
 from tests.effort import examples
 from tests.places import places_of
 from tests.same_machine import same_machine

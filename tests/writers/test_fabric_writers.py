@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import UsageError
-from placement.geometry.slingshot import parse_groups
-from placement.readers import read_text
-from placement.specs import parse_spec
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import UsageError
+from nidmap.placement.geometry.slingshot import parse_groups
+from nidmap.placement.readers import read_text
+from nidmap.placement.specs import parse_spec
 from tests.placement.readers.fabric_shapes import (
     fabrics,
     full_text,
@@ -109,7 +109,7 @@ def test_names_that_yaml_would_take_for_something_else():
 @pytest.mark.parametrize("form", TREES)
 def test_any_machine_can_be_given_to_slurm(spec, form):
     """The leaves of the file are those that the planners see; all nodes are in it once."""
-    from placement.scheduler.switches import slurm_switches
+    from nidmap.placement.scheduler.switches import slurm_switches
 
     machine = parse_spec(spec)
     dump = read_text(write(machine, form), "t")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.machine import Machine
+from nidmap.placement.machine import Machine
 from tests.writers import nodes
 
 _FORM = "%6s %8s %11s %8s %9s %11s"

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from placement.machine import Machine
-from web.layout import cabinets
-from web.layout.boxes import MachineView
-from web.layout.networks import slices, switches
+from nidmap.placement.machine import Machine
+from nidmap.web.layout import cabinets
+from nidmap.web.layout.boxes import MachineView
+from nidmap.web.layout.networks import slices, switches
 
 SCHEMA = "nidmap.layout/1"
 
@@ -34,7 +34,7 @@ def layout(machine: Machine) -> tuple[MachineView, ...]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> [view.id for view in layout(parse_spec("torus:4x4x4"))]
     ['slices', 'slices-y', 'slices-x']
     >>> (only,) = layout(parse_spec("fattree:leaf=4,leaves=3,spines=2"))
@@ -67,7 +67,7 @@ def view_parts(said: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = view_parts(document(parse_spec("torus:4x4x4")))
     >>> list(found), [len(view) > 2 for view in found["usual"]["views"]]
     (['usual', 'slices', 'slices-y', 'slices-x'], [True, False, False])

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.support.array_types import Ints, Mask
-from placement.support.arrays import rank_within
-from placement.topologies import router_count
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.support.arrays import rank_within
+from nidmap.placement.topologies import router_count
 
 #: Width and height of a node, in units.
 CELL = 7

@@ -16,10 +16,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.names import parse_cnames
-from placement.support.array_types import Ints, Mask
-from web.layout.boxes import CELL, PITCH, Boxes, MachineView, Pad, distinct_rows, in_line, make_view
+from nidmap.placement.machine import Machine
+from nidmap.placement.names import parse_cnames
+from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.web.layout.boxes import (
+    CELL,
+    PITCH,
+    Boxes,
+    MachineView,
+    Pad,
+    distinct_rows,
+    in_line,
+    make_view,
+)
 
 MARGIN = 10
 

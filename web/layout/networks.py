@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.support.array_types import Ints
-from placement.support.arrays import rank_within
-from placement.topologies import router_coords, router_count, router_names
-from web.layout.boxes import (
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.arrays import rank_within
+from nidmap.placement.topologies import router_coords, router_count, router_names
+from nidmap.web.layout.boxes import (
     ASPECT,
     CELL,
     PITCH,
@@ -62,7 +62,7 @@ def switches(machine: Machine) -> MachineView:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> found = switches(parse_spec("dragonfly:groups=2,chassis=2,blades=4,nodes=2"))
     >>> [(b.level, len(b)) for b in found.levels]
     [('group', 2), ('chassis', 4), ('blade', 16)]
@@ -205,7 +205,7 @@ def slices(machine: Machine) -> list[MachineView]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> [(v.id, v.title) for v in slices(parse_spec("torus:4x3x2"))]
     [('slices', 'z slices'), ('slices-y', 'y slices'), ('slices-x', 'x slices')]
     >>> [v.title for v in slices(parse_spec("torus:4x3"))]
@@ -230,7 +230,7 @@ def _slice_view(machine: Machine, axes: list[int]) -> MachineView:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> torus = parse_spec("torus:4x3x2,nodes=2")
     >>> found = _slice_view(torus, [0, 1, 2])
     >>> [(b.level, len(b)) for b in found.levels], found.levels[0].label

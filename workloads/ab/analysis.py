@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import to_json, write_output
-from placement.errors import printable
-from placement.support.quantities import time_text
-from placement.support.tables import align_columns
-from workloads.ab.statistics import FEWEST, Interval, mean_interval, nominal_level
+from nidmap.placement.commands.common import to_json, write_output
+from nidmap.placement.errors import printable
+from nidmap.placement.support.quantities import time_text
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.ab.statistics import FEWEST, Interval, mean_interval, nominal_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from placement.support.array_types import Floats
+    from nidmap.placement.support.array_types import Floats
 
 #: How often the intervals hold the truth, over all looks together.
 LEVEL = 0.95
@@ -30,7 +30,7 @@ def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dic
     ----------
     header : mapping
         Of which ``arms`` counts, and where it is given ``looks`` (after how many blocks the
-        measurement might have stopped: `workloads.ab.statistics`).
+        measurement might have stopped: `nidmap.workloads.ab.statistics`).
     rows : iterable of mapping
         Samples, one for each arm of a block: block, arm, warmup, max.
 
@@ -134,7 +134,7 @@ def show_result(
     schema : str
         Of the JSON.
     header, rows
-        See `workloads.ab.analysis.analyse`.
+        See `nidmap.workloads.ab.analysis.analyse`.
     as_json : bool
     """
     analysis = analyse(header, rows)
@@ -160,7 +160,7 @@ def result_text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     header : mapping
         The samples' header.
     analysis : mapping
-        What `workloads.ab.analysis.analyse` returns.
+        What `nidmap.workloads.ab.analysis.analyse` returns.
     """
     nodes = header["nodes"]
     where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
@@ -236,7 +236,7 @@ def predicted_ranges(
         Of which ``expected`` counts: by arm, ``words`` and ``gain`` (low,
         likely, high, unknowns; None where nothing is known).
     analysis : mapping
-        What `workloads.ab.analysis.analyse` returns.
+        What `nidmap.workloads.ab.analysis.analyse` returns.
 
     Returns
     -------

@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import PlanError, UsageError, printable
-from placement.support.lazy import lazy
-from rankmap.launch import Launch
-from rankmap.launch.process import discard_launch
+from nidmap.placement.errors import PlanError, UsageError, printable
+from nidmap.placement.support.lazy import lazy
+from nidmap.rankmap.launch import Launch
+from nidmap.rankmap.launch.process import discard_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankmap.commands.model import RunRequest
-    from rankmap.launch import job as launch_job
-    from rankmap.launch.job import JobLaunch, Prepared
-    from rankmap.placement import Placement
+    from nidmap.rankmap.commands.model import RunRequest
+    from nidmap.rankmap.launch import job as launch_job
+    from nidmap.rankmap.launch.job import JobLaunch, Prepared
+    from nidmap.rankmap.placement import Placement
 else:  # `ab --help` needs no machine
-    launch_job = lazy("rankmap.launch.job")
+    launch_job = lazy("nidmap.rankmap.launch.job")
 
 #: What the arms are called that have no name of the user's.
 DEFAULT, PLAN, ORDER = "default", "plan", "order"

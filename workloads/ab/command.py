@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement import __version__
-from placement.commands.common import AdvancedCommand, advanced, say, to_json, write_output
-from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
-from rankmap.commands.run import launch_options
-from rankmap.launch.process import job_environment
-from workloads.ab.analysis import analyse, show_result
-from workloads.ab.arms import prepared_arms, turns_of
-from workloads.ab.statistics import looks_after
-from workloads.ab.timer import timer_of
-from workloads.launched import Launches, current_launch
-from workloads.options import Duration, option_with_default
-from workloads.progress import Progress
-from workloads.results import Journal, check_name
+from nidmap.placement import __version__
+from nidmap.placement.commands.common import AdvancedCommand, advanced, say, to_json, write_output
+from nidmap.placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
+from nidmap.rankmap.commands.run import launch_options
+from nidmap.rankmap.launch.process import job_environment
+from nidmap.workloads.ab.analysis import analyse, show_result
+from nidmap.workloads.ab.arms import prepared_arms, turns_of
+from nidmap.workloads.ab.statistics import looks_after
+from nidmap.workloads.ab.timer import timer_of
+from nidmap.workloads.launched import Launches, current_launch
+from nidmap.workloads.options import Duration, option_with_default
+from nidmap.workloads.progress import Progress
+from nidmap.workloads.results import Journal, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rankmap.commands.model import RunRequest
-    from workloads.ab.arms import Arm, Turn
-    from workloads.ab.timer import Timer
+    from nidmap.rankmap.commands.model import RunRequest
+    from nidmap.workloads.ab.arms import Arm, Turn
+    from nidmap.workloads.ab.timer import Timer
 
 SCHEMA = "nidmap.ab/1"
 

@@ -24,7 +24,7 @@ from functools import cache
 
 import numpy as np
 
-from placement.support.array_types import Floats
+from nidmap.placement.support.array_types import Floats
 
 #: Fewest blocks for which an interval is given.
 FEWEST = 6

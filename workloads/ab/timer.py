@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placement.errors import ParseError, UsageError, printable
+from nidmap.placement.errors import ParseError, UsageError, printable
 
 #: Seconds of each unit of time.
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}

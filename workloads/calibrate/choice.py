@@ -23,16 +23,16 @@ from itertools import combinations
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from placement.machine import Machine
-from placement.network import Demand, channels, loads, routings
-from placement.network.model import injection_bandwidth
-from placement.support.array_types import Floats, Ints
-from placement.support.quantities import GB
-from placement.topologies import router_names
-from placement.traffic import Traffic
-from rankmap.score.distance import machine_distance
-from workloads.trials import SEED
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import Demand, channels, loads, routings
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.quantities import GB
+from nidmap.placement.topologies import router_names
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.score.distance import machine_distance
+from nidmap.workloads.trials import SEED
 
 #: Pairs of units (two routers, two chassis …) that are looked at, for each way they lie.
 PAIRS = 6
@@ -84,7 +84,7 @@ def candidates(machine: Machine, rows: Ints) -> list[Flows]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
     >>> found = {flows.name: flows for flows in candidates(machine, np.arange(8))}
     >>> found["group 0 to group 1"].target.tolist(), found["g0c0b0 to g0c0b1"].target.tolist()
@@ -242,7 +242,7 @@ def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tup
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
     >>> {name: len(found) for name, found in pairs_by_level(machine, np.arange(8), 1).items()}
     {'blade': 3, 'chassis': 3, 'beyond': 3}

@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from placement.commands.common import machine_from, machine_option, say, to_json, write_output
-from placement.errors import LaunchError, OutputError, UsageError, printable
-from placement.lookup import rows_of
-from placement.network import hops
-from placement.network.rails import rails_of
-from placement.nodelist import NodeList
-from placement.support.child import become
-from rankmap.launch.allocation import allocation
-from workloads.calibrate.choice import (
+from nidmap.placement.commands.common import (
+    machine_from,
+    machine_option,
+    say,
+    to_json,
+    write_output,
+)
+from nidmap.placement.errors import LaunchError, OutputError, UsageError, printable
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.network import hops
+from nidmap.placement.network.rails import rails_of
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.child import become
+from nidmap.rankmap.launch.allocation import allocation
+from nidmap.workloads.calibrate.choice import (
     NODE,
     MeasurePlan,
     choose_sets,
@@ -28,17 +34,17 @@ from workloads.calibrate.choice import (
     seats_of,
     without_stated_routing,
 )
-from workloads.calibrate.readings import Reader, Rounds
-from workloads.calibrate.result import Readings, result_of
-from workloads.calibrate.words import document, overlay_text, table_text
-from workloads.launched import MPIEXEC, become_mpiexec, current_launch
-from workloads.options import Common, Duration, leave_command, option_with_default
-from workloads.progress import TERMINAL
-from workloads.world import decide_on_root, processor, raise_together, run_guarded, world
+from nidmap.workloads.calibrate.readings import Reader, Rounds
+from nidmap.workloads.calibrate.result import Readings, result_of
+from nidmap.workloads.calibrate.words import document, overlay_text, table_text
+from nidmap.workloads.launched import MPIEXEC, become_mpiexec, current_launch
+from nidmap.workloads.options import Common, Duration, leave_command, option_with_default
+from nidmap.workloads.progress import TERMINAL
+from nidmap.workloads.world import decide_on_root, processor, raise_together, run_guarded, world
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Ints
 
 
 @click.command("calibrate")

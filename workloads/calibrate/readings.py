@@ -29,12 +29,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
 
-from workloads.ab.statistics import FEWEST
-from workloads.calibrate.choice import Flows, MeasurePlan
-from workloads.progress import Progress
-from workloads.session import Session
-from workloads.trials import SEED
-from workloads.world import MPI, Comm
+from nidmap.workloads.ab.statistics import FEWEST
+from nidmap.workloads.calibrate.choice import Flows, MeasurePlan
+from nidmap.workloads.progress import Progress
+from nidmap.workloads.session import Session
+from nidmap.workloads.trials import SEED
+from nidmap.workloads.world import MPI, Comm
 
 Reading = Callable[[], dict[str, float]]
 

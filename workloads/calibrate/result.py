@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from placement.machine import Machine
-from placement.support.array_types import Floats
-from placement.support.quantities import GB
-from workloads.ab.statistics import mean_interval
-from workloads.calibrate.choice import ENOUGH, NODE, FlowTimes, MeasurePlan, margins
+from nidmap.placement.machine import Machine
+from nidmap.placement.support.array_types import Floats
+from nidmap.placement.support.quantities import GB
+from nidmap.workloads.ab.statistics import mean_interval
+from nidmap.workloads.calibrate.choice import ENOUGH, NODE, FlowTimes, MeasurePlan, margins
 
 #: A rank is as fast as its node where it reaches this share of it.
 AS_FAST = 0.97
@@ -200,7 +200,7 @@ class Readings:
     Attributes
     ----------
     rounds : sequence of dict of str to float
-        Readings by their names (`workloads.calibrate.readings`).
+        Readings by their names (`nidmap.workloads.calibrate.readings`).
     sizes : dict of str to (int, int)
         Bytes of the readings that have two sizes.
     """
@@ -249,7 +249,7 @@ def result_of(
     Parameters
     ----------
     machine : Machine
-        As `workloads.calibrate.choice.without_stated_routing` returns it.
+        As `nidmap.workloads.calibrate.choice.without_stated_routing` returns it.
     plan : MeasurePlan
     read : Readings
     hops : callable

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from placement.support.tables import align_columns
-from workloads.calibrate.result import MeasuredFigure, Result
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.calibrate.result import MeasuredFigure, Result
 
 #: Tables of a site file, in their order.
 _TABLES = ("bandwidth", "latency", "sending", "stated")

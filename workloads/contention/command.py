@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from placement.commands.common import ByteCount, machine_from, machine_option, say
-from placement.errors import NidmapError, UsageError
-from placement.support.lazy import lazy
-from placement.support.quantities import size_text, time_text
-from placement.support.tables import align_columns
-from workloads.contention.trial import (
+from nidmap.placement.commands.common import ByteCount, machine_from, machine_option, say
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import size_text, time_text
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.contention.trial import (
     KINDS,
     PRINTED_N,
     WARN,
@@ -30,21 +30,21 @@ from workloads.contention.trial import (
     new_arrays,
     parse_length,
 )
-from workloads.options import (
+from nidmap.workloads.options import (
     Common,
     Number,
     Words,
     bench_callback,
     option_with_default,
 )
-from workloads.session import Case, Repetitions, Session
-from workloads.trials import available_bytes
-from workloads.world import Comm, decide_on_root, processor, raise_together, rank_place
+from nidmap.workloads.session import Case, Repetitions, Session
+from nidmap.workloads.trials import available_bytes
+from nidmap.workloads.world import Comm, decide_on_root, processor, raise_together, rank_place
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
+    from nidmap.placement.machine import Machine
 
-lookup, switches = lazy("placement.lookup"), lazy("placement.scheduler.switches")
+lookup, switches = lazy("nidmap.placement.lookup"), lazy("nidmap.placement.scheduler.switches")
 
 #: The paper's numbers of nodes.
 PAPER = (1, 3, 9, 18, 36)
@@ -164,7 +164,7 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
 
     Examples
     --------
-    >>> from placement.specs import parse_spec
+    >>> from nidmap.placement.specs import parse_spec
     >>> leaves(parse_spec("fattree:leaf=2,leaves=2,spines=1"), ["nid00003", "nid00000"])
     [1, 0]
     """

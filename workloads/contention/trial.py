@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from placement.errors import NidmapError, UsageError, printable
-from placement.support.lazy import lazy
-from placement.support.quantities import exact_size
-from workloads.trials import require_fit, seconds_of
-from workloads.world import MPI, Comm, raise_together, rank_place
+from nidmap.placement.errors import NidmapError, UsageError, printable
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import exact_size
+from nidmap.workloads.trials import require_fit, seconds_of
+from nidmap.workloads.world import MPI, Comm, raise_together, rank_place
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from placement.support.array_types import Array
+    from nidmap.placement.support.array_types import Array
 else:
     np = lazy("numpy")
 

@@ -10,17 +10,17 @@ from typing import Any
 import click
 import numpy as np
 
-from placement.commands.common import say
-from placement.errors import NidmapError
-from placement.support.array_types import Array
-from placement.support.quantities import time_text
-from placement.support.tables import align_columns
-from workloads.fft.local import best_library
-from workloads.fft.transform import Transform
-from workloads.options import Common, Words, bench_callback, option_with_default
-from workloads.session import Session
-from workloads.trials import SEED, read_extents
-from workloads.world import Comm, raise_together
+from nidmap.placement.commands.common import say
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.support.array_types import Array
+from nidmap.placement.support.quantities import time_text
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.fft.local import best_library
+from nidmap.workloads.fft.transform import Transform
+from nidmap.workloads.options import Common, Words, bench_callback, option_with_default
+from nidmap.workloads.session import Session
+from nidmap.workloads.trials import SEED, read_extents
+from nidmap.workloads.world import Comm, raise_together
 
 #: Elements of the spectrum that `FFT.verify` computes by their sums.
 _MODES = 4
@@ -122,7 +122,7 @@ class FFT:
     """An FFT of random data, there and back in place of the data. Collective.
 
     Memory: data, spectrum and buffers, at most 3 times the local array
-    (see `workloads.fft.transform`).
+    (see `nidmap.workloads.fft.transform`).
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class FFT:
     shape : str
         ``128x128x64``; ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D.
     grid
-        See `workloads.fft.transform.Transform`.
+        See `nidmap.workloads.fft.transform.Transform`.
     kind : {"c2c", "r2c"}
     transpose : str
         `Transform`'s ``method``.

@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from placement.support.array_types import Array
-from workloads.fft.plan import Swap, index_along
-from workloads.trials import Phases
-from workloads.world import MPI, Comm
+from nidmap.placement.support.array_types import Array
+from nidmap.workloads.fft.plan import Swap, index_along
+from nidmap.workloads.trials import Phases
+from nidmap.workloads.world import MPI, Comm
 
 Index = tuple[slice, ...]
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from placement.support.array_types import Array
-from workloads.fft.plan import Field
+from nidmap.placement.support.array_types import Array
+from nidmap.workloads.fft.plan import Field
 
 #: Bytes that are worked on at a time: half of a core's second cache on the machines of today.
 CHUNK = 1 << 19

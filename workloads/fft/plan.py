@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from placement.errors import UsageError, printable
-from workloads.trials import read_extents
+from nidmap.placement.errors import UsageError, printable
+from nidmap.workloads.trials import read_extents
 
 T = TypeVar("T")
 

@@ -31,12 +31,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from placement.support.array_types import Array
-from workloads.fft.exchange import METHODS, Scratch, Transposition, array_in
-from workloads.fft.local import Local, axis_chunks, local_transforms
-from workloads.fft.plan import ArrayLayout, field_of, index_along, process_grid
-from workloads.trials import Phases, require_fit
-from workloads.world import Comm
+from nidmap.placement.support.array_types import Array
+from nidmap.workloads.fft.exchange import METHODS, Scratch, Transposition, array_in
+from nidmap.workloads.fft.local import Local, axis_chunks, local_transforms
+from nidmap.workloads.fft.plan import ArrayLayout, field_of, index_along, process_grid
+from nidmap.workloads.trials import Phases, require_fit
+from nidmap.workloads.world import Comm
 
 #: Bytes of an element of a spectrum.
 ITEM = 16
@@ -59,9 +59,9 @@ class Transform:
         Whether the field is real, float64, so that its spectrum keeps N/2 + 1
         elements of the last axis; else it is complex128.
     grid : str
-        See `workloads.fft.plan.process_grid`.
+        See `nidmap.workloads.fft.plan.process_grid`.
     method : str
-        How to transpose: ``alltoall`` or ``vector`` (see `workloads.fft.exchange`).
+        How to transpose: ``alltoall`` or ``vector`` (see `nidmap.workloads.fft.exchange`).
     library : str
         ``ducc0``, ``scipy`` or ``numpy``; '' for the best that is there.
 
@@ -74,7 +74,7 @@ class Transform:
     slices, spectrum_slices : tuple of slice
         Where they stand in the global arrays.
     dtype, spectrum_dtype : numpy.dtype
-    phases : workloads.trials.Phases
+    phases : nidmap.workloads.trials.Phases
         Seconds spent since it was last cleared: ``transform``, ``rearrange``
         (copies before and after a message) and ``exchange``.
 

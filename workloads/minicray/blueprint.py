@@ -7,15 +7,15 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from placement.commands.common import say
-from placement.errors import UsageError
-from placement.load import load_machine
-from workloads.minicray import client
-from workloads.minicray import net as lay
-from workloads.minicray.client import Standing
-from workloads.minicray.daemon import HOME
-from workloads.minicray.net import Net
-from workloads.minicray.slurm import Slurm, find_slurm, slurm_files, slurm_start
+from nidmap.placement.commands.common import say
+from nidmap.placement.errors import UsageError
+from nidmap.placement.load import load_machine
+from nidmap.workloads.minicray import client
+from nidmap.workloads.minicray import net as lay
+from nidmap.workloads.minicray.client import Standing
+from nidmap.workloads.minicray.daemon import HOME
+from nidmap.workloads.minicray.net import Net
+from nidmap.workloads.minicray.slurm import Slurm, find_slurm, slurm_files, slurm_start
 
 #: Knobs of a namespace's network, below /proc/sys/net: nodes are patient, their windows never
 #: shrink and hold any message, as acknowledgements wait behind data (a fabric's credits do not),
@@ -212,7 +212,7 @@ _LAUNCHERS = {
 
 #: What a user may set otherwise: the device that MPI uses, on the fabric, and nothing else between
 #: nodes; and many ranks share few cores here. MPICH takes libfabric where it has it, as Cray's
-#: does and as `workloads.minicray.following` has it for exchanges in steps, else UCX. Open
+#: does and as `nidmap.workloads.minicray.following` has it for exchanges in steps, else UCX. Open
 #: MPI's components are named by what is left out: shared memory is vader in 4 and sm in 5, and
 #: monitoring goes with ob1. UCX announces no large message before it sends it: the answer would
 #: queue behind data, as no fabric's hardware has it. Where fences go by a tree, Slurm's PMIx

@@ -21,12 +21,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from placement.errors import LaunchError, UsageError, printable
-from placement.support.child import start_child
-from rankmap.launch.process import job_environment
-from workloads.launched import handle_signals
-from workloads.minicray.daemon import CONTROL, Daemon
-from workloads.minicray.kernel import receive, same_user, send
+from nidmap.placement.errors import LaunchError, UsageError, printable
+from nidmap.placement.support.child import start_child
+from nidmap.rankmap.launch.process import job_environment
+from nidmap.workloads.launched import handle_signals
+from nidmap.workloads.minicray.daemon import CONTROL, Daemon
+from nidmap.workloads.minicray.kernel import receive, same_user, send
 
 DEFAULT_NAME = "minicray"
 
@@ -105,7 +105,7 @@ def start_minicray(plan: dict[str, Any], map_all: bool = False) -> Standing:
     Parameters
     ----------
     plan : dict
-        Of `workloads.minicray.blueprint`.
+        Of `nidmap.workloads.minicray.blueprint`.
     map_all : bool
         Without root: map the user's subordinate ids as well, as slurmd needs it.
 

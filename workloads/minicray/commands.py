@@ -14,17 +14,17 @@ from typing import Any
 
 import click
 
-from placement.commands.common import machine_option, named_specs, say
-from placement.errors import LaunchError, UsageError, printable
-from placement.nodelist import NodeList
-from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
-from rankmap.launch.queries import MpiLibrary, mpi_library
-from rankmap.preload.program_mpi import program_abi
-from workloads.launched import MPIEXEC
-from workloads.minicray import client
-from workloads.minicray.blueprint import build_minicray
-from workloads.minicray.daemon import FINALIZE, HOME, MPI
-from workloads.options import option_with_default
+from nidmap.placement.commands.common import machine_option, named_specs, say
+from nidmap.placement.errors import LaunchError, UsageError, printable
+from nidmap.placement.nodelist import NodeList
+from nidmap.rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
+from nidmap.rankmap.launch.queries import MpiLibrary, mpi_library
+from nidmap.rankmap.preload.program_mpi import program_abi
+from nidmap.workloads.launched import MPIEXEC
+from nidmap.workloads.minicray import client
+from nidmap.workloads.minicray.blueprint import build_minicray
+from nidmap.workloads.minicray.daemon import FINALIZE, HOME, MPI
+from nidmap.workloads.options import option_with_default
 
 name_option = option_with_default("--name", str, client.DEFAULT_NAME,
                       "Which mini-Cray, where several stand.", envvar="NIDMAP_MINICRAY",

@@ -26,9 +26,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from placement.errors import LaunchError, NidmapError
-from placement.support.child import Deadline, run_child, start_child
-from workloads.minicray.kernel import (
+from nidmap.placement.errors import LaunchError, NidmapError
+from nidmap.placement.support.child import Deadline, run_child, start_child
+from nidmap.workloads.minicray.kernel import (
     daemon_path,
     enter_namespace,
     mount,
@@ -74,7 +74,7 @@ class Daemon:
     Parameters
     ----------
     blueprint : dict
-        Of `workloads.minicray.blueprint`.
+        Of `nidmap.workloads.minicray.blueprint`.
     """
 
     def __init__(self, blueprint: dict[str, Any]) -> None:

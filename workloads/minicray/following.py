@@ -1,7 +1,7 @@
 """What a mini-Cray's exchange takes: its ranks followed through their steps, packet by packet.
 
 The one term that a mini-Cray has and no other machine: the front door names it to the predictor
-(`rankmap.predict.model`), which asks for it where the bytes of a burst are stated.
+(`nidmap.rankmap.predict.model`), which asks for it where the bytes of a burst are stated.
 
 No barrier parts the steps of an exchange: a rank begins its next one when all that it
 receives in this one is there and all that it sends is done, which it is when the receiver's
@@ -17,7 +17,7 @@ on when the link has served n - 1. Acknowledgements have no bytes, but wait thei
 packets comes first is chance where ranks are about equally far, so that ranks begin a little
 apart, at random within the time of a burst; the median of several runs counts. Each segment of
 TCP carries a header, and another one comes back: of a full one that is the factor by which all
-times grow (`workloads.minicray.net`), a segment that is not full costs as much. A recording is
+times grow (`minicray/net.py`), a segment that is not full costs as much. A recording is
 followed through all of its passes, or as many as there is time for: then the later half counts, as
 links that were idle let a packet pass at once and the first passes find them so. Nothing is fitted.
 """
@@ -30,13 +30,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from placement.network.routes import walk_paths
-from placement.support.array_types import Floats, Ints, Mask
-from rankmap.placement import Placement
-from rankmap.predict.phase import Phase, Sends
-from rankmap.refine.cache import numba_installed
-from rankmap.refine.jit import inlined, kernel
-from workloads.minicray.net import HEADER, MTU, segment_bytes
+from nidmap.placement.network.routes import walk_paths
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict.phase import Phase, Sends
+from nidmap.rankmap.refine.cache import numba_installed
+from nidmap.rankmap.refine.jit import inlined, kernel
+from nidmap.workloads.minicray.net import HEADER, MTU, segment_bytes
 
 T = TypeVar("T", bound=tuple[Any, ...])
 

@@ -16,8 +16,8 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from placement.errors import LaunchError
-from placement.support.child import Deadline, run_child
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.support.child import Deadline, run_child
 
 #: Kind of a network namespace, and flags of mount(2).
 _NETWORK = 0x40000000

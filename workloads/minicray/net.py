@@ -28,13 +28,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import UsageError, printable
-from placement.links_down import WORD as LINKS_DOWN
-from placement.machine import Machine
-from placement.network import channels, next_channel
-from placement.network.model import Channels
-from placement.support.array_types import Floats, Ints
-from workloads.trials import available_bytes
+from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.links_down import WORD as LINKS_DOWN
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import channels, next_channel
+from nidmap.placement.network.model import Channels
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.workloads.trials import available_bytes
 
 #: GB/s that all nodes together may inject: what one core forwards with time to spare.
 BUDGET = 0.06

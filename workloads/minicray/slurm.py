@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import LaunchError, UsageError, printable
-from placement.machine import FREE_STATES
-from placement.scheduler.switches import slurm_switches
-from placement.slurm.command import version_numbers
-from placement.support.child import Deadline, run_child
-from placement.support.lazy import lazy
-from workloads.minicray import net as lay
-from workloads.minicray.client import may_administer
-from workloads.minicray.daemon import HOME
-from workloads.minicray.net import Net
+from nidmap.placement.errors import LaunchError, UsageError, printable
+from nidmap.placement.machine import FREE_STATES
+from nidmap.placement.scheduler.switches import slurm_switches
+from nidmap.placement.slurm.command import version_numbers
+from nidmap.placement.support.child import Deadline, run_child
+from nidmap.placement.support.lazy import lazy
+from nidmap.workloads.minicray import net as lay
+from nidmap.workloads.minicray.client import may_administer
+from nidmap.workloads.minicray.daemon import HOME
+from nidmap.workloads.minicray.net import Net
 
-exports = lazy("placement.exports")
+exports = lazy("nidmap.placement.exports")
 
 #: How Slurm may choose nodes.
 TOPOLOGIES = ("tree", "none", "dragonfly")

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from placement.commands.common import ByteCount
-from placement.support.array_types import Array
-from workloads.options import Common, Number, bench_callback, option_with_default
-from workloads.session import Session, phase_table
-from workloads.sort.data import (
+from nidmap.placement.commands.common import ByteCount
+from nidmap.placement.support.array_types import Array
+from nidmap.workloads.options import Common, Number, bench_callback, option_with_default
+from nidmap.workloads.session import Session, phase_table
+from nidmap.workloads.sort.data import (
     KINDS,
     hash_sums,
     item_type,
@@ -20,10 +20,10 @@ from workloads.sort.data import (
     sort_faults,
     sortedness,
 )
-from workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
-from workloads.sort.ranks import Ranks
-from workloads.trials import Phases, require_fit
-from workloads.world import Comm, raise_together
+from nidmap.workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
+from nidmap.workloads.sort.ranks import Ranks
+from nidmap.workloads.trials import Phases, require_fit
+from nidmap.workloads.world import Comm, raise_together
 
 #: The paper's names of the phases, in order.
 PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
@@ -95,7 +95,7 @@ class Sort:
     """Items on every rank, sorted anew in each repetition. Collective.
 
     Memory: at most 3.5 times the local items, those kept for the next
-    repetition counted (see `workloads.sort.partition.sort_items`).
+    repetition counted (see `nidmap.workloads.sort.partition.sort_items`).
 
     Parameters
     ----------
@@ -103,9 +103,9 @@ class Sort:
     items : int
         Items a rank, on average.
     data, payload
-        See `workloads.sort.data.make_items`.
+        See `nidmap.workloads.sort.data.make_items`.
     splitters, exchange, final, algorithm
-        See `workloads.sort.partition.SortPlan`.
+        See `nidmap.workloads.sort.partition.SortPlan`.
 
     Raises
     ------

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import NidmapError, UsageError
-from placement.support.array_types import Array, Mask
-from placement.support.arrays import finish_bits
-from workloads.sort.local import BLOCK
-from workloads.sort.ranks import Ranks
-from workloads.trials import SEED
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.support.array_types import Array, Mask
+from nidmap.placement.support.arrays import finish_bits
+from nidmap.workloads.sort.local import BLOCK
+from nidmap.workloads.sort.ranks import Ranks
+from nidmap.workloads.trials import SEED
 
 #: A payload has fewer bytes: numpy counts those of an item in a C int.
 MOST = 1 << 30

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.support.array_types import Array, Ints, Mask
+from nidmap.placement.support.array_types import Array, Ints, Mask
 
 Keys = NDArray[np.uint64]
 Places = Ints | NDArray[np.uint32]

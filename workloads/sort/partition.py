@@ -13,10 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.support.array_types import Array, Ints
-from workloads.sort.local import RUNS, flat_items, gather_items, order, short_places, sort_keys
-from workloads.sort.ranks import Ranks
-from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
+from nidmap.placement.support.array_types import Array, Ints
+from nidmap.workloads.sort.local import (
+    RUNS,
+    flat_items,
+    gather_items,
+    order,
+    short_places,
+    sort_keys,
+)
+from nidmap.workloads.sort.ranks import Ranks
+from nidmap.workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
 
 Stopwatch = Callable[[str], AbstractContextManager[object]]
 
@@ -34,7 +41,7 @@ class SortPlan:
     ----------
     splitters : str
         ``histogram``: many probes a round (three or four rounds); ``bisection``:
-        the paper's one probe a bit; see `workloads.sort.splitters`.
+        the paper's one probe a bit; see `nidmap.workloads.sort.splitters`.
     exchange : str
         ``alltoallv``: one MPI_Alltoallv; ``sparse``: point-to-point messages, none
         of them empty; ``auto``: sparse where less than a quarter of the messages
@@ -68,7 +75,7 @@ class Seen:
     watch : callable
         Times ``LocalSort1``, ``FindEdges``, ``SolveLayout``, ``Exchange`` and
         ``LocalSort2``, the paper's names; returns a context manager (see
-        `workloads.trials.Phases`).
+        `nidmap.workloads.trials.Phases`).
     """
 
     rounds: int = 0

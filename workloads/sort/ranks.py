@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from placement.support.array_types import Array, Ints
-from workloads.world import MPI, Comm
+from nidmap.placement.support.array_types import Array, Ints
+from nidmap.workloads.world import MPI, Comm
 
 #: Most bytes that one message of a point-to-point exchange carries.
 PIECE = 1 << 30

@@ -31,8 +31,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.support.array_types import Ints
-from workloads.sort.ranks import Ranks
+from nidmap.placement.support.array_types import Ints
+from nidmap.workloads.sort.ranks import Ranks
 
 Keys = NDArray[np.uint64]
 Side = Literal["left", "right"]

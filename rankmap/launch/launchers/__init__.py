@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from placement.errors import LaunchError
-from rankmap.emit.process_mapping import CRAY_MPICH
-from rankmap.launch import Launcher
+from nidmap.placement.errors import LaunchError
+from nidmap.rankmap.emit.process_mapping import CRAY_MPICH
+from nidmap.rankmap.launch import Launcher
 
 if TYPE_CHECKING:
-    from rankmap.placement import Placement
+    from nidmap.rankmap.placement import Placement
 
 __all__ = ["CrayOrder"]
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import LaunchError
-from placement.names import name_numbers
-from placement.nodelist import nid_ranges
-from rankmap.launch import Launch
-from rankmap.launch.allocation import unclear_counts
-from rankmap.launch.launchers import CrayOrder
-from rankmap.launch.options import OptionTable
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.names import name_numbers
+from nidmap.placement.nodelist import nid_ranges
+from nidmap.rankmap.launch import Launch
+from nidmap.rankmap.launch.allocation import unclear_counts
+from nidmap.rankmap.launch.launchers import CrayOrder
+from nidmap.rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.placement import Placement
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap.placement import Placement
 
 __all__ = ["Aprun"]
 

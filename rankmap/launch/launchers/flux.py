@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import LaunchError
-from rankmap.emit.process_mapping import FLUX
-from rankmap.launch import CRAY, Launch, Launcher
-from rankmap.launch.allocation import Allocation, flux_instance
-from rankmap.launch.options import OptionTable
+from nidmap.placement.errors import LaunchError
+from nidmap.rankmap.emit.process_mapping import FLUX
+from nidmap.rankmap.launch import CRAY, Launch, Launcher
+from nidmap.rankmap.launch.allocation import Allocation, flux_instance
+from nidmap.rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.placement import Placement
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap.placement import Placement
 
 __all__ = ["CrayFlux", "Flux"]
 

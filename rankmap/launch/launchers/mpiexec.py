@@ -33,17 +33,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from placement.errors import LaunchError
-from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, mapping_vector
-from rankmap.emit.process_mapping import Mapping as ProcessMapping
-from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
-from rankmap.launch.launchers import CrayOrder
-from rankmap.launch.options import OptionTable
-from rankmap.launch.queries import run_query
+from nidmap.placement.errors import LaunchError
+from nidmap.rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, mapping_vector
+from nidmap.rankmap.emit.process_mapping import Mapping as ProcessMapping
+from nidmap.rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
+from nidmap.rankmap.launch.launchers import CrayOrder
+from nidmap.rankmap.launch.options import OptionTable
+from nidmap.rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
-    from rankmap.pattern import Pattern
-    from rankmap.placement import Placement
+    from nidmap.rankmap.pattern import Pattern
+    from nidmap.rankmap.placement import Placement
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
 

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from placement.errors import LaunchError
-from placement.nodelist import NodeList
-from placement.slurm.command import slurm_settings
-from placement.support.child import Deadline
-from rankmap.emit.process_mapping import PMI2
-from rankmap.emit.process_mapping import Mapping as ProcessMapping
-from rankmap.launch import CRAY, LAUNCH, Launch, Launcher
-from rankmap.launch.allocation import unclear_counts
-from rankmap.launch.launchers import CrayOrder
-from rankmap.launch.options import OptionTable
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.slurm.command import slurm_settings
+from nidmap.placement.support.child import Deadline
+from nidmap.rankmap.emit.process_mapping import PMI2
+from nidmap.rankmap.emit.process_mapping import Mapping as ProcessMapping
+from nidmap.rankmap.launch import CRAY, LAUNCH, Launch, Launcher
+from nidmap.rankmap.launch.allocation import unclear_counts
+from nidmap.rankmap.launch.launchers import CrayOrder
+from nidmap.rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.placement import Placement
+    from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap.placement import Placement
 
 __all__ = ["CraySrun", "HostfileSrun"]
 

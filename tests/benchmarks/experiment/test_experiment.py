@@ -14,13 +14,13 @@ from benchmarks.experiment.paired import arguments, maker, message_of
 from benchmarks.experiment.plots import PLOTS, draw
 from benchmarks.experiment.running import arms_for, block_times
 from benchmarks.experiment.summary import arms_table, rank_correlation, summary, text
-from placement.errors import UsageError
-from placement.options import with_figures
-from placement.plan import plan
-from placement.traffic import Traffic
-from rankmap.predict import Job, Predictor
-from workloads.minicray.net import wire_factor
-from workloads.results import csv_text
+from nidmap.placement.errors import UsageError
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import plan
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.workloads.minicray.net import wire_factor
+from nidmap.workloads.results import csv_text
 
 
 @pytest.fixture(scope="module", params=CASES.values(), ids=list(CASES))
@@ -78,7 +78,7 @@ def test_what_is_predicted_is_what_the_programs_send(case):
     if case.workload != "sort":
         assert message_of(make, case.pattern, options) == case.size
     else:
-        from workloads.sort.data import item_type
+        from nidmap.workloads.sort.data import item_type
 
         assert options["items"] * item_type(options["payload"]).itemsize == case.size
 
@@ -167,7 +167,7 @@ def test_what_is_measured_already_is_not_measured_again(tmp_path):
 
 
 def test_headers_follow_from_the_segments():
-    from placement.network import Demand
+    from nidmap.placement.network import Demand
 
     machine = nidmap.load_machine("minicray:dragonfly")
     pairs = np.array(list(itertools.permutations(range(6), 2)))

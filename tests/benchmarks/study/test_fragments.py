@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from benchmarks.study.fragments import busy, first_free
-from placement.errors import PlanError
+from nidmap.placement.errors import PlanError
 
 MACHINE = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=8,nodes=4,wiring=aligned")
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.commands import run as command
-from placement.errors import UsageError
-from placement.options import with_figures
-from placement.specs import parse_spec
-from rankmap.predict import Job, Predictor, predict
-from rankmap.predict.background import Other
+from nidmap.placement.commands import run as command
+from nidmap.placement.errors import UsageError
+from nidmap.placement.options import with_figures
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.predict import Job, Predictor, predict
+from nidmap.rankmap.predict.background import Other
 from tests.rankmap.helpers import time_of
 
 LINE = "torus:4x4,bw=2,injection=5"
@@ -114,7 +114,7 @@ def test_the_options(capsys):
 
 
 def test_a_job_beside_is_counted_once_and_again_where_it_loses_nodes():
-    from rankmap.predict.background import others_beside, shared_channels
+    from nidmap.rankmap.predict.background import others_beside, shared_channels
 
     machine = nidmap.load_machine("torus:4x4,bw=2")
     job = Other(np.arange(6), 1.0)

@@ -16,7 +16,7 @@ from benchmarks.study.page import checks_table, section
 from benchmarks.study.placing import direct, placing
 from benchmarks.study.published import DASH, FFT, MPSORT, PAPERS, TARA
 from benchmarks.study.tara import alltoallv, block
-from placement.network import channels
+from nidmap.placement.network import channels
 
 PAGE = Path(__file__).parents[3] / "docs" / "study.md"
 written = pytest.mark.skipif(

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import nidmap
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from benchmarks.study.timing import Exchange, Stepped, Transform, greener, predictor, rewire
-from placement.network import channels
-from placement.options import with_figures
-from rankmap.predict import Job, Predictor
-from rankmap.predict.background import Other, shared_channels
+from nidmap.placement.network import channels
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.background import Other, shared_channels
 from tests.rankmap.helpers import time_of
 
 SPEC = "dragonfly:groups=3,chassis=2,blades=4,nodes=2,injection=10,global=12,wiring=same-chassis"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.accounting import read_jobs
-from placement.errors import ParseError
-from placement.nodelist import NodeList
-from placement.readers import MAX_LINES
-from placement.records import JobRecord
+from nidmap.placement.accounting import read_jobs
+from nidmap.placement.errors import ParseError
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.readers import MAX_LINES
+from nidmap.placement.records import JobRecord
 
 TEXT = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp", "Zs")), min_size=1, max_size=12

@@ -4,8 +4,8 @@ import json
 import time
 from collections import Counter
 
-from placement.accounting import accounted_jobs, read_jobs
-from placement.commands import run
+from nidmap.placement.accounting import accounted_jobs, read_jobs
+from nidmap.placement.commands import run
 from tests.real_accounting import accounting, needs_accounting
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import wait_until

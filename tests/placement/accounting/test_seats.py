@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.nodelist import NodeList
-from placement.records import JobRecord
-from placement.seats import free_at_starts, seat_jobs
-from placement.specs import parse_spec
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.records import JobRecord
+from nidmap.placement.seats import free_at_starts, seat_jobs
+from nidmap.placement.specs import parse_spec
 
 MACHINE = parse_spec("torus:3x4")
 

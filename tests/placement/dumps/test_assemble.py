@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import ParseError, UsageError
-from placement.geometry.slingshot import parse_groups
-from placement.readers import read_text
-from placement.sites import load_site
-from placement.topologies import links, router_coords, router_count, router_names
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.geometry.slingshot import parse_groups
+from nidmap.placement.readers import read_text
+from nidmap.placement.sites import load_site
+from nidmap.placement.topologies import links, router_coords, router_count, router_names
 from tests.placement import machine_shapes as shapes
 from tests.same_machine import same_machine
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.dumps.check import check_sources
-from placement.errors import NidmapError
-from placement.load import Sources
-from placement.readers import read_text
-from placement.topologies import links, router_names
-from placement.views import summarise
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.dumps.check import check_sources
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.load import Sources
+from nidmap.placement.readers import read_text
+from nidmap.placement.topologies import links, router_names
+from nidmap.placement.views import summarise
 from tests.same_machine import same_machine
 
 HERE = Path(__file__).parents[2] / "machines"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.check import check, check_sources
-from placement.load import Sources
-from placement.readers import read_text
-from placement.specs import parse_spec
+from nidmap.placement.dumps.check import check, check_sources
+from nidmap.placement.load import Sources
+from nidmap.placement.readers import read_text
+from nidmap.placement.specs import parse_spec
 from tests.placement import machine_shapes as shapes
 
 XC = shapes.xc_cells(4, 1)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.commands import run
-from placement.dumps.assemble import assemble
-from placement.dumps.check import check, check_sources
-from placement.dumps.tables import contradictions
-from placement.errors import ParseError
-from placement.load import load_machine, open_sources
-from placement.readers import read_text
-from placement.sites import load_site
-from placement.topologies import router_count
+from nidmap.placement.commands import run
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.dumps.check import check, check_sources
+from nidmap.placement.dumps.tables import contradictions
+from nidmap.placement.errors import ParseError
+from nidmap.placement.load import load_machine, open_sources
+from nidmap.placement.readers import read_text
+from nidmap.placement.sites import load_site
+from nidmap.placement.topologies import router_count
 from tests.placement.machine_shapes import aries_links, rtr_aries, xc_cells, xtprocadmin
 from tests.same_machine import same_machine
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.commands import run
-from placement.dumps.assemble import assemble
-from placement.dumps.check import check
-from placement.readers import read_text
-from placement.specs import parse_spec
-from placement.topologies import links, router_coords, router_names
+from nidmap.placement.commands import run
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.dumps.check import check
+from nidmap.placement.readers import read_text
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links, router_coords, router_names
 from tests.effort import examples
 from tests.writers import write
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from placement.errors import ParseError
-from placement.names.hostlist import MAX_CHARACTERS, MAX_NAMES
-from placement.nodelist import NodeList
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names.hostlist import MAX_CHARACTERS, MAX_NAMES
+from nidmap.placement.nodelist import NodeList
 
 MEGABYTE = 1_000_000
 BOMBS = {
@@ -44,8 +44,8 @@ BOMBS = {
 
 RUN = """
 import json, sys, time
-from placement.errors import ParseError
-from placement.nodelist import NodeList
+from nidmap.placement.errors import ParseError
+from nidmap.placement.nodelist import NodeList
 for name, text in json.load(sys.stdin).items():
     start = time.process_time()
     try:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.names import (
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names import (
     format_cnames,
     name_numbers,
     nid_names,
@@ -16,7 +16,7 @@ from placement.names import (
     parse_cnames,
     parse_xname,
 )
-from placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.names.numbering import GeminiNumbering, Xc
 from tests.places import places_of
 
 xc_parts = st.tuples(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.names.pasted import read_list
-from placement.nodelist import NodeList
-from placement.support.reading import LIMIT
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names.pasted import read_list
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.support.reading import LIMIT
 
 SQUEUE = "%18.18s %9.9s %8.8s %8.8s %2.2s %10.10s %6.6s %s"
 HEADER = SQUEUE % ("JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST(REASON)")

@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 from hypothesis import strategies as st
 
-from placement.machine import Links
-from placement.network import Demand
-from placement.specs import parse_spec
-from placement.topologies import links, router_coords
-from placement.traffic import Traffic
+from nidmap.placement.machine import Links
+from nidmap.placement.network import Demand
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links, router_coords
+from nidmap.placement.traffic import Traffic
 
 RULES = ("consecutive", "aligned", "same-chassis")
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.network import Demand, channels, hops, loads, usual_bias
-from placement.network.adaptive import FEW, divide, divide_each, notes
-from placement.network.groups import groups_of
-from placement.network.local_paths import Leg
-from placement.network.touched import ChannelTables, TouchedGroups, TouchedRouters
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.network import Demand, channels, hops, loads, usual_bias
+from nidmap.placement.network.adaptive import FEW, divide, divide_each, notes
+from nidmap.placement.network.groups import groups_of
+from nidmap.placement.network.local_paths import Leg
+from nidmap.placement.network.touched import ChannelTables, TouchedGroups, TouchedRouters
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import (
@@ -177,7 +177,7 @@ def test_hot_spots_come_near_the_optimum(machine, more):
 @pytest.mark.parametrize("name", ["lumi", "shaheen2", "leonardo"])
 def test_many_pairs_share_alike_and_little_is_lost(name, monkeypatch):
     import nidmap
-    from placement.network import adaptive
+    from nidmap.placement.network import adaptive
 
     machine = nidmap.load_machine(name)
     rows = np.flatnonzero(machine.free)[np.r_[0:20, 1000:1012]]
@@ -206,7 +206,7 @@ def test_the_best_division_of_an_exchange_is_no_worse_than_the_likely_one(name, 
 
 @pytest.mark.parametrize("bias", [1.0, 2.0])
 def test_where_many_groups_are_touched_the_mean_of_what_they_pass_on_will_do(bias, monkeypatch):
-    from placement.network import touched
+    from nidmap.placement.network import touched
 
     words = "groups=90,switches=16,nodes=8,global=2,injection=25"
     rows = np.random.default_rng(3).permutation(90 * 128)[:150]
@@ -354,7 +354,7 @@ def test_relabelled_groups_have_the_same_maximum(order, seed):
 @pytest.mark.parametrize("name", [spec(5, 2, 3, 2, "consecutive", 3), "hazelhen", "lumi"])
 def test_steps_are_divided_together_as_each_is_alone(name, bias, monkeypatch):
     import nidmap
-    from placement.network import adaptive
+    from nidmap.placement.network import adaptive
 
     machine = nidmap.load_machine(name)
     rows = np.flatnonzero(machine.free)[: 24 if name.startswith("dragonfly") else 400 : 5]

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from placement.network import Demand, channels, loads, routings
-from placement.network.bounds import best_bound, cut_time
-from placement.network.model import injection_bandwidth
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import Demand, channels, loads, routings
+from nidmap.placement.network.bounds import best_bound, cut_time
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 from tests.effort import examples
 from tests.placement.network.dense import dense
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import PlanError
-from placement.network.connected import connected_nodes
-from placement.specs import parse_spec
-from rankmap.compare import compare
-from rankmap.predict import Job
+from nidmap.placement.errors import PlanError
+from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.compare import compare
+from nidmap.rankmap.predict import Job
 from tests.placement.network.small_dragonflies import Reference, listed, wired
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import all_to_alls
-from placement.errors import NidmapError, UsageError
-from placement.network import Demand, demand
-from placement.specs import parse_spec
-from placement.support import arrays
-from placement.traffic import Traffic
+from nidmap.placement import all_to_alls
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.network import Demand, demand
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.support import arrays
+from nidmap.placement.traffic import Traffic
 from tests.placement.network.small_dragonflies import (
     Reference,
     every_pair,

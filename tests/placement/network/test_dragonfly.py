@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import all_to_alls
-from placement.errors import NidmapError, UsageError
-from placement.network import (
+from nidmap.placement import all_to_alls
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.network import (
     Demand,
     channels,
     demand,
@@ -20,9 +20,9 @@ from placement.network import (
     shortest_paths,
     single,
 )
-from placement.specs import parse_spec
-from placement.topologies import router_coords
-from placement.traffic import Traffic
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import router_coords
+from nidmap.placement.traffic import Traffic
 from tests.placement.network.small_dragonflies import (
     Reference,
     every_pair,

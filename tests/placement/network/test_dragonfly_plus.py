@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from placement.network import Demand, hops, loads, next_channel, routings
-from placement.network.adaptive import divide
-from placement.network.bounds import cut_time
-from placement.specs import parse_spec
-from placement.topologies import links, router_coords, router_names
-from placement.traffic import Traffic
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import Demand, hops, loads, next_channel, routings
+from nidmap.placement.network.adaptive import divide
+from nidmap.placement.network.bounds import cut_time
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links, router_coords, router_names
+from nidmap.placement.traffic import Traffic
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import Reference, listed_demand, wired

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, UsageError
-from placement.load import load_machine
-from placement.network import Demand, channels, hops, loads, next_channel, routings
-from placement.network import trees as module
-from placement.specs import parse_spec
-from placement.topologies import links, router_names
-from placement.traffic import Traffic
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import Demand, channels, hops, loads, next_channel, routings
+from nidmap.placement.network import trees as module
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links, router_names
+from nidmap.placement.traffic import Traffic
 from tests.effort import examples
 
 from .walking import by_name, d_mod_k_loads, everyone, same, shortest_loads

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.load import load_machine
-from placement.network import Demand, channels, loads
-from placement.network.path_costs import path_costs
-from placement.network.routes import walk_paths
-from placement.network.trees import tree_of
-from placement.options import with_figures
-from placement.traffic import Traffic
-from rankmap.predict import Job, Predictor
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import Demand, channels, loads
+from nidmap.placement.network.path_costs import path_costs
+from nidmap.placement.network.routes import walk_paths
+from nidmap.placement.network.trees import tree_of
+from nidmap.placement.options import with_figures
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict import Job, Predictor
 
 SIZES = (4, 2, 4, 3)
 CONF = (

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.network import Demand, channels, loads
-from placement.network.path_costs import path_costs
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.network import Demand, channels, loads
+from nidmap.placement.network.path_costs import path_costs
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 
 #: Costs follow minimal ways where routers leave them.
 PATHS = {"slingshot": "minimal"}
@@ -67,7 +67,7 @@ def test_groups_without_a_link_have_no_costs():
     assert path_costs(machine, np.ones(len(channels(machine)))) is not None
     from dataclasses import replace
 
-    from placement.topologies import links
+    from nidmap.placement.topologies import links
 
     found = links(machine)
     kept = np.flatnonzero((found.kind != found.kinds.index("blue")) | (np.arange(len(found)) % 2))

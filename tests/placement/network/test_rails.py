@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import NidmapError
-from placement.load import load_machine
-from placement.network import Demand, channels, hops, loads, next_channel
-from placement.network.connected import connected_nodes
-from placement.network.rails import rails_of
-from placement.traffic import Traffic
-from rankmap.predict import Job
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import Demand, channels, hops, loads, next_channel
+from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.network.rails import rails_of
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict import Job
 from tests.placement.network.dense import dense
 from tests.placement.readers.fabric_shapes import Fabric, ports_text
 

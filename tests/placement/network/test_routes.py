@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from placement.network import Demand, loads, routings
-from placement.network.routes import walk_paths
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import Demand, loads, routings
+from nidmap.placement.network.routes import walk_paths
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 from tests.effort import examples
 
 SPECS = [

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, UsageError
-from placement.network import (
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.network import (
     Demand,
     channels,
     hops,
@@ -18,8 +18,8 @@ from placement.network import (
     shortest_paths,
     single,
 )
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 from tests.placement.network.small_dragonflies import (
     Reference,
     every_pair,

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError
-from placement.load import load_machine
-from placement.network import Demand, channels, hops, loads, next_channel
-from placement.network import torus as module
-from placement.network.routes import busiest_link_s
-from placement.network.torus_grid import grid_of
-from placement.specs import parse_spec
-from placement.topologies import links, router_coords
-from placement.traffic import Traffic
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import Demand, channels, hops, loads, next_channel
+from nidmap.placement.network import torus as module
+from nidmap.placement.network.routes import busiest_link_s
+from nidmap.placement.network.torus_grid import grid_of
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links, router_coords
+from nidmap.placement.traffic import Traffic
 from tests.effort import examples
 
 from .walking import by_name, everyone, same, torus_loads, torus_path

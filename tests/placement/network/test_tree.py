@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError
-from placement.load import load_machine
-from placement.machine import Links
-from placement.network import Demand, channels, hops, loads, next_channel, routings
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.load import load_machine
+from nidmap.placement.machine import Links
+from nidmap.placement.network import Demand, channels, hops, loads, next_channel, routings
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 
 from .walking import by_name, everyone, same, shortest_loads
 

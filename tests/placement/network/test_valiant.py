@@ -3,10 +3,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError
-from placement.network import Demand, channels, hops, loads
-from placement.specs import parse_spec
-from placement.traffic import Traffic
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.network import Demand, channels, hops, loads
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import (

@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from placement.network import channels
-from placement.topologies import links, router_coords, router_names
+from nidmap.placement.network import channels
+from nidmap.placement.topologies import links, router_coords, router_names
 
 
 def by_name(machine, load, routing=""):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.machine import Machine, Switches
-from placement.planners import Request
-from placement.specs import parse_spec
+from nidmap.placement.machine import Machine, Switches
+from nidmap.placement.planners import Request
+from nidmap.placement.specs import parse_spec
 from tests.placement.planners import slurm_reference as reference
 
 #: Regular trees, uneven leaves and depths, and forests in any order with nodes on no switch.

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import PlanError, UsageError
-from placement.load import load_machine
-from placement.planners import Request
-from placement.planners.blades import blades
-from placement.specs import parse_spec
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.load import load_machine
+from nidmap.placement.planners import Request
+from nidmap.placement.planners.blades import blades
+from nidmap.placement.specs import parse_spec
 
 SHAHEEN = parse_spec("dragonfly:groups=18,chassis=6,blades=16,nodes=4")
 

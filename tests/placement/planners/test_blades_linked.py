@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.machine import Links
-from placement.planners import Request
-from placement.planners.blades import Joined, blades, blades_linked, count_joined
-from placement.specs import parse_spec
-from placement.topologies import links, router_coords
+from nidmap.placement.machine import Links
+from nidmap.placement.planners import Request
+from nidmap.placement.planners.blades import Joined, blades, blades_linked, count_joined
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links, router_coords
 
 SMALL = [
     "dragonfly:groups=4,chassis=2,blades=2,nodes=1,wiring=same-chassis",

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.commands import run
-from placement.errors import PlanError
-from placement.options import with_figures
-from placement.planners import Baseline, Request, find
-from rankmap.predict import Job
+from nidmap.placement.commands import run
+from nidmap.placement.errors import PlanError
+from nidmap.placement.options import with_figures
+from nidmap.placement.planners import Baseline, Request, find
+from nidmap.rankmap.predict import Job
 
 CONF = "".join(f"BlockName=b{b} Nodes=n[{8 * b:02}-{8 * b + 7:02}]\n" for b in range(8))
 CONF += "BlockSizes=8,16,32\n"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.planners import Request
-from placement.planners.compact import compact, fewest_units
-from placement.specs import parse_spec
+from nidmap.placement.planners import Request
+from nidmap.placement.planners.compact import compact, fewest_units
+from nidmap.placement.specs import parse_spec
 
 SMALL = [
     "dragonfly:groups=3,chassis=2,blades=2,nodes=1",

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.commands import cli
-from placement.errors import PlanError, UsageError
-from placement.planners import BUNDLED, Request, find, fitting_planners, names
-from placement.specs import parse_spec
+from nidmap.placement.commands import cli
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.planners import BUNDLED, Request, find, fitting_planners, names
+from nidmap.placement.specs import parse_spec
 
 SPECS = [
     "dragonfly:groups=4,chassis=2,blades=3,nodes=4",

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.curves import hilbert_curve, hilbert_key, morton_key
-from placement.planners import Request, find
-from placement.planners.plain import (
+from nidmap.placement.curves import hilbert_curve, hilbert_key, morton_key
+from nidmap.placement.planners import Request, find
+from nidmap.placement.planners.plain import (
     curve_positions,
     hilbert,
     hilbert_groups,
     morton,
     morton_groups,
 )
-from placement.specs import parse_spec
+from nidmap.placement.specs import parse_spec
 
 SMALL = [
     "torus:4x3",

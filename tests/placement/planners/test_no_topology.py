@@ -5,9 +5,9 @@ from itertools import combinations
 
 import numpy as np
 
-from placement.planners import Request
-from placement.planners.plain import draw_nodes
-from placement.specs import parse_spec
+from nidmap.placement.planners import Request
+from nidmap.placement.planners.plain import draw_nodes
+from nidmap.placement.specs import parse_spec
 
 MACHINE = parse_spec("torus:4x3")
 

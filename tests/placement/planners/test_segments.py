@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.commands import run
-from placement.errors import PlanError, UsageError
-from placement.machine import Switches
-from placement.planners import find
-from placement.planners.segments import blocks_of, in_segments
-from placement.specs import parse_spec
+from nidmap.placement.commands import run
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.machine import Switches
+from nidmap.placement.planners import find
+from nidmap.placement.planners.segments import blocks_of, in_segments
+from nidmap.placement.specs import parse_spec
 from tests.placement.planners.test_contract import STRATEGIES, fits, requests
 
 

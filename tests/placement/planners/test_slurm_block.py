@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import PlanError, UsageError
-from placement.machine import Switches
-from placement.nodelist import NodeList
-from placement.planners import find
-from placement.specs import parse_spec
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.machine import Switches
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.planners import find
+from nidmap.placement.specs import parse_spec
 from tests.placement.planners import slurm_cases as cases
 from tests.placement.planners.test_slurm_real import Cluster
 from tests.real_slurm import needs_slurm, real_slurm

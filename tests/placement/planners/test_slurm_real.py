@@ -12,9 +12,9 @@ import re
 import numpy as np
 import pytest
 
-from placement.errors import PlanError
-from placement.nodelist import NodeList
-from placement.planners import find
+from nidmap.placement.errors import PlanError
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.planners import find
 from tests.placement.planners import slurm_cases as cases
 from tests.real_slurm import needs_slurm, real_slurm
 

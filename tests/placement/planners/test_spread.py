@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.planners import Request
-from placement.planners.plain import spread
-from placement.specs import parse_spec
+from nidmap.placement.planners import Request
+from nidmap.placement.planners.plain import spread
+from nidmap.placement.specs import parse_spec
 
 SMALL = [
     "dragonfly:groups=3,chassis=2,blades=2,nodes=1",

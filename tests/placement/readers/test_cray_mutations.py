@@ -5,9 +5,9 @@ import re
 import pytest
 from hypothesis import given
 
-from placement.errors import NidmapError
-from placement.readers import read_text
-from placement.support.reading import decode
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.readers import read_text
+from nidmap.placement.support.reading import decode
 from tests.placement.readers.test_samples import CHANGES, damaged, read_or_refused
 from tests.samples import SAMPLES
 

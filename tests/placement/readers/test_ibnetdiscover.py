@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import ParseError
-from placement.readers import ibnetdiscover, ibnetdiscover_ports, read_text
-from placement.readers.ibnetdiscover import bandwidth, host_name
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import ibnetdiscover, ibnetdiscover_ports, read_text
+from nidmap.placement.readers.ibnetdiscover import bandwidth, host_name
 from tests.placement.readers.fabric_shapes import fabrics, full_text, ports_text
 
 PRINTS = {

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import ParseError
-from placement.readers import read_text
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import read_text
 from tests.placement.readers.fabric_shapes import fabrics, ports_text
 from tests.same_machine import same_machine
 from tests.samples import SAMPLES

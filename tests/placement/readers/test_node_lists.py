@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.readers import read_text
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import read_text
 
 FIELDS = (
     "cpu={n},slot={s},cage={h},cabinet=null,cab_position={c},cab_row={r},x_coord={x},y_coord={y},"

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import ParseError
-from placement.load import load_machine
-from placement.readers import read_text, recognise
-from placement.readers.node_states import node_state
-from placement.scheduler.availability import read_availability
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import ParseError
+from nidmap.placement.load import load_machine
+from nidmap.placement.readers import read_text, recognise
+from nidmap.placement.readers.node_states import node_state
+from nidmap.placement.scheduler.availability import read_availability
 
 BASES = ("IDLE", "ALLOCATED", "MIXED", "DOWN", "UNKNOWN", "FUTURE", "ERROR")
 #: Flags of Slurm's manual page, and whether a node with one can be had at once.
@@ -195,7 +195,7 @@ def test_flux_lists_partly_taken_nodes_twice():
 
 def test_flux_r_is_a_list_of_nodes():
     text = '{"version":1,"execution":{"R_lite":[{"rank":"0-2"}],"nodelist":["a[7-8]","b1"]}}'
-    from placement.nodelist import NodeList
+    from nidmap.placement.nodelist import NodeList
 
     assert NodeList.parse(text, "R") == NodeList(["a7", "a8", "b1"])
     graph = ',"scheduling":{"graph":{"nodes":[{"id":"0"}],"edges":[]}}}'

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from placement.errors import ParseError, UsageError
-from placement.readers import BUNDLED, find, read_text, recognise, resembling
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.readers import BUNDLED, find, read_text, recognise, resembling
 from tests.samples import SAMPLES
 
 XTPROCADMIN = "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n" + "".join(
@@ -71,10 +71,11 @@ def test_a_line_resembles_its_format_and_not_the_one_ruled_out():
 
 def test_the_commonest_dump_loads_no_other_reader():
     code = (
-        "import sys; from placement.readers import read_text\n"
+        "import sys; from nidmap.placement.readers import read_text\n"
         f"read_text({XTPROCADMIN!r})\n"
-        "names = [m for m in sys.modules if m.startswith('placement.readers.')]\n"
-        "assert not {'placement.readers.sls', 'placement.readers.rtr_aries'} & set(names), names\n"
+        "names = [m for m in sys.modules if m.startswith('nidmap.placement.readers.')]\n"
+        "heavy = {f'nidmap.placement.readers.{name}' for name in ('sls', 'rtr_aries')}\n"
+        "assert not heavy & set(names), names\n"
         "heavy = {'pandas', 'networkx', 'yaml', 'msgspec', 'gzip', 'json'} & set(sys.modules)\n"
         "import numpy\n"
         "assert heavy <= {'json'}, heavy\n"

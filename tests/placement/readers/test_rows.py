@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, ParseError
-from placement.readers import rows as r
+from nidmap.placement.errors import NidmapError, ParseError
+from nidmap.placement.readers import rows as r
 
 COLUMNS = (r.NID, r.HEX_NID, r.ROLE)
 SHORT = (r.NID, r.ROLE)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.readers import read_text
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import read_text
 
 LINE = re.compile(
     r"(c\S+?[ag]\d)l(\d\d)(?:\((\d+):(\d+):(\d+)\)|\[\((\d+),(\d+),(\d+)\)\])? (\S+) -> (\S+)"

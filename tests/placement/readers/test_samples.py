@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import NidmapError, UsageError
-from placement.readers import BUNDLED, find, read, read_text, recognise
-from placement.support.reading import decode
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.readers import BUNDLED, find, read, read_text, recognise
+from nidmap.placement.support.reading import decode
 from tests.effort import examples
 from tests.same_machine import same_machine
 from tests.samples import SAMPLES, format_of

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 
-from placement.errors import ParseError
-from placement.readers import read_text
-from placement.readers.topology_conf import read, sniff
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import read_text
+from nidmap.placement.readers.topology_conf import read, sniff
 from tests.placement.readers.fabric_shapes import scontrol_topology, topology_conf, trees
 
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.readers import read_text
-from placement.readers.node_states import ORDER, badness_of, node_state
-from placement.readers.sinfo import QUERY, read, sniff
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import read_text
+from nidmap.placement.readers.node_states import ORDER, badness_of, node_state
+from nidmap.placement.readers.sinfo import QUERY, read, sniff
 
 # --- states ------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ def test_what_cannot_be_read(text, message):
 
 
 def test_more_nodes_than_any_machine_has_are_refused(monkeypatch):
-    monkeypatch.setattr("placement.readers.sinfo.MOST_NODES", 2000)
+    monkeypatch.setattr("nidmap.placement.readers.sinfo.MOST_NODES", 2000)
     with pytest.raises(ParseError, match="t:3: more than 2,000 nodes"):
         read("NODELIST STATE\nn[1-1100] idle\nm[1-1100] idle\n", "t")
 

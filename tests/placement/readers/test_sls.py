@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import ParseError
-from placement.names import plain_xname
-from placement.readers import read_text
-from placement.readers.sls import read, sniff
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names import plain_xname
+from nidmap.placement.readers import read_text
+from nidmap.placement.readers.sls import read, sniff
 
 
 def node(xname, nid=None, role="Compute", aliases=None, **more):

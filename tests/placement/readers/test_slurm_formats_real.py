@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.commands import run
-from placement.dumps.assemble import assemble
-from placement.readers import read_text
-from placement.readers.sinfo import QUERY
+from nidmap.placement.commands import run
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.readers import read_text
+from nidmap.placement.readers.sinfo import QUERY
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.same_machine import same_machine
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import ParseError
-from placement.readers import read_text
-from placement.readers.topology_conf import read, sniff
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import read_text
+from nidmap.placement.readers.topology_conf import read, sniff
 from tests.placement.readers.fabric_shapes import Tree, topology_conf, trees
 
 

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 
-from placement.errors import ParseError
-from placement.readers import read_text
-from placement.readers.topology_conf import read as read_conf
-from placement.readers.topology_yaml import read, sniff
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import read_text
+from nidmap.placement.readers.topology_conf import read as read_conf
+from nidmap.placement.readers.topology_yaml import read, sniff
 from tests.placement.readers.fabric_shapes import topology_conf, topology_yaml, trees
 
 HEAD = "- topology: t\n  cluster_default: true\n"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError
-from placement.readers import read_text
-from placement.readers.xtprocadmin import read
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import read_text
+from nidmap.placement.readers.xtprocadmin import read
 
 XC = "%6s %8s %11s %8s %9s %11s"
 HEADER = XC % ("NID", "(HEX)", "NODENAME", "TYPE", "STATUS", "MODE")
@@ -194,14 +194,14 @@ def test_a_dump_taken_twice_lists_some_faults_and_counts_the_rest():
 
 
 def test_more_nodes_than_any_machine_has_are_refused(monkeypatch):
-    monkeypatch.setattr("placement.readers.split_lines.__defaults__", ("", 9))
+    monkeypatch.setattr("nidmap.placement.readers.split_lines.__defaults__", ("", 9))
     lines = [row(nid, xc(8, nid)) for nid in range(10)]
     assert "more than 9 lines" in refusal("\n".join(lines) + "\n")
     assert len(read("\n".join(lines[:9]) + "\n", "x").nodes) == 9
 
 
 def test_a_big_dump_crosses_pieces(monkeypatch):
-    monkeypatch.setattr("placement.readers.rows._PIECE", 1000)
+    monkeypatch.setattr("nidmap.placement.readers.rows._PIECE", 1000)
     lines = [row(nid, xc(12, nid), "compute" if nid % 3 else "service") for nid in range(3000)]
     found = read(dump(*lines), "x")
     assert found.nodes.nid.tolist() == list(range(3000))

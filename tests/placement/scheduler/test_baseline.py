@@ -5,11 +5,11 @@ import json
 import pytest
 
 import nidmap
-from placement.commands import run
-from placement.dumps.assemble import assemble
-from placement.errors import UsageError
-from placement.readers import read_text
-from placement.scheduler.baseline import baseline_of, live_baseline
+from nidmap.placement.commands import run
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import UsageError
+from nidmap.placement.readers import read_text
+from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
 from tests.real_slurm import needs_slurm, real_slurm
 
 TORUS = nidmap.load_machine("torus:4x4")

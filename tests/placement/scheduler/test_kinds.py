@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.commands import run as nidmap
-from placement.errors import PlanError, UsageError
-from placement.load import load_machine
-from placement.plan import plan
-from placement.planners import PREDICTING, fitting_planners
-from placement.scheduler.baseline import baseline_of, best_exclusion
-from placement.scheduler.kinds import ANY, kinds_of, of_same_kinds, offered
-from placement.specs import parse_spec
+from nidmap.placement.commands import run as nidmap
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.load import load_machine
+from nidmap.placement.plan import plan
+from nidmap.placement.planners import PREDICTING, fitting_planners
+from nidmap.placement.scheduler.baseline import baseline_of, best_exclusion
+from nidmap.placement.scheduler.kinds import ANY, kinds_of, of_same_kinds, offered
+from nidmap.placement.specs import parse_spec
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_every_strategy_takes_nodes_of_one_kind(lumi):
 
 
 def _default_rows(machine, chosen):
-    from placement.lookup import rows_of
+    from nidmap.placement.lookup import rows_of
 
     return rows_of(machine, chosen.facts["default"]["nodelist"])
 
@@ -88,7 +88,7 @@ def test_a_job_is_held_to_nodes_that_it_could_have_got(lumi):
     ],
 )
 def test_the_commands_keep_kinds_apart(lumi, line, capsysbinary):
-    from placement.lookup import rows_of
+    from nidmap.placement.lookup import rows_of
 
     for more, gpus in (("", {8}), (" --kind gpus=0", {0}), (" --kind any", {0, 8})):
         assert nidmap(shlex.split(line + more)) == 0

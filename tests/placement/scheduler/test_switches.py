@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.machine import Switches
-from placement.names import format_cnames
-from placement.readers import topology_conf
-from placement.scheduler.switches import forest_roots, members, slurm_switches, subtree_sums
-from placement.slurm.command import ask_slurm
-from placement.specs import parse_spec
+from nidmap.placement.machine import Switches
+from nidmap.placement.names import format_cnames
+from nidmap.placement.readers import topology_conf
+from nidmap.placement.scheduler.switches import forest_roots, members, slurm_switches, subtree_sums
+from nidmap.placement.slurm.command import ask_slurm
+from nidmap.placement.specs import parse_spec
 from tests.placement.planners import slurm_cases as cases
 from tests.real_slurm import needs_slurm, real_slurm
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.commands import run
-from placement.errors import SiteError
-from placement.load import load_machine
-from placement.network import channels, routings
-from placement.network.model import injection_bandwidth
-from placement.sites import load_configuration, load_site
-from placement.sites.overlay import Overlay
-from placement.topologies import links
-from rankmap.predict import Job, Predictor
-from rankmap.predict.constants import machine_constants
-from rankmap.predict.gain import time_range
+from nidmap.placement.commands import run
+from nidmap.placement.errors import SiteError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import channels, routings
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.sites import load_configuration, load_site
+from nidmap.placement.sites.overlay import Overlay
+from nidmap.placement.topologies import links
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.constants import machine_constants
+from nidmap.rankmap.predict.gain import time_range
 
 MEASURED = 'mark = "measured", source = "nidmap calibrate, 2026-11-22, 16 nodes"'
 TEXT = f"""

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from placement.commands import run
+from nidmap.placement.commands import run
 from tests.placement.site_texts import ARIES
 
 
@@ -118,8 +118,8 @@ def test_an_unknown_site_is_refused(nidmap):
 
 def test_the_list_needs_no_dump_readers_and_no_slurm():
     probe = (
-        "import sys; from placement.sites import load_site; load_site('shaheen2').records();"
-        "heavy = ('pandas', 'networkx', 'rich', 'yaml', 'click', 'placement.readers');"
+        "import sys; from nidmap.placement.sites import load_site; load_site('shaheen2').records();"
+        "heavy = ('pandas', 'networkx', 'rich', 'yaml', 'click', 'nidmap.placement.readers');"
         "print([m for m in sys.modules if m.startswith(heavy)])"
     )
     done = subprocess.run(

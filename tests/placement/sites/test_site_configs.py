@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.errors import SiteError
-from placement.load import load_machine
-from placement.network import routings
-from placement.sites import load_site, site_names
-from placement.topologies import links, router_coords
+from nidmap.placement.errors import SiteError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import routings
+from nidmap.placement.sites import load_site, site_names
+from nidmap.placement.topologies import links, router_coords
 from tests.placement.machine_shapes import aries_links
 
 SHIPPED = {
@@ -339,7 +339,7 @@ def test_topologies_carry_what_the_network_model_needs(name):
 
 @pytest.mark.parametrize("name", [*XC, *SLINGSHOT])
 def test_the_wiring_rule_can_make_the_links(name):
-    from placement.topologies.dragonfly import DragonflyShape, wire_groups
+    from nidmap.placement.topologies.dragonfly import DragonflyShape, wire_groups
 
     topology = load_site(name).topology()
     routers = topology.extents[1 : topology.router_levels]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import SiteError
-from placement.sites import load_site, site_names
-from placement.sites.loading import parse_site
+from nidmap.placement.errors import SiteError
+from nidmap.placement.sites import load_site, site_names
+from nidmap.placement.sites.loading import parse_site
 from tests.placement.site_texts import ALL, ARIES, FATTREE, GEMINI, SLINGSHOT
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "site-configs"

@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from placement.slurm import command
+from nidmap.placement.slurm import command
 
 
 @pytest.fixture

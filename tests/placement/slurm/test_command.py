@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.errors import LaunchError
-from placement.slurm.command import ask_slurm
-from placement.support import child
-from placement.support.child import Deadline
+from nidmap.placement.errors import LaunchError
+from nidmap.placement.slurm.command import ask_slurm
+from nidmap.placement.support import child
+from nidmap.placement.support.child import Deadline
 from tests.waiting import wait_until
 
 

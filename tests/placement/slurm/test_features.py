@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError, UsageError
-from placement.slurm.nodes import with_features
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.slurm.nodes import with_features
 from tests.real_slurm import needs_slurm, real_slurm
 
 SETS = [",".join(w for w, bit in zip("abc", bits, strict=True) if bit)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.commands import run as nidmap
-from placement.commands.slurm import CLI_FILTER
+from nidmap.placement.commands import run as nidmap
+from nidmap.placement.commands.slurm import CLI_FILTER
 from tests.real_slurm import needs_slurm, real_slurm
 
 ROOT = Path(__file__).parents[3]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.accounting import _queued_job, jobs_in, running_jobs
-from placement.errors import LaunchError, NidmapError
-from placement.records import JobRecord
+from nidmap.placement.accounting import _queued_job, jobs_in, running_jobs
+from nidmap.placement.errors import LaunchError, NidmapError
+from nidmap.placement.records import JobRecord
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm
 

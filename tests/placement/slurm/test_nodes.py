@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import LaunchError, NidmapError, ParseError, UsageError
-from placement.readers import topology_conf
-from placement.scheduler.availability import slurm_availability
-from placement.slurm import command
-from placement.slurm.nodes import _parse_record, free_nodes, reservations
+from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError
+from nidmap.placement.readers import topology_conf
+from nidmap.placement.scheduler.availability import slurm_availability
+from nidmap.placement.slurm import command
+from nidmap.placement.slurm.nodes import _parse_record, free_nodes, reservations
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import wait_until
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from placement.commands import run
-from placement.slurm import command
+from nidmap.placement.commands import run
+from nidmap.placement.slurm import command
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import HANGS
 

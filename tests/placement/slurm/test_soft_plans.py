@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.commands import run
-from placement.nodelist import NodeList
-from placement.slurm import command
-from placement.specs import parse_spec
-from rankmap.predict import Job, Predictor
+from nidmap.placement.commands import run
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.slurm import command
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.predict import Job, Predictor
 from tests.rankmap.helpers import time_of
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import HANGS

@@ -6,13 +6,13 @@ from datetime import datetime, timezone
 import numpy as np
 import pytest
 
-from placement.emit import HeaderJob
-from placement.errors import LaunchError, UsageError
-from placement.nodelist import NodeList
-from placement.planners import Request, find
-from placement.slurm.nodes import free_nodes
-from placement.slurm.starts import ExpectedStart, PlanCheck, check_plan, expected_start
-from placement.specs import parse_spec
+from nidmap.placement.emit import HeaderJob
+from nidmap.placement.errors import LaunchError, UsageError
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.planners import Request, find
+from nidmap.placement.slurm.nodes import free_nodes
+from nidmap.placement.slurm.starts import ExpectedStart, PlanCheck, check_plan, expected_start
+from nidmap.placement.specs import parse_spec
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, ParseError
-from placement.support import reading
+from nidmap.placement.errors import NidmapError, ParseError
+from nidmap.placement.support import reading
 
 TEXT = "one\ntwo\n"
 
@@ -182,8 +182,8 @@ def test_standard_input_that_is_text_only_closed_or_missing(monkeypatch):
 
 MEASURE = """
 import sys
-from placement.errors import NidmapError
-from placement.readers import read
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.readers import read
 try:
     read(sys.argv[1])
     print("accepted")

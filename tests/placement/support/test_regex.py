@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.names import hostlist, pasted
+from nidmap.placement.names import hostlist, pasted
 
 WHOLE = [hostlist._PLAIN]
 SEARCHED = [hostlist._WORD, pasted._HEAD, pasted._EXEC]

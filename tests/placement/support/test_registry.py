@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from placement.errors import UsageError
-from placement.support.registry import Registry
+from nidmap.placement.errors import UsageError
+from nidmap.placement.support.registry import Registry
 
 
 class Entry:
@@ -23,9 +23,11 @@ class Entry:
 @pytest.fixture
 def things(monkeypatch):
     found = {"nidmap.things": [Entry()]}
-    monkeypatch.setattr("placement.support.registry.entry_points", found.__getitem__)
+    monkeypatch.setattr("nidmap.placement.support.registry.entry_points", found.__getitem__)
     Entry.loaded = 0
-    return Registry("thing", "nidmap.things", "placement.topologies", {"curve": "torus"}, ("auto",))
+    return Registry(
+        "thing", "nidmap.things", "nidmap.placement.topologies", {"curve": "torus"}, ("auto",)
+    )
 
 
 def test_all_names_are_told_once(things):
@@ -33,7 +35,7 @@ def test_all_names_are_told_once(things):
 
 
 def test_a_module_that_registers_nothing_is_the_thing(things):
-    assert things.find("curve").__name__ == "placement.topologies.torus"
+    assert things.find("curve").__name__ == "nidmap.placement.topologies.torus"
 
 
 def test_what_is_registered_comes_before_all(things):
@@ -46,7 +48,9 @@ def test_what_another_distribution_names_is_found_where_it_is_installed(tmp_path
     named = "[nidmap.installed]\nplain = os.path:join\n[nidmap.other]\nname = os:sep\n"
     (tmp_path / "theirs-1.dist-info" / "entry_points.txt").write_text(named)
     monkeypatch.syspath_prepend(tmp_path)
-    things = Registry("thing", "nidmap.installed", "placement.topologies", {"curve": "torus"})
+    things = Registry(
+        "thing", "nidmap.installed", "nidmap.placement.topologies", {"curve": "torus"}
+    )
     assert things.names() == ["curve", "plain"]
     assert things.find("plain") is os.path.join
 
@@ -56,7 +60,9 @@ def test_the_thing_of_another_distribution_is_loaded_once(things):
     assert Entry.loaded == 1
 
 
-@pytest.mark.parametrize("name", ["auto", "", "Curve", "placement.nodelist", "no\x1b[31mcolour"])
+@pytest.mark.parametrize(
+    "name", ["auto", "", "Curve", "nidmap.placement.nodelist", "no\x1b[31mcolour"]
+)
 def test_what_is_not_there_is_said_with_what_is(things, name):
     with pytest.raises(UsageError) as raised:
         things.find(name)

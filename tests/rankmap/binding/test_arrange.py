@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import UsageError
-from placement.machine import Core, NodeHardware
-from rankmap.binding import bind
-from rankmap.binding.arrange import Seating, arrange_inside
-from rankmap.orders import find
-from rankmap.pattern import parse_pattern
-from rankmap.place_ranks import place_ranks
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Core, NodeHardware
+from nidmap.rankmap.binding import bind
+from nidmap.rankmap.binding.arrange import Seating, arrange_inside
+from nidmap.rankmap.orders import find
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.place_ranks import place_ranks
 
 NODE = NodeHardware(tuple(Core((k,), k // 2, k // 4, k // 8) for k in range(16)))
 
@@ -58,7 +58,7 @@ def test_seats_are_the_best_of_all_for_few_ranks_and_no_exchange_betters_them(pr
 
 def measured_cost(order, pattern):
     """Return the sum over the edges inside nodes of weight times seconds a GB, edge by edge."""
-    from rankmap.binding.arrange import costs_between, places_on
+    from nidmap.rankmap.binding.arrange import costs_between, places_on
 
     local = order.slot_of_rank - order.first_slot[order.node_of_rank]
     total = 0.0

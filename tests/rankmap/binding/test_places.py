@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import UsageError
-from placement.hwloc import hardware_of
-from placement.machine import Core, Device, NodeHardware
-from rankmap.binding.arrange import costs_between, costs_to_nics, places_on
+from nidmap.placement.errors import UsageError
+from nidmap.placement.hwloc import hardware_of
+from nidmap.placement.machine import Core, Device, NodeHardware
+from nidmap.rankmap.binding.arrange import costs_between, costs_to_nics, places_on
 
 
 def of_site(name):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankmap.collectives.algorithms import collective_messages
+from nidmap.rankmap.collectives.algorithms import collective_messages
 
 
 def pairs(kind, size, root):

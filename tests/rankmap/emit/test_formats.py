@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, ParseError, UsageError
-from placement.nodelist import NodeList
-from rankmap import emit as formats
-from rankmap.emit import emit, format_of, names, read_order
-from rankmap.emit.text import BrokenOrderError, line_of_number, parse_numbers
-from rankmap.orders import arrange
-from rankmap.placement import Origin
+from nidmap.placement.errors import NidmapError, ParseError, UsageError
+from nidmap.placement.nodelist import NodeList
+from nidmap.rankmap import emit as formats
+from nidmap.rankmap.emit import emit, format_of, names, read_order
+from nidmap.rankmap.emit.text import BrokenOrderError, line_of_number, parse_numbers
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.placement import Origin
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
 
 #: Two nodes in descending order, so that Slurm's sorting matters.
@@ -266,7 +266,7 @@ def test_a_format_of_another_distribution_is_found(monkeypatch):
 
             return formats.OrderFormat(Pairs, ".pairs", "a list of slots")
 
-    monkeypatch.setattr("placement.support.registry.entry_points", lambda group: [Entry()])
+    monkeypatch.setattr("nidmap.placement.support.registry.entry_points", lambda group: [Entry()])
     assert "pairs" in formats.names()
     assert read_order(emit(MADE, "pairs"), "pairs", ON) == MADE
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import ParseError, UsageError
-from rankmap.emit import emit, read_order
-from rankmap.emit.hosts import RANK_FILE
-from rankmap.emit.text import BrokenOrderError
-from rankmap.placement import Origin
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.rankmap.emit import emit, read_order
+from nidmap.rankmap.emit.hosts import RANK_FILE
+from nidmap.rankmap.emit.text import BrokenOrderError
+from nidmap.rankmap.placement import Origin
 from tests.effort import examples
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
 

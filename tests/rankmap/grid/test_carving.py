@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.specs import parse_spec
-from rankmap.grid.boxes import coarse_pattern, swap_along_lines
-from rankmap.grid.carving import halve_together
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.structured import Lines, Stencil
-from rankmap.place_ranks import place_ranks
-from rankmap.score import score
-from rankmap.score.distance import job_distance
-from rankmap.score.traffic import cost_of
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.grid.boxes import coarse_pattern, swap_along_lines
+from nidmap.rankmap.grid.carving import halve_together
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.structured import Lines, Stencil
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.score import score
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.score.traffic import cost_of
 from tests.effort import examples
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from placement.specs import parse_spec
-from rankmap.grid.dims import balanced_factors, dims, grid_shapes
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
+from nidmap.placement.errors import UsageError
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.grid.dims import balanced_factors, dims, grid_shapes
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.commands import run as nidmap
-from rankmap.runtime.rerank import answer
+from nidmap.placement.commands import run as nidmap
+from nidmap.rankmap.runtime.rerank import answer
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
 from tests.rankmap.mpis import patiently
 

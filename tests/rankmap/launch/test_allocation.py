@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import LaunchError, NidmapError, ParseError, UsageError
-from rankmap.launch.allocation import allocation, deal_ranks, fill_nodes
+from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError
+from nidmap.rankmap.launch.allocation import allocation, deal_ranks, fill_nodes
 
 JOB = {"SLURM_JOB_NODELIST": "nid[00003,00012,00020]", "SLURM_JOB_ID": "4711"}
 

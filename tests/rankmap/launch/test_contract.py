@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rankmap.emit import names as formats
-from rankmap.launch import (
+from nidmap.rankmap.emit import names as formats
+from nidmap.rankmap.launch import (
     MPIEXECS,
     OTHER,
     Launcher,
@@ -14,7 +14,7 @@ from rankmap.launch import (
     names,
     variants,
 )
-from rankmap.orders import arrange
+from nidmap.rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 
 KINDS = {kind: name for name in names() for kind in variants(name).values()}

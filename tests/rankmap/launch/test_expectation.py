@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from placement.load import load_machine
-from placement.traffic import Traffic
-from rankmap.launch.expectation import default_order, expectation
-from rankmap.orders import arrange
-from rankmap.place_ranks import place_ranks
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains
-from rankmap.recording import RecordedPhase, Recording
-from rankmap.recording.file import save_recording
+from nidmap.placement.load import load_machine
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.launch.expectation import default_order, expectation
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gains
+from nidmap.rankmap.recording import RecordedPhase, Recording
+from nidmap.rankmap.recording.file import save_recording
 
 SPEC = "minicray:dragonfly"
 

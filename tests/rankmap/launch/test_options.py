@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import LaunchError
-from rankmap.launch.options import OptionTable
+from nidmap.placement.errors import LaunchError
+from nidmap.rankmap.launch.options import OptionTable
 
 SMALL = OptionTable(
     letters="np",

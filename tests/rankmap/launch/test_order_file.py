@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from placement.errors import LaunchError
-from rankmap.launch import process
-from rankmap.launch.process import discard_launch, order_folders, remove_at_end, store_order
+from nidmap.placement.errors import LaunchError
+from nidmap.rankmap.launch import process
+from nidmap.rankmap.launch.process import discard_launch, order_folders, remove_at_end, store_order
 from tests.waiting import wait_until
 
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.errors import UsageError
-from rankmap.launch import Launch, planning
-from rankmap.launch.planning import PlannedLaunch, PlanningResult, plan_aside
-from rankmap.progress import step
+from nidmap.placement.errors import UsageError
+from nidmap.rankmap.launch import Launch, planning
+from nidmap.rankmap.launch.planning import PlannedLaunch, PlanningResult, plan_aside
+from nidmap.rankmap.progress import step
 
 
 @pytest.fixture(autouse=True)

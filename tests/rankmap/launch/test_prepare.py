@@ -6,14 +6,14 @@ import shlex
 import numpy as np
 import pytest
 
-from placement.errors import LaunchError, NidmapError, UsageError
-from placement.load import load_machine
-from rankmap.commands.model import JobArguments, RunRequest
-from rankmap.emit import read_order
-from rankmap.launch import CRAY, INTEL, OPENMPI, OTHER, Launch, find
-from rankmap.launch import _launchers as launchers
-from rankmap.launch.job import read_job_on
-from rankmap.orders import arrange
+from nidmap.placement.errors import LaunchError, NidmapError, UsageError
+from nidmap.placement.load import load_machine
+from nidmap.rankmap.commands.model import JobArguments, RunRequest
+from nidmap.rankmap.emit import read_order
+from nidmap.rankmap.launch import CRAY, INTEL, OPENMPI, OTHER, Launch, find
+from nidmap.rankmap.launch import _launchers as launchers
+from nidmap.rankmap.launch.job import read_job_on
+from nidmap.rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 
 JOB = {
@@ -353,7 +353,7 @@ def test_a_launcher_of_another_distribution_is_found(monkeypatch):
         def load(self):
             return type("Jsrun", (find("srun", OTHER),), {"__doc__": "jsrun"})
 
-    monkeypatch.setattr("placement.support.registry.entry_points", lambda group: [Entry()])
+    monkeypatch.setattr("nidmap.placement.support.registry.entry_points", lambda group: [Entry()])
     monkeypatch.setattr(launchers, "known", dict(launchers.known))
     assert find("/opt/ibm/jsrun", CRAY).__name__ == "Jsrun"
     with pytest.raises(UsageError, match="no launcher 'jsrun2'; there are aprun, flux, jsrun, mpi"):

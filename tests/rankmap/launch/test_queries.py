@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from placement.errors import LaunchError
-from rankmap.launch import is_mpiexec
-from rankmap.launch.queries import mpi_library
+from nidmap.placement.errors import LaunchError
+from nidmap.rankmap.launch import is_mpiexec
+from nidmap.rankmap.launch.queries import mpi_library
 
 SAYS = {
     ("openmpi", "4.1.4"): "mpiexec (OpenRTE) 4.1.4",

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from rankmap.emit import emit
-from rankmap.emit.hosts import RANK_FILE, host_runs
-from rankmap.emit.process_mapping import hydra_vector, mapping_vector
-from rankmap.orders import arrange
+from nidmap.rankmap.emit import emit
+from nidmap.rankmap.emit.hosts import RANK_FILE, host_runs
+from nidmap.rankmap.emit.process_mapping import hydra_vector, mapping_vector
+from nidmap.rankmap.orders import arrange
 from tests.hwloc_xml import node_xml
 from tests.rankmap.helpers import named, slots
 from tests.rankmap.mpis import mpi, patiently

@@ -11,10 +11,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rankmap.emit import emit, format_of
-from rankmap.emit.process_mapping import mapping_vector
-from rankmap.launch.allocation import deal_ranks
-from rankmap.orders import arrange
+from nidmap.rankmap.emit import emit, format_of
+from nidmap.rankmap.emit.process_mapping import mapping_vector
+from nidmap.rankmap.launch.allocation import deal_ranks
+from nidmap.rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -217,7 +217,7 @@ def test_srun_deals_as_we_say(slurm):
 
 def deals(output):
     """Return the ranks on each node of each step, as they were and as we say."""
-    from rankmap.launch.allocation import allocation
+    from nidmap.rankmap.launch.allocation import allocation
 
     first, *blocks = output.split("step ")
     _, cpus, nodes = first.split()

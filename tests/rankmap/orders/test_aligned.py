@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.errors import UsageError
-from placement.specs import parse_spec
-from placement.topologies import links
-from rankmap.orders import arrange
-from rankmap.place_ranks import place_ranks
-from rankmap.predict import Job
+from nidmap.placement.errors import UsageError
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.topologies import links
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.predict import Job
 
 CUBE = "dragonfly:groups=18,chassis=6,blades=16,nodes=4,wiring=aligned"
 

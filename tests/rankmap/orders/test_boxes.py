@@ -8,18 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.specs import parse_spec
-from rankmap.grid.boxes import Coarse, cells_in, coarse_pattern, line_stretches, weight_inside
-from rankmap.grid.carving import carve_grid
-from rankmap.grid.dims import boxes_of
-from rankmap.grid.embedding import hops, layouts
-from rankmap.orders import arrange
-from rankmap.pattern.structured import Lines, Stencil
-from rankmap.place_ranks import place_ranks
-from rankmap.score import cost, score
-from rankmap.score.distance import job_distance
-from rankmap.score.traffic import cost_of
-from rankmap.units import bisect_points, units_of, unwrap_coords
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.grid.boxes import (
+    Coarse,
+    cells_in,
+    coarse_pattern,
+    line_stretches,
+    weight_inside,
+)
+from nidmap.rankmap.grid.carving import carve_grid
+from nidmap.rankmap.grid.dims import boxes_of
+from nidmap.rankmap.grid.embedding import hops, layouts
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern.structured import Lines, Stencil
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.score import cost, score
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.score.traffic import cost_of
+from nidmap.rankmap.units import bisect_points, units_of, unwrap_coords
 from tests.effort import examples
 
 TREE = "tree:4x16x6,dist=1:2:3"

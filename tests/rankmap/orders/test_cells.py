@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, UsageError
-from rankmap.orders import arrange
-from rankmap.orders.cells import CellOptions, rank_list
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.orders.cells import CellOptions, rank_list
 from tests.rankmap.helpers import named, slots
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from placement.specs import parse_spec
-from rankmap.orders import arrange, find, names
-from rankmap.pattern import parse_pattern
-from rankmap.place_ranks import place_ranks
-from rankmap.placement import Placement
+from nidmap.placement.errors import UsageError
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.orders import arrange, find, names
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.placement import Placement
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from rankmap.orders import arrange, find
-from rankmap.pattern import Pattern
-from rankmap.pattern.structured import Stencil
+from nidmap.placement.errors import UsageError
+from nidmap.rankmap.orders import arrange, find
+from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.structured import Stencil
 from tests.rankmap.helpers import named, slots
 
 #: Tables I and II of the FFT job placement paper.

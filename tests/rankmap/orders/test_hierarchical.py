@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.dumps.assemble import assemble
-from placement.errors import UsageError
-from placement.readers import read_text
-from placement.specs import parse_spec
-from rankmap.orders import arrange
-from rankmap.orders.hierarchical import chain_of, sorted_nodes
-from rankmap.pattern import parse_pattern
-from rankmap.place_ranks import place_ranks
-from rankmap.score import cost
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import UsageError
+from nidmap.placement.readers import read_text
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.orders.hierarchical import chain_of, sorted_nodes
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.score import cost
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from placement.errors import UsageError
-from rankmap.orders import arrange, find
+from nidmap.placement.errors import UsageError
+from nidmap.rankmap.orders import arrange, find
 from tests.rankmap.helpers import layouts, named, slots
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from placement.commands import run
-from rankmap.past_jobs import read_applications
+from nidmap.placement.commands import run
+from nidmap.rankmap.past_jobs import read_applications
 
 MACHINE = "fattree:leaf=4,leaves=6,spines=1,bw=1"
 

@@ -6,15 +6,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from placement.nodelist import NodeList
-from placement.records import JobRecord
-from placement.seats import free_at_starts, seat_jobs
-from placement.specs import parse_spec
-from rankmap import past_jobs
-from rankmap.past_jobs import Application, judge_jobs
-from rankmap.past_jobs.quick_cost import QuickCost, Span
-from rankmap.past_jobs.report import Summary
-from rankmap.predict import Job, Predictor
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.records import JobRecord
+from nidmap.placement.seats import free_at_starts, seat_jobs
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap import past_jobs
+from nidmap.rankmap.past_jobs import Application, judge_jobs
+from nidmap.rankmap.past_jobs.quick_cost import QuickCost, Span
+from nidmap.rankmap.past_jobs.report import Summary
+from nidmap.rankmap.predict import Job, Predictor
 
 SPECS = (
     "fattree:leaf=3,leaves=4,spines=1,bw=1",

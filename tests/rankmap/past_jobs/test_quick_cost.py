@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.network import channels
-from placement.network.bounds import cut_time
-from placement.network.demand import Demand
-from placement.specs import parse_spec
-from placement.traffic import Traffic
-from rankmap.past_jobs.quick_cost import QuickCost, cut_times
-from rankmap.predict import Job, Predictor
+from nidmap.placement.network import channels
+from nidmap.placement.network.bounds import cut_time
+from nidmap.placement.network.demand import Demand
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.past_jobs.quick_cost import QuickCost, cut_times
+from nidmap.rankmap.predict import Job, Predictor
 
 SPECS = (
     "dragonfly:groups=3,chassis=2,blades=3,nodes=2",

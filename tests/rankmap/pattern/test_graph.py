@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import ParseError, UsageError
-from rankmap.orders import arrange
-from rankmap.orders.graph import as_graph
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.graph import expand_pattern, from_edges, stencil_of
-from rankmap.pattern.structured import Stencil
-from rankmap.place_ranks import place_ranks
-from rankmap.score import lower_bound
-from rankmap.score.distance import job_distance
-from rankmap.score.traffic import cost_of
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.orders.graph import as_graph
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.graph import expand_pattern, from_edges, stencil_of
+from nidmap.rankmap.pattern.structured import Stencil
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.score import lower_bound
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.score.traffic import cost_of
 from tests.effort import examples
 
 needs_numba = pytest.mark.skipif(

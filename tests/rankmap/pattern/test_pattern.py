@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from rankmap import pattern as patterns
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.structured import Lines, Ring, Stencil, points
+from nidmap.placement.errors import UsageError
+from nidmap.rankmap import pattern as patterns
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.structured import Lines, Ring, Stencil, points
 
 
 def edges_of(pattern, block=1 << 20):
@@ -235,7 +235,7 @@ def test_a_pattern_of_another_distribution_is_found(monkeypatch):
             return lambda text: Stencil((2, int(text)))
 
     found = {"nidmap.patterns": [Entry()]}
-    monkeypatch.setattr("placement.support.registry.entry_points", found.__getitem__)
+    monkeypatch.setattr("nidmap.placement.support.registry.entry_points", found.__getitem__)
     monkeypatch.delitem(patterns._builders.known, "pairs", raising=False)
     assert "pairs" in patterns.names()
     assert parse_pattern("pairs:3").dims == (2, 3)

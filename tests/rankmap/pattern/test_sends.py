@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.errors import ParseError, UsageError
-from placement.options import with_figures
-from rankmap.pattern import parse_pattern
-from rankmap.predict import Job, predict
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.predict import Job, predict
 
 
 def messages(spec, ranks):

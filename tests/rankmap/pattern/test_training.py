@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.training import DEFAULT_ORDER, ModelSizes, Training
+from nidmap.placement.errors import UsageError
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.training import DEFAULT_ORDER, ModelSizes, Training
 from tests.rankmap.helpers import named, slots
 
 GOLDEN = {"cp": [0, 2], "dp": [0, 4], "dp-cp": [0, 2, 4, 6], "pp": [0, 8]}

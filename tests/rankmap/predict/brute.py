@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from rankmap.pattern.structured import Lines, Ring, Stencil
+from nidmap.rankmap.pattern.structured import Lines, Ring, Stencil
 
 
 def messages(pattern, size):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.errors import UsageError
-from placement.options import with_figures
-from rankmap.collectives import FAMILIES, LIBRARIES, algorithms_of, collective_parts
-from rankmap.pattern import parse_pattern
-from rankmap.place_ranks import place_ranks
-from rankmap.predict import Job, predict
-from rankmap.score.distance import job_distance
-from rankmap.score.traffic import traffic
+from nidmap.placement.errors import UsageError
+from nidmap.placement.options import with_figures
+from nidmap.rankmap.collectives import FAMILIES, LIBRARIES, algorithms_of, collective_parts
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.predict import Job, predict
+from nidmap.rankmap.score.distance import job_distance
+from nidmap.rankmap.score.traffic import traffic
 
 #: One switch: only nodes' own links, 1 GB/s, take time.
 SWITCH = nidmap.load_machine("fattree:leaf=64,leaves=1,spines=1,bw=1")

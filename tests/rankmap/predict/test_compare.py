@@ -10,11 +10,11 @@ import sys
 import numpy as np
 import pytest
 
-from placement.commands import run as nidmap
-from placement.plan import plan
-from placement.specs import parse_spec
-from rankmap.compare import compare, compare_strategies
-from rankmap.predict import Job, Predictor
+from nidmap.placement.commands import run as nidmap
+from nidmap.placement.plan import plan
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.compare import compare, compare_strategies
+from nidmap.rankmap.predict import Job, Predictor
 
 DRAGONFLY = "dragonfly:groups=4,chassis=2,blades=4,nodes=4,injection=10,global=8"
 
@@ -173,7 +173,7 @@ def test_pictures_of_nothing_and_of_many_groups(tool, tmp_path, machine):
 
 
 def test_heat_is_the_traffic_between_groups():
-    from rankmap.compare.plots import block_heat
+    from nidmap.rankmap.compare.plots import block_heat
 
     machine = parse_spec(DRAGONFLY)
     (entry,) = compare_strategies(

@@ -3,8 +3,8 @@
 import json
 
 import nidmap
-from placement.commands import run
-from rankmap.predict.constants import machine_constants
+from nidmap.placement.commands import run
+from nidmap.rankmap.predict.constants import machine_constants
 
 
 def test_copies_cost_nothing_beside_links_of_unknown_bandwidth():

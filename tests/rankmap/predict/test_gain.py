@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 import nidmap
 from benchmarks.study.published import FFT
-from placement.machine import Machine
-from placement.network import largest_bias, usual_bias
-from placement.options import with_figures
-from placement.traffic import Traffic
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gain, Gains, time_range
-from rankmap.predict.unknowns import beside_communication
-from rankmap.recording import RecordedPhase, Recording
-from rankmap.recording.file import save_recording
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import largest_bias, usual_bias
+from nidmap.placement.options import with_figures
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gain, Gains, time_range
+from nidmap.rankmap.predict.unknowns import beside_communication
+from nidmap.rankmap.recording import RecordedPhase, Recording
+from nidmap.rankmap.recording.file import save_recording
 from tests.rankmap.helpers import time_of
 
 TORUS = nidmap.load_machine("torus:4x4x4,bw=8,injection=20")

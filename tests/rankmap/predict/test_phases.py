@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from placement.specs import parse_spec
-from placement.support.arrays import sample_evenly
-from rankmap.pattern.structured import Lines, Ring, Stencil
-from rankmap.place_ranks import place_ranks
-from rankmap.placement import Placement
-from rankmap.predict import Job, Predictor
-from rankmap.predict.job import algorithm_of, fit_pattern, parse_wanted
-from rankmap.predict.phases import phases
+from nidmap.placement.errors import UsageError
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.support.arrays import sample_evenly
+from nidmap.rankmap.pattern.structured import Lines, Ring, Stencil
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.job import algorithm_of, fit_pattern, parse_wanted
+from nidmap.rankmap.predict.phases import phases
 from tests.placement.network.dense import dense
 from tests.rankmap.predict import brute
 

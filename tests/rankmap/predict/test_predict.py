@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import PlanError, UsageError
-from placement.machine import LISTED, Links
-from placement.options import with_figures
-from placement.specs import parse_spec
-from placement.support.quantities import time_text
-from placement.topologies import links, router_coords
-from rankmap.orders import arrange
-from rankmap.place_ranks import place_ranks
-from rankmap.predict import Job, Predictor, predict
-from rankmap.predict.background import Other
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.machine import LISTED, Links
+from nidmap.placement.options import with_figures
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.support.quantities import time_text
+from nidmap.placement.topologies import links, router_coords
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.predict import Job, Predictor, predict
+from nidmap.rankmap.predict.background import Other
 from tests.effort import examples
 from tests.rankmap.helpers import placed, time_of
 
@@ -406,8 +406,8 @@ def test_the_sentence_names_what_really_binds(spec, asked, binds, words):
 
 
 def test_comparison_names_what_really_binds():
-    from rankmap.commands.compare import as_text
-    from rankmap.compare import compare
+    from nidmap.rankmap.commands.compare import as_text
+    from nidmap.rankmap.compare import compare
 
     found = compare(
         parse_spec("torus:4x4,bw=1,process=0.1"),

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from placement.commands import run as nidmap
+from nidmap.placement.commands import run as nidmap
 
 
 @pytest.fixture
@@ -150,17 +150,17 @@ def test_no_pattern_is_a_usage_error(tool):
 
 
 def test_jobs_that_slurm_runs_are_found_among_the_nodes(monkeypatch):
-    from placement.nodelist import NodeList
-    from placement.records import JobRecord
-    from placement.specs import parse_spec
-    from rankmap.predict.background import from_slurm
+    from nidmap.placement.nodelist import NodeList
+    from nidmap.placement.records import JobRecord
+    from nidmap.placement.specs import parse_spec
+    from nidmap.rankmap.predict.background import from_slurm
 
     jobs = (
         JobRecord("7", NodeList.parse("nid[00003,00001]")),
         JobRecord("8", NodeList.parse("nid00005,elsewhere1")),
         JobRecord("9", NodeList.parse("elsewhere[1-3]")),
     )
-    monkeypatch.setattr("rankmap.predict.background.running_jobs", lambda: jobs)
+    monkeypatch.setattr("nidmap.rankmap.predict.background.running_jobs", lambda: jobs)
     found, notes = from_slurm(parse_spec("torus:4x4"), 2.0)
     assert [(job.name, job.rows.tolist(), job.load) for job in found] == [
         ("job 7", [1, 3], 2.0),
@@ -190,5 +190,5 @@ def test_what_predict_imports_is_lean():
     )
     found = set(re.findall(r"^import time:.*\|\s*([\w.]+)$", done.stderr, re.MULTILINE))
     heavy = {"pandas", "networkx", "rich", "numba", "scipy", "matplotlib", "ClusterShell"}
-    assert "rankmap.predict" in found
+    assert "nidmap.rankmap.predict" in found
     assert found & heavy == set()

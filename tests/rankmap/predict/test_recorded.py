@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.traffic import Traffic
-from rankmap.predict import Job, Predictor
-from rankmap.predict.recorded import cheap_stretches, messages_of, waves_of
-from rankmap.recording import EVENTS, RecordedOrder, RecordedPhase, Recording
-from rankmap.recording.file import load_recording, save_recording
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.recorded import cheap_stretches, messages_of, waves_of
+from nidmap.rankmap.recording import EVENTS, RecordedOrder, RecordedPhase, Recording
+from nidmap.rankmap.recording.file import load_recording, save_recording
 
 #: Words of the events below: post a message or a receive, wait for one, post and wait at once.
 SEND, RECEIVE, LAST, SENT, CAME, CALL, CAME_FROM, CANCELLED = EVENTS

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.network import Demand, loads
-from placement.options import with_figures
-from placement.traffic import Traffic
-from rankmap.pattern import parse_pattern
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains
+from nidmap.placement.network import Demand, loads
+from nidmap.placement.options import with_figures
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gains
 
 TORUS = nidmap.load_machine("torus:4x4x2,bw=2,injection=5")
 

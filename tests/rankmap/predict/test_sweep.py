@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import UsageError
-from placement.network import Demand, loads
-from placement.traffic import Traffic
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.sweep import waves
-from rankmap.predict import Job, Predictor
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import Demand, loads
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.sweep import waves
+from nidmap.rankmap.predict import Job, Predictor
 
 GRIDS = st.tuples(st.integers(1, 5), st.integers(1, 5))
 

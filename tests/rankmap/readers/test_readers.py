@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import NidmapError, ParseError
-from placement.traffic import NO_TRAFFIC
-from rankmap import readers
-from rankmap.pattern.graph import from_entries
+from nidmap.placement.errors import NidmapError, ParseError
+from nidmap.placement.traffic import NO_TRAFFIC
+from nidmap.rankmap import readers
+from nidmap.rankmap.pattern.graph import from_entries
 from tests.effort import examples
 from tests.rankmap.mpis import ranks, with_mpi4py
 
@@ -308,7 +308,7 @@ def test_what_open_mpi_really_writes_is_read(tmp_path):
 
 @pytest.mark.parametrize("rank", [2**25, 2**63 - 1, 2**63, 10**30])
 def test_a_rank_that_no_machine_has_is_one_line(rank):
-    from rankmap.readers.monitoring import read
+    from nidmap.rankmap.readers.monitoring import read
 
     for pair in (f"0\t{rank}", f"{rank}\t0"):
         with pytest.raises(ParseError, match=f"a.prof: rank {rank}: at most"):

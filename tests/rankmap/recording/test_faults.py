@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankmap.recording.file import load_recording
+from nidmap.rankmap.recording.file import load_recording
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
 from tests.rankmap.mpis import patiently
 

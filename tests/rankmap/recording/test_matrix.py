@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import OutputError, ParseError
-from placement.traffic import Traffic
-from rankmap.pattern import parse_pattern
-from rankmap.recording import RecordedPhase, Recording
-from rankmap.recording.file import save_recording
+from nidmap.placement.errors import OutputError, ParseError
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.recording import RecordedPhase, Recording
+from nidmap.rankmap.recording.file import save_recording
 from tests.effort import examples
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from rankmap.predict.recorded import messages_of, waves_of
-from rankmap.preload import find_compilers, link_line
-from rankmap.recording import EVENTS
-from rankmap.recording.file import load_recording
-from rankmap.recording.words import phase_words
+from nidmap.rankmap.predict.recorded import messages_of, waves_of
+from nidmap.rankmap.preload import find_compilers, link_line
+from nidmap.rankmap.recording import EVENTS
+from nidmap.rankmap.recording.file import load_recording
+from nidmap.rankmap.recording.words import phase_words
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
 from tests.rankmap.mpis import flavours, patiently
 

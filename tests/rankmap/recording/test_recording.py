@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.commands import run
-from placement.errors import OutputError, ParseError, UsageError
-from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.collectives.algorithms import collective_messages
-from rankmap.pattern.structured import Stencil
-from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording, running
-from rankmap.recording.file import load_recording, save_recording
-from rankmap.recording.raw import Window, read_raw
-from rankmap.recording.running import parse_window
-from rankmap.recording.words import (
+from nidmap.placement.commands import run
+from nidmap.placement.errors import OutputError, ParseError, UsageError
+from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
+from nidmap.rankmap.collectives.algorithms import collective_messages
+from nidmap.rankmap.pattern.structured import Stencil
+from nidmap.rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording, running
+from nidmap.rankmap.recording.file import load_recording, save_recording
+from nidmap.rankmap.recording.raw import Window, read_raw
+from nidmap.rankmap.recording.running import parse_window
+from nidmap.rankmap.recording.words import (
     describe,
     document,
     grid_lines,

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap import load_machine
-from placement.options import with_figures
-from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.pattern.structured import Stencil
-from rankmap.pattern.sweep import waves
-from rankmap.predict import Job, Predictor, predict
-from rankmap.predict.gain import time_range
-from rankmap.recording import RecordedCollective, RecordedPhase, Recording
-from rankmap.recording.file import save_recording
-from rankmap.recording.sequence import MOST_STEPS, steps_in
+from nidmap.placement.options import with_figures
+from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
+from nidmap.rankmap.pattern.structured import Stencil
+from nidmap.rankmap.pattern.sweep import waves
+from nidmap.rankmap.predict import Job, Predictor, predict
+from nidmap.rankmap.predict.gain import time_range
+from nidmap.rankmap.recording import RecordedCollective, RecordedPhase, Recording
+from nidmap.rankmap.recording.file import save_recording
+from nidmap.rankmap.recording.sequence import MOST_STEPS, steps_in
 from tests.effort import examples
 
 GRID = np.arange(12).reshape(3, 4)

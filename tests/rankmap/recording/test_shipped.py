@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import build_recorders
-from rankmap import preload
-from rankmap.recording.file import load_recording
-from rankmap.recording.running import run_recorded
+from nidmap.rankmap import preload
+from nidmap.rankmap.recording.file import load_recording
+from nidmap.rankmap.recording.running import run_recorded
 from tests.rankmap.mpis import environment, flavours
 
 HERE = Path(__file__).parent

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from rankmap.preload.program_mpi import launcher_abi, program_abi
-from rankmap.recording.file import load_recording
+from nidmap.rankmap.preload.program_mpi import launcher_abi, program_abi
+from nidmap.rankmap.recording.file import load_recording
 from tests.rankmap.mpi_programs import kept_libraries
 from tests.rankmap.mpis import ENV, environment, flavours
 

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from rankmap.refine import cache
+from nidmap.rankmap.refine import cache
 
 SMALL = """
 import json, sys
 import numpy as np
-from rankmap.refine import cache, jit
+from nidmap.rankmap.refine import cache, jit
 folder = cache.cache_folder()
 value = int(jit.draw(np.array([1, 0], dtype=np.uint64)))
 made = sorted(p.name.split("-")[0] for p in folder.rglob("*.nbi")) if folder else []
@@ -37,7 +37,7 @@ def package(tmp_path):
     """Return a copy of the packages in which nothing is compiled, and nothing can be kept."""
     import shutil
 
-    import placement
+    from nidmap import placement
 
     root = os.path.dirname(os.path.dirname(placement.__file__))
     for name in ("placement", "rankmap"):
@@ -72,7 +72,7 @@ def test_without_any_folder_kernels_still_run(package, tmp_path):
     (tmp_path / "home").write_text("no folder")
     program = SMALL.replace("folder = ", "cache._is_safe = lambda path: False\nfolder = ")
     program = program.replace("import cache, jit", "import cache").replace(
-        "value = ", "from rankmap.refine import jit\nvalue = "
+        "value = ", "from nidmap.rankmap.refine import jit\nvalue = "
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     folder, made, _, remark, _ = json.loads(done.stdout)
@@ -113,7 +113,7 @@ def test_numba_can_be_told_to_stay_away(monkeypatch):
 
 def test_numba_itself_keeps_its_settings(monkeypatch):
     numba = pytest.importorskip("numba")
-    from rankmap.refine import jit
+    from nidmap.rankmap.refine import jit
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", "theirs")
     jit.kernel(lambda: 1)

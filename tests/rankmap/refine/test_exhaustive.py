@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from rankmap.orders import arrange
-from rankmap.orders.auto import choose
-from rankmap.pattern.graph import from_edges
-from rankmap.place_ranks import place_ranks
-from rankmap.refine import mapping
-from rankmap.refine.exhaustive import search_all
-from rankmap.refine.mapping import map_ranks
-from rankmap.score.distance import job_distance, machine_distance
-from rankmap.score.traffic import cost_of
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.orders.auto import choose
+from nidmap.rankmap.pattern.graph import from_edges
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.refine import mapping
+from nidmap.rankmap.refine.exhaustive import search_all
+from nidmap.rankmap.refine.mapping import map_ranks
+from nidmap.rankmap.score.distance import job_distance, machine_distance
+from nidmap.rankmap.score.traffic import cost_of
 from tests.effort import examples
 
 MACHINES = [

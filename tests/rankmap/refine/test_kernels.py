@@ -15,8 +15,8 @@ pytest.importorskip("numba")
 
 import itertools
 
-from rankmap.pattern.graph import from_edges
-from rankmap.refine import (
+from nidmap.rankmap.pattern.graph import from_edges
+from nidmap.rankmap.refine import (
     bisection,
     exchanges,
     halves,
@@ -263,9 +263,9 @@ def test_the_nodes_nearest_to_two_are_chosen():
 TWIN = """
 import json, math, sys
 import numpy as np
-from rankmap.pattern.graph import from_edges
-from rankmap.refine.jit import Csr
-from rankmap.refine.multisection import CutPlan, multisect
+from nidmap.rankmap.pattern.graph import from_edges
+from nidmap.rankmap.refine.jit import Csr
+from nidmap.rankmap.refine.multisection import CutPlan, multisect
 rng = np.random.default_rng(5)
 a, b = rng.integers(0, 48, (2, 150))
 graph = from_edges(48, a, b, rng.integers(1, 50, 150).astype(float))

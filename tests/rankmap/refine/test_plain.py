@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.traffic import Traffic
-from rankmap.pattern.graph import from_edges
-from rankmap.refine import mapping, plain
-from rankmap.score.distance import machine_distance
-from rankmap.score.traffic import cost_of
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.pattern.graph import from_edges
+from nidmap.rankmap.refine import mapping, plain
+from nidmap.rankmap.score.distance import machine_distance
+from nidmap.rankmap.score.traffic import cost_of
 from tests.effort import examples
 
 BLOCKED = "import sys; sys.modules['numba'] = None\n"
@@ -26,9 +26,9 @@ SMALL = """
 import json
 import numpy as np
 import nidmap
-from rankmap.orders import arrange
-from rankmap.score import cost
-from rankmap.place_ranks import place_ranks
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.score import cost
+from nidmap.rankmap.place_ranks import place_ranks
 on = place_ranks(nidmap.load_machine("tree:4x6x4,dist=1:2:3"), None, 30)
 found = {}
 for strategy in ("row-major", "graph", "auto"):
@@ -80,7 +80,7 @@ def test_ctrl_c_ends_an_order_without_numba(tmp_path):
     np.savez(tmp_path / "a.npz", row=graph.row, col=graph.indices, data=graph.weights,
              shape=np.array([40000, 40000]))  # fmt: skip
     program = (
-        BLOCKED + "from rankmap.refine import plain\nold = plain.bisect_down\n"
+        BLOCKED + "from nidmap.rankmap.refine import plain\nold = plain.bisect_down\n"
         "def slow(*a):\n    print('begun', flush=True)\n    while True: old(*a)\n"
         "plain.bisect_down = slow\n"
         "import nidmap; sys.exit(nidmap.main())"

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from placement.load import load_machine
-from rankmap.predict import Job
-from rankmap.runtime.rerank import rerank
-from rankmap.score import cost
+from nidmap.placement.errors import UsageError
+from nidmap.placement.load import load_machine
+from nidmap.rankmap.predict import Job
+from nidmap.rankmap.runtime.rerank import rerank
+from nidmap.rankmap.score import cost
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 from tests.rankmap.mpis import once, place, ranks
@@ -25,13 +25,13 @@ __all__ = ["once", "place"]
 PROGRAM = """
     import json, sys
     from mpi4py import MPI
-    from rankmap.runtime import cart_create, reorder
+    from nidmap.rankmap.runtime import cart_create, reorder
     world = MPI.COMM_WORLD
     def tell(new):
         names = {{MPI.SIMILAR: "similar", MPI.CONGRUENT: "congruent"}}
         how = names.get(MPI.Comm.Compare(world, new))
         new_ranks = world.gather(new.rank)
-        heavy = [m for m in ("numpy", "click", "placement.machine") if m in sys.modules]
+        heavy = [m for m in ("numpy", "click", "nidmap.placement.machine") if m in sys.modules]
         loaded = world.gather(heavy)
         # Talk in the new order, so that a broken communicator shows.
         around = new.sendrecv(new.rank, (new.rank + 1) % new.size, source=(new.rank - 1) % new.size)
@@ -250,7 +250,7 @@ def test_a_fault_of_ours_leaves_the_ranks_where_they_are(monkeypatch):
     def break_down(*_):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("rankmap.runtime.rerank.order_by_strategy", break_down)
+    monkeypatch.setattr("nidmap.rankmap.runtime.rerank.order_by_strategy", break_down)
     ranks, warning, remark = rerank([("a", ""), ("b", ""), ("a", "")], Job("stencil:3"))
     assert ranks.tolist() == [0, 1, 2]
     assert warning == "strategy auto broke down (ZeroDivisionError: division by zero)"
@@ -259,6 +259,7 @@ def test_a_fault_of_ours_leaves_the_ranks_where_they_are(monkeypatch):
 
 def test_the_module_is_light_and_needs_no_mpi4py():
     code = (
-        "import sys, rankmap.runtime; print([m for m in ('numpy', 'mpi4py') if m in sys.modules])"
+        "import sys, nidmap.rankmap.runtime;"
+        " print([m for m in ('numpy', 'mpi4py') if m in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.topologies import links, router_coords
-from rankmap.place_ranks import place_ranks
-from rankmap.score.distance import Levels, job_distance, machine_distance
+from nidmap.placement.topologies import links, router_coords
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.score.distance import Levels, job_distance, machine_distance
 from tests.effort import examples
 from tests.placement.network.small_dragonflies import wired
 from tests.rankmap.helpers import named, slots
@@ -95,7 +95,7 @@ def test_many_routers_need_no_table(monkeypatch):
     machine = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=2")
     a, b = np.random.default_rng(0).integers(0, len(machine), (2, 500))
     tabled = machine_distance(machine).between(a, b)
-    monkeypatch.setattr("rankmap.score.distance.MOST_TABLED", 0)
+    monkeypatch.setattr("nidmap.rankmap.score.distance.MOST_TABLED", 0)
     assert machine_distance(machine).between(a, b).tolist() == tabled.tolist()
 
 

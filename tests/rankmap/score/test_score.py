@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.commands import run
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.graph import expand_pattern
-from rankmap.place_ranks import place_ranks
-from rankmap.predict import Job
-from rankmap.score import CostBound, cost, meets_bound, score
-from rankmap.score.distance import job_distance
+from nidmap.placement.commands import run
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.graph import expand_pattern
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.predict import Job
+from nidmap.rankmap.score import CostBound, cost, meets_bound, score
+from nidmap.rankmap.score.distance import job_distance
 from tests.effort import examples
 
 MACHINES = [

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.options import with_figures
-from placement.plan import request_for
-from rankmap.predict import Job, Predictor
-from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import ROW_MAJOR, Candidate, TimeCost, p_norm
-from rankmap.search.exact_steps import ExactSteps, route_table
-from rankmap.search.priced_steps import bound_longest, move_nodes
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import request_for
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.search.budget import LIMITS, Budget
+from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, TimeCost, p_norm
+from nidmap.rankmap.search.exact_steps import ExactSteps, route_table
+from nidmap.rankmap.search.priced_steps import bound_longest, move_nodes
 from tests.effort import examples
 
 MACHINES = (

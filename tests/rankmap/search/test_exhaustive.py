@@ -9,15 +9,15 @@ import math
 import numpy as np
 import pytest
 
-from placement.load import load_machine
-from placement.network import Demand, channels, loads
-from placement.network.model import injection_bandwidth
-from placement.options import with_figures
-from placement.plan import plan
-from placement.specs import parse_spec
-from placement.traffic import Traffic
-from rankmap.predict import Job, Predictor
-from rankmap.predict.job import ALGORITHMS
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import Demand, channels, loads
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import plan
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.job import ALGORITHMS
 
 MB = 1e6
 

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.errors import UsageError
-from placement.load import load_machine
-from placement.options import with_figures
-from placement.plan import plan
-from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
-from rankmap.pattern.graph import expand_pattern, from_edges
-from rankmap.place_ranks import place_ranks
-from rankmap.predict import Job, Predictor
-from rankmap.runtime.rerank import rerank
-from rankmap.search import budget
-from rankmap.search.auto_order import auto_order, order_by_strategy, rank_orders
-from rankmap.search.budget import LIMITS, Budget
+from nidmap.placement.errors import UsageError
+from nidmap.placement.load import load_machine
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import plan
+from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.graph import expand_pattern, from_edges
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.runtime.rerank import rerank
+from nidmap.rankmap.search import budget
+from nidmap.rankmap.search.auto_order import auto_order, order_by_strategy, rank_orders
+from nidmap.rankmap.search.budget import LIMITS, Budget
 from tests.rankmap.helpers import time_of
 
 #: Few ranks on slots that are even or not: machine, nodes, ranks a node, pattern.
@@ -128,7 +128,7 @@ def test_one_question_has_one_answer_inside_and_outside(recorded, monkeypatch):
     on = place_ranks(load_machine(spec), nodes, ppn)
     ordered = auto_order(on, job)
     limited = order_by_strategy(on, job, "auto", seconds=1e6)  # as nidmap run asks
-    monkeypatch.setattr("rankmap.refine.cache.kernels_compiled", lambda: False)
+    monkeypatch.setattr("nidmap.rankmap.refine.cache.kernels_compiled", lambda: False)
     hosts = [(name, "") for name in on.names[on.node_of_slot].tolist()]
     inside = rerank(hosts, Job(job.pattern, bytes=1e5), spec)
     expected = on.names[ordered.node_of_rank].tolist()
@@ -164,7 +164,7 @@ def test_what_makes_no_sense_is_refused(pattern, job, says):
 
 
 def test_an_order_that_took_all_the_time_is_judged(monkeypatch):
-    from rankmap.search import rank_orders as making
+    from nidmap.rankmap.search import rank_orders as making
 
     rng = np.random.default_rng(1)
     where = rng.permutation(64)

@@ -6,14 +6,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from placement.options import with_figures
-from placement.plan import request_for
-from placement.specs import parse_spec
-from rankmap.predict import Job, Predictor
-from rankmap.search.budget import LIMITS
-from rankmap.search.cost import TimeCost, effort_of
-from rankmap.search.node_sets import node_choices, scheduler_nodes
-from rankmap.search.search import Enumeration, Space
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import request_for
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.search.budget import LIMITS
+from nidmap.rankmap.search.cost import TimeCost, effort_of
+from nidmap.rankmap.search.node_sets import node_choices, scheduler_nodes
+from nidmap.rankmap.search.search import Enumeration, Space
 
 DRAGONFLIES = [
     "dragonfly:groups=9,chassis=2,blades=4,nodes=4,global=8,injection=10",

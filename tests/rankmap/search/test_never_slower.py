@@ -9,21 +9,21 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from benchmarks import questions
-from placement import planners
-from placement.errors import NidmapError, PlanError
-from placement.load import load_machine
-from placement.network import routings
-from placement.options import with_figures
-from placement.plan import plan
-from placement.planners import Request
-from placement.specs import parse_spec
-from rankmap import orders
-from rankmap.compare import compare_strategies
-from rankmap.pattern.graph import from_edges
-from rankmap.predict import Job, Predictor, predict
-from rankmap.predict.job import ALGORITHMS, fit_pattern
-from rankmap.search.budget import LIMITS
-from rankmap.search.node_sets import node_choices
+from nidmap.placement import planners
+from nidmap.placement.errors import NidmapError, PlanError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import routings
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import plan
+from nidmap.placement.planners import Request
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap import orders
+from nidmap.rankmap.compare import compare_strategies
+from nidmap.rankmap.pattern.graph import from_edges
+from nidmap.rankmap.predict import Job, Predictor, predict
+from nidmap.rankmap.predict.job import ALGORITHMS, fit_pattern
+from nidmap.rankmap.search.budget import LIMITS
+from nidmap.rankmap.search.node_sets import node_choices
 from tests.effort import examples
 
 SPECS = [

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import planners
-from placement.errors import NidmapError
-from placement.options import with_figures
-from placement.plan import plan
-from placement.planners import Request
-from placement.specs import parse_spec
-from rankmap import orders
-from rankmap.pattern import parse_pattern
-from rankmap.placement import Placement
-from rankmap.predict import Job, Predictor
-from rankmap.predict.job import fit_pattern
-from rankmap.search.node_sets import grid_on_boxes
-from rankmap.search.rank_orders import brick_orders, brick_shapes, quick_orders, row_pieces
+from nidmap.placement import planners
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import plan
+from nidmap.placement.planners import Request
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap import orders
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.job import fit_pattern
+from nidmap.rankmap.search.node_sets import grid_on_boxes
+from nidmap.rankmap.search.rank_orders import brick_orders, brick_shapes, quick_orders, row_pieces
 from tests.rankmap.helpers import time_of
 
 JOBS = [

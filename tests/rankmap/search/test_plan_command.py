@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from placement.commands import run as nidmap
+from nidmap.placement.commands import run as nidmap
 
 TORUS = "torus:9x6,bw=1,injection=3"
 FREE = "--exclude 0,4,8,12,16,20,24,28,32,36 --deadline 60"
@@ -149,7 +149,7 @@ def test_other_strategies_import_nothing_of_the_ranks_room():
 def test_a_terminal_sees_a_bar_and_stdout_only_the_list():
     ours, theirs = pty.openpty()
     script = (
-        "import placement.commands.plan as p; p.AFTER = 0.0; import nidmap, sys;"
+        "import nidmap.placement.commands.plan as p; p.AFTER = 0.0; import nidmap, sys;"
         f" sys.argv = ['nidmap', 'plan', '-m', '{TORUS}', '-N', '8', '--pattern', 'stencil:2x4',"
         " '--exclude', '0,5,10']; nidmap.main()"
     )

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.questions import draw
-from placement.errors import PlanError, UsageError
-from placement.options import with_figures
-from placement.plan import plan
-from placement.planners import Request, find, names
-from placement.specs import parse_spec
-from rankmap.compare import compare_strategies
-from rankmap.place_ranks import place_ranks
-from rankmap.predict import Job, Predictor, predict
-from rankmap.predict.background import Other
-from rankmap.search import budget
-from rankmap.search.auto_order import auto_order
-from rankmap.search.cost import TimeCost
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.options import with_figures
+from nidmap.placement.plan import plan
+from nidmap.placement.planners import Request, find, names
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.compare import compare_strategies
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.predict import Job, Predictor, predict
+from nidmap.rankmap.predict.background import Other
+from nidmap.rankmap.search import budget
+from nidmap.rankmap.search.auto_order import auto_order
+from nidmap.rankmap.search.cost import TimeCost
 from tests.effort import examples
 from tests.rankmap.helpers import time_of
 

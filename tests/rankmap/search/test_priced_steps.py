@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from placement.network.path_costs import path_costs
-from placement.planners import Request
-from placement.specs import parse_spec
-from rankmap.predict import Job, Predictor
-from rankmap.search import priced_steps
-from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import ROW_MAJOR, Candidate, TimeCost
-from rankmap.search.priced_steps import PricedSteps
+from nidmap.placement.network.path_costs import path_costs
+from nidmap.placement.planners import Request
+from nidmap.placement.specs import parse_spec
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.search import priced_steps
+from nidmap.rankmap.search.budget import LIMITS, Budget
+from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, TimeCost
+from nidmap.rankmap.search.priced_steps import PricedSteps
 
 
 @pytest.mark.parametrize("attachments", [1, 4])

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import PlanError, UsageError
-from placement.load import load_machine
-from placement.machine import Machine
-from rankmap.pattern import parse_pattern
-from rankmap.predict import Job
-from rankmap.search.segments import KEPT
+from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.load import load_machine
+from nidmap.placement.machine import Machine
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.predict import Job
+from nidmap.rankmap.search.segments import KEPT
 
 BLOCKS = """
 BlockName=b1 Nodes=n[00-05]

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from placement.commands import run
+from nidmap.placement.commands import run
 
 #: Each launch takes the next time of its arm; whatever stands in ``act`` is done first.
 SRUN = """#!/bin/sh

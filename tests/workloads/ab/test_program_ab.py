@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.commands import run
+from nidmap.placement.commands import run
 from tests.workloads.samples import load
 
 ROOT = Path(__file__).parents[3]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.ab.analysis import analyse, comparison_sentence, paired_ratios
-from workloads.ab.arms import schedule_blocks
-from workloads.ab.statistics import FEWEST, mean_interval, student_quantile
+from nidmap.workloads.ab.analysis import analyse, comparison_sentence, paired_ratios
+from nidmap.workloads.ab.arms import schedule_blocks
+from nidmap.workloads.ab.statistics import FEWEST, mean_interval, student_quantile
 
 #: Cases a coverage is counted over: 3 standard errors of 95 % are then 3.8 points.
 CASES = 300

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from nidmap.workloads.ab.analysis import analyse
+from nidmap.workloads.ab.arms import schedule_blocks
+from nidmap.workloads.ab.statistics import FIRST_LOOK, looks_after, mean_interval, nominal_level
 from tests.workloads.ab.test_statistics import ARMS, noise
-from workloads.ab.analysis import analyse
-from workloads.ab.arms import schedule_blocks
-from workloads.ab.statistics import FIRST_LOOK, looks_after, mean_interval, nominal_level
 
 #: Cases a rate is counted over: 3 standard errors of 5 % are then 5.3 points.
 CASES = 150

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from placement.errors import ParseError
-from workloads.ab.timer import timer_of
+from nidmap.placement.errors import ParseError
+from nidmap.workloads.ab.timer import timer_of
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import UsageError
-from placement.network import Demand, loads
-from placement.traffic import Traffic
-from workloads.calibrate.choice import (
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import Demand, loads
+from nidmap.placement.traffic import Traffic
+from nidmap.workloads.calibrate.choice import (
     MARGIN,
     candidates,
     choose_sets,

@@ -6,18 +6,18 @@ import os
 import numpy as np
 import pytest
 
-from placement.commands import run
-from placement.errors import UsageError
-from placement.load import load_machine
-from placement.network import routings
-from placement.network.model import injection_bandwidth
-from placement.support import child
-from rankmap.predict.constants import machine_constants
+from nidmap.placement.commands import run
+from nidmap.placement.errors import UsageError
+from nidmap.placement.load import load_machine
+from nidmap.placement.network import routings
+from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.support import child
+from nidmap.rankmap.predict.constants import machine_constants
+from nidmap.workloads.calibrate import command
+from nidmap.workloads.calibrate.choice import pairs_by_level, seats_of
+from nidmap.workloads.calibrate.words import document, overlay_text, table_text
 from tests.workloads.calibrate.test_result import measured
 from tests.workloads.conftest import started
-from workloads.calibrate import command
-from workloads.calibrate.choice import pairs_by_level, seats_of
-from workloads.calibrate.words import document, overlay_text, table_text
 
 MACHINE = "dragonfly:groups=2,chassis=1,blades=2,nodes=2,injection=10"
 ABOUT = {
@@ -149,8 +149,8 @@ def test_ranks_of_one_computer_are_measured_as_nodes(place, tmp_path):
 
 INTERRUPTED = """
 import os, signal, sys
-from workloads.calibrate.readings import Rounds
-from workloads.options import Common
+from nidmap.workloads.calibrate.readings import Rounds
+from nidmap.workloads.options import Common
 
 class Fake:
     name, taken = "x", 0

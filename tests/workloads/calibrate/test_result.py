@@ -8,14 +8,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from workloads.calibrate.choice import (
+from nidmap.workloads.calibrate.choice import (
     MARGIN,
     MeasurePlan,
     choose_sets,
     margins,
     without_stated_routing,
 )
-from workloads.calibrate.result import Readings, fit_network, per_gb, result_of
+from nidmap.workloads.calibrate.result import Readings, fit_network, per_gb, result_of
 
 SPECS = ("minicray:dragonfly", "minicray:torus", "minicray:fattree")
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from workloads.contention.command import PAPER, node_sets
-from workloads.contention.trial import (
+from nidmap.placement.errors import UsageError
+from nidmap.workloads.contention.command import PAPER, node_sets
+from nidmap.workloads.contention.trial import (
     PRINTED_N,
     WARN,
     case_sizes,

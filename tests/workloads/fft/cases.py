@@ -38,7 +38,7 @@ def field(shape, kind, seed=0):
 
 def check(comm, shape, kind, reference=spectrum, **options):
     """Transform there and back and compare."""
-    from workloads.fft.transform import Transform
+    from nidmap.workloads.fft.transform import Transform
 
     whole = field(shape, kind)
     expected = reference(whole)
@@ -66,7 +66,7 @@ def grids(ranks):
 
 def every(comm, most=10**6, library=""):
     """Run the cases, so many at most, spread over all kinds; return how many there were."""
-    from workloads.fft.exchange import METHODS
+    from nidmap.workloads.fft.exchange import METHODS
 
     shapes = [(8, 8, 8), (5, 6, 7), (3, 2, 9), (1, 6, 4), (6, 1, 5), (12, 4, 3)]
     cases = [
@@ -86,7 +86,7 @@ def every(comm, most=10**6, library=""):
 
 def on_parts(world, sizes, most, library=""):
     """Run the cases on the first ranks of each of these sizes, the others asleep meanwhile."""
-    from workloads.session import quiet_barrier
+    from nidmap.workloads.session import quiet_barrier
 
     for size in sizes:
         inside = world.rank < size
@@ -99,8 +99,8 @@ def on_parts(world, sizes, most, library=""):
 
 def refusals(comm):
     """Return what is refused: (words, error) of each case, once all ranks agree on it."""
-    from placement.errors import NidmapError
-    from workloads.fft.transform import Transform
+    from nidmap.placement.errors import NidmapError
+    from nidmap.workloads.fft.transform import Transform
 
     rank, said = comm.rank, []
     cases = {
@@ -130,7 +130,7 @@ def memory(comm, shape, **options):
     """Return by how much memory a transform there and back takes at most, over the local array."""
     import tracemalloc
 
-    from workloads.fft.transform import Transform
+    from nidmap.workloads.fft.transform import Transform
 
     def pair(shape):
         fft = Transform(comm, shape, **options)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
+from nidmap.placement.errors import UsageError
+from nidmap.workloads.fft.plan import ArrayLayout, cut_axis, field_of, index_along, process_grid
 from tests.effort import examples
-from workloads.fft.plan import ArrayLayout, cut_axis, field_of, index_along, process_grid
 
 sizes = st.integers(1, 9)
 grids = st.tuples(st.integers(1, 4), st.integers(1, 4))

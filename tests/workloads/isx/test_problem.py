@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from workloads import isx
-from workloads.isx import model_traffic, order, problem
+from nidmap.placement.errors import UsageError
+from nidmap.workloads import isx
+from nidmap.workloads.isx import model_traffic, order, problem
 
 
 @given(st.integers(1, 40), st.integers(0, 10_000))

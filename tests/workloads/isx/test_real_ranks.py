@@ -8,8 +8,8 @@ pytestmark = pytest.mark.mpi
 
 CASES = """
 from mpi4py import MPI
-from placement.errors import NidmapError
-from workloads.isx import SCHEMES, STAGES, Isx
+from nidmap.placement.errors import NidmapError
+from nidmap.workloads.isx import SCHEMES, STAGES, Isx
 
 world = MPI.COMM_WORLD
 PROBLEMS = (("strong", 10007, "i4"), ("weak", 500, "u8"), ("weak_iso", 90, "i4"))

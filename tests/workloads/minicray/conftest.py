@@ -25,7 +25,7 @@ _counter = itertools.count()
 @functools.cache
 def why_no_minicray():
     """Return why no mini-Cray can stand here, '' where one can."""
-    from workloads.minicray.client import may_administer
+    from nidmap.workloads.minicray.client import may_administer
 
     missing = [tool for tool in ("unshare", "ip", "tc", "nsenter") if not _found(tool)]
     if missing:

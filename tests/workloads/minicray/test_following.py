@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 import nidmap
-from placement.errors import UsageError
-from placement.network import channels
-from placement.options import with_figures
-from placement.specs import MINICRAY_BURST
-from placement.traffic import Traffic
-from rankmap.placement import Placement
-from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains
-from rankmap.predict.phase import Phase, Sends
-from rankmap.predict.placement_times import MOST_EAGER
-from workloads.minicray import following
-from workloads.minicray.following import MOST_PACKETS, Course, Stretch, Ways, ranks_course
-from workloads.minicray.net import HEADER, MTU, segment_bytes
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import channels
+from nidmap.placement.options import with_figures
+from nidmap.placement.specs import MINICRAY_BURST
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gains
+from nidmap.rankmap.predict.phase import Phase, Sends
+from nidmap.rankmap.predict.placement_times import MOST_EAGER
+from nidmap.workloads.minicray import following
+from nidmap.workloads.minicray.following import MOST_PACKETS, Course, Stretch, Ways, ranks_course
+from nidmap.workloads.minicray.net import HEADER, MTU, segment_bytes
 
 TORUS = nidmap.load_machine("minicray:torus")
 PACKET = 1.0

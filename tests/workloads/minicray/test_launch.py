@@ -2,7 +2,7 @@
 
 import pytest
 
-from workloads.minicray.commands import launch_command, launch_environment
+from nidmap.workloads.minicray.commands import launch_command, launch_environment
 
 ABOUT = {"names": ["nid00000", "nid00001"], "nodes": 2, "name": "one", "slurm": False}
 

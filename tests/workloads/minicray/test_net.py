@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import UsageError
-from placement.network import Demand, loads
-from placement.specs import MINICRAY_BURST
-from placement.traffic import Traffic
-from workloads.minicray.blueprint import blueprint
-from workloads.minicray.net import (
+from nidmap.placement.errors import UsageError
+from nidmap.placement.network import Demand, loads
+from nidmap.placement.specs import MINICRAY_BURST
+from nidmap.placement.traffic import Traffic
+from nidmap.workloads.minicray.blueprint import blueprint
+from nidmap.workloads.minicray.net import (
     MTU,
     channel_pairs,
     creation_lines,
@@ -126,7 +126,7 @@ def test_a_machine_that_is_too_large_is_refused():
 
 
 def test_a_machine_that_does_not_fit_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("workloads.minicray.net.available_bytes", lambda: 1 << 20)
+    monkeypatch.setattr("nidmap.workloads.minicray.net.available_bytes", lambda: 1 << 20)
     with pytest.raises(UsageError, match="MiB are free here"):
         design_network(nidmap.load_machine("minicray:torus"))
 

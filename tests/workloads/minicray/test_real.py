@@ -18,15 +18,15 @@ from benchmarks.experiment.cluster import Cluster
 from benchmarks.experiment.counted import expected_bytes
 from benchmarks.experiment.running import measure_case
 from nidmap import load_machine
-from placement.lookup import find_rows
-from placement.network import Demand
-from placement.traffic import Traffic
+from nidmap.placement.lookup import find_rows
+from nidmap.placement.network import Demand
+from nidmap.placement.traffic import Traffic
+from nidmap.workloads.minicray.daemon import HOME
+from nidmap.workloads.minicray.net import MTU
+from nidmap.workloads.minicray.slurm import find_slurm
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import HANGS, wait_until
 from tests.workloads.minicray.conftest import DRAGONFLY, host, leftovers, new_name, nidmap
-from workloads.minicray.daemon import HOME
-from workloads.minicray.net import MTU
-from workloads.minicray.slurm import find_slurm
 
 pytestmark = pytest.mark.minicray
 
@@ -109,7 +109,8 @@ def test_links_carry_what_is_predicted_headers_accounted_for(bare):
     count = 400_000
     ask(bare, "links", "--zero")
     helper = (
-        "import sys; from workloads.minicray.client import run; sys.exit(run(*eval(sys.argv[1])))"
+        "import sys; from nidmap.workloads.minicray.client import run;"
+        " sys.exit(run(*eval(sys.argv[1])))"
     )
     on = str(HOME / "on")
     words = [bare, [on, b, sys.executable, "-c", SEND, "to", to, str(count)]]

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 import nidmap
-from placement.nodelist import NodeList
-from workloads.minicray import slurm
-from workloads.minicray.net import design_network
+from nidmap.placement.nodelist import NodeList
+from nidmap.workloads.minicray import slurm
+from nidmap.workloads.minicray.net import design_network
 
 
 def given(version=(22, 5, 8), topology="tree"):

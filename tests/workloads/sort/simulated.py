@@ -1,4 +1,4 @@
-"""Ranks that are threads of this process, with the calls of `workloads.sort.ranks.Ranks`."""
+"""Ranks that are threads of this process, with the calls of `nidmap.workloads.sort.ranks.Ranks`."""
 
 import threading
 

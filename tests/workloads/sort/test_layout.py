@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.effort import examples
-from tests.workloads.sort.simulated import simulate
-from workloads.sort.splitters import (
+from nidmap.workloads.sort.splitters import (
     bisection,
     counts_to_send,
     histogram,
     layout_row,
     solve_layout,
 )
+from tests.effort import examples
+from tests.workloads.sort.simulated import simulate
 
 
 @st.composite

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nidmap.workloads.sort.data import item_type
+from nidmap.workloads.sort.local import flat_items, gather_items, order, sort_keys
 from tests.effort import examples
-from workloads.sort.data import item_type
-from workloads.sort.local import flat_items, gather_items, order, sort_keys
 
 
 def expected(keys):

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nidmap.workloads.sort.data import hash_sums, in_order, item_type, sort_faults
+from nidmap.workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
 from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
-from workloads.sort.data import hash_sums, in_order, item_type, sort_faults
-from workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
 
 
 @st.composite

@@ -8,10 +8,10 @@ CASES = """
 import itertools
 import numpy as np
 from mpi4py import MPI
-from workloads.sort.data import KINDS, make_items
-from workloads.sort.partition import SortPlan, keys_of, sort_items
-from workloads.sort.ranks import Ranks
-from workloads.sort.command import Sort
+from nidmap.workloads.sort.data import KINDS, make_items
+from nidmap.workloads.sort.partition import SortPlan, keys_of, sort_items
+from nidmap.workloads.sort.ranks import Ranks
+from nidmap.workloads.sort.command import Sort
 
 world = MPI.COMM_WORLD
 
@@ -108,9 +108,9 @@ def test_the_command_checks_what_it_sorted_and_counts_rounds(bench):
 MEMORY = """
 import numpy as np
 from mpi4py import MPI
-from workloads.sort.data import make_items
-from workloads.sort.partition import sort_items
-from workloads.sort.ranks import Ranks
+from nidmap.workloads.sort.data import make_items
+from nidmap.workloads.sort.partition import sort_items
+from nidmap.workloads.sort.ranks import Ranks
 
 world = MPI.COMM_WORLD
 

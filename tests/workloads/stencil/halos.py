@@ -6,7 +6,7 @@ import random
 
 def parts(world, sizes, run):
     """Run a function on the first ranks of each of these sizes, the others asleep meanwhile."""
-    from workloads.session import quiet_barrier
+    from nidmap.workloads.session import quiet_barrier
 
     for size in sizes:
         inside = world.rank < size
@@ -19,8 +19,8 @@ def parts(world, sizes, run):
 
 def exchanges(comm):
     """Exchange in every way, and verify; then spoil a block and see that it is noticed."""
-    from placement.errors import NidmapError
-    from workloads.stencil import METHODS, make_halo
+    from nidmap.placement.errors import NidmapError
+    from nidmap.workloads.stencil import METHODS, make_halo
 
     grids = ["auto", f"{comm.size}", f"1x{comm.size}x1"]
     for method, periodic in itertools.product(METHODS, (False, True)):
@@ -50,8 +50,8 @@ def exchanges(comm):
 
 def refusals(comm):
     """Return the errors of what is refused, once all ranks agree on each."""
-    from placement.errors import NidmapError
-    from workloads.stencil import make_halo
+    from nidmap.placement.errors import NidmapError
+    from nidmap.workloads.stencil import make_halo
 
     cases = {
         "grid": lambda: make_halo(comm, dims="2x5x1"),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.errors import UsageError
-from workloads.stencil import NONE, OPPOSITE, grid_of, per_repetition, rank_neighbours
+from nidmap.placement.errors import UsageError
+from nidmap.workloads.stencil import NONE, OPPOSITE, grid_of, per_repetition, rank_neighbours
 
 extents = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 

@@ -1,0 +1,5 @@
+"""``python -m nidmap``: the command line."""
+
+from nidmap import main
+
+main()
