@@ -221,10 +221,6 @@ def _read_dump(sources: Sources, spec: str) -> None:
 def _missing_source(spec: str) -> Exception:
     """Return the error for a spec that names nothing."""
     kind = spec.partition(":")[0]
-    if kind == "known":
-        return UsageError(
-            "known: was removed", "append it to the machine: -m MACHINE,routing=…,mpi=…"
-        )
     hint = close_names(kind, KINDS)
     if ":" in spec and os.sep not in spec and ("=" in spec or hint.startswith("did you mean")):
         return UsageError(f"no synthetic machine {spec}", hint)

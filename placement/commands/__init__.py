@@ -11,7 +11,7 @@ import gc
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -19,12 +19,6 @@ from nidmap.placement import __version__
 from nidmap.placement.commands.common import LazyGroup, silence_stdout
 from nidmap.placement.errors import NidmapError, UsageError, printable
 from nidmap.placement.hooks import COMMANDS
-from nidmap.placement.support.lazy import lazy
-
-if TYPE_CHECKING:
-    from nidmap.placement.support import old_spellings
-else:
-    old_spellings = lazy("nidmap.placement.support.old_spellings")
 
 
 class _Commands(LazyGroup):
@@ -77,8 +71,7 @@ def run(argv: list[str] | None = None) -> int:
         what = f"cannot read or write {error.filename}" if error.filename else "cannot write"
         return fail(f"{what}: {error.strerror or error}", 5)
     except (Exception, KeyboardInterrupt) as error:
-        line = _replacement_of(error, words)
-        return fail(line, 2) if line else _explain_error(error)
+        return _explain_error(error)
     return code if isinstance(code, int) else 0
 
 
@@ -116,13 +109,6 @@ def _explain_error(error: BaseException) -> int:
         raise error
     what = f"{type(error).__name__}: {error}"
     return fail(f"internal error, {what}; this is a bug: NIDMAP_DEBUG=1 shows where", 70)
-
-
-def _replacement_of(error: BaseException, words: list[str]) -> str:
-    """Return what to use where words that were refused name what left, '' for any other error."""
-    if getattr(error, "exit_code", None) != 2:
-        return ""
-    return old_spellings.replacement_line(words)
 
 
 def fail(message: str, code: int) -> int:

@@ -78,12 +78,6 @@ MODULES = {
     "tree": "trees",
 }
 
-#: Routings that there were, and what to use instead.
-GONE = {
-    "dragonfly": ("shortest", "minimal"),
-    "torus": ("dimension-order-simgrid", "dimension-order"),
-}
-
 
 def routings(machine: Machine) -> tuple[str, ...]:
     """Return the names of the routings that apply to a machine, the default first.
@@ -151,9 +145,6 @@ def check_routing(machine: Machine, routing: str) -> str:
         Where it does not apply; the hint names those that do.
     """
     known = routings(machine)
-    old, instead = GONE.get(machine.topology.kind.removesuffix("+"), ("", ""))
-    if routing == old and old not in known and old:
-        raise UsageError(f"routing {old} was removed", f"use routing={instead}")
     if routing and routing not in known:
         raise UsageError(
             f"no routing {printable(routing)!r} on a {machine.topology.kind}",

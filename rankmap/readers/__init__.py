@@ -72,7 +72,7 @@ _UNREAD = {
         "nidmap record does",
     ),
     b"%%matrixmarket": (
-        "MatrixMarket is no longer read",
+        "MatrixMarket is not supported",
         "scipy.sparse.save_npz(FILE, scipy.sparse.csr_array(scipy.io.mmread(THIS))) writes npz",
     ),
 }

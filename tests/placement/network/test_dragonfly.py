@@ -186,19 +186,6 @@ def test_unknown_routings_name_those_that_apply():
         channels(machine, "dimension-order")
 
 
-@pytest.mark.parametrize(
-    ("specification", "old", "instead"),
-    [
-        ("dragonfly:groups=2,chassis=1,blades=1,nodes=1", "shortest", "minimal"),
-        ("dragonfly+:groups=2,leaves=1,spines=1,nodes=1", "shortest", "minimal"),
-        ("torus:4", "dimension-order-simgrid", "dimension-order"),
-    ],
-)
-def test_a_routing_that_is_gone_names_the_one_to_use(specification, old, instead):
-    with pytest.raises(UsageError, match=f"routing {old} was removed.*use routing={instead}"):
-        channels(parse_spec(specification), old)
-
-
 def test_groups_too_large_for_tables_are_refused():
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=3,nodes=1")
     with patch.object(groups, "MOST_INSIDE", 17), pytest.raises(UsageError, match="too many"):
