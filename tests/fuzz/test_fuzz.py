@@ -81,7 +81,7 @@ nidmap.main()
 
 
 @pytest.mark.parametrize(
-    "name", ["web/__init__", "placement/hooks", "commands/common", "placement/plan", "/heapq"]
+    "name", ["placement/__init__", "placement/hooks", "commands/common", "placement/plan", "/heapq"]
 )
 def test_a_fault_of_the_disk_during_start_is_one_line(name):
     done = python("-c", ONE_FAULT, "plan", "-m", "torus:4x4", "-N", "2", name)

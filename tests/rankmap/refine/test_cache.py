@@ -37,13 +37,12 @@ def package(tmp_path):
     """Return a copy of the packages in which nothing is compiled, and nothing can be kept."""
     import shutil
 
-    from nidmap import placement
+    import nidmap
 
-    root = os.path.dirname(os.path.dirname(placement.__file__))
-    for name in ("placement", "rankmap"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(f"{root}/{name}", tmp_path / "site" / name, ignore=ignored)
-    (tmp_path / "site" / "rankmap" / "refine" / "__pycache__").write_text("no folder")
+    root = os.path.dirname(nidmap.__file__)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(root, tmp_path / "site" / "nidmap", ignore=ignored)
+    (tmp_path / "site" / "nidmap" / "rankmap" / "refine" / "__pycache__").write_text("no folder")
     return tmp_path / "site"
 
 
