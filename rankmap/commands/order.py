@@ -22,13 +22,13 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.plan import overfull
 from nidmap.rankmap.binding import BINDERS, bind
 from nidmap.rankmap.commands.model import (
-    JobArguments,
     job_options,
     launcher_order_option,
     mapping_limit_option,
     strategy_option,
 )
 from nidmap.rankmap.emit import FORMATS, emit, find, format_of
+from nidmap.rankmap.launch.request import JobArguments
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.progress import listen

@@ -24,8 +24,6 @@ from nidmap.placement.commands.common import (
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError, error_text
 from nidmap.placement.support.lazy import lazy
 from nidmap.rankmap.commands.model import (
-    JobArguments,
-    RunRequest,
     gather_options,
     job_options,
     launcher_order_option,
@@ -44,6 +42,7 @@ from nidmap.rankmap.launch.process import (
     report_unclear,
 )
 from nidmap.rankmap.launch.queries import plain_host, query_rank_nodes
+from nidmap.rankmap.launch.request import JobArguments, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

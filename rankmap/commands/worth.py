@@ -16,8 +16,9 @@ from nidmap.placement.commands.common import (
 from nidmap.placement.errors import UsageError
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.support.tables import align_columns
-from nidmap.rankmap.commands.model import JobArguments, OrderArguments, job_options, order_options
+from nidmap.rankmap.commands.model import OrderArguments, job_options, order_options
 from nidmap.rankmap.emit.text import BrokenOrderError
+from nidmap.rankmap.launch.request import JobArguments
 from nidmap.rankmap.orders import find
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.predict import Predictor

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from nidmap.placement.machine import Machine
     from nidmap.placement.support.array_types import Ints
-    from nidmap.rankmap.commands.model import RunRequest
+    from nidmap.rankmap.launch.request import RunRequest
     from nidmap.rankmap.placement import Placement
     from nidmap.rankmap.predict.job import Job
 

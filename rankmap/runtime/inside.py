@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from nidmap.placement import load
     from nidmap.rankmap import preload
-    from nidmap.rankmap.commands.model import RunRequest
+    from nidmap.rankmap.launch.request import RunRequest
     from nidmap.rankmap.runtime import rerank
 else:  # a launch starts without numpy
     load, preload = lazy("nidmap.placement.load"), lazy("nidmap.rankmap.preload")

@@ -17,9 +17,9 @@ from nidmap.rankmap.launch.process import discard_launch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nidmap.rankmap.commands.model import RunRequest
     from nidmap.rankmap.launch import job as launch_job
     from nidmap.rankmap.launch.job import JobLaunch, Prepared
+    from nidmap.rankmap.launch.request import RunRequest
     from nidmap.rankmap.placement import Placement
 else:  # `ab --help` needs no machine
     launch_job = lazy("nidmap.rankmap.launch.job")

@@ -29,7 +29,7 @@ from nidmap.workloads.results import Journal, check_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nidmap.rankmap.commands.model import RunRequest
+    from nidmap.rankmap.launch.request import RunRequest
     from nidmap.workloads.ab.arms import Arm, Turn
     from nidmap.workloads.ab.timer import Timer
 

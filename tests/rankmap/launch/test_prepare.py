@@ -8,11 +8,11 @@ import pytest
 
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError
 from nidmap.placement.load import load_machine
-from nidmap.rankmap.commands.model import JobArguments, RunRequest
 from nidmap.rankmap.emit import read_order
 from nidmap.rankmap.launch import CRAY, INTEL, OPENMPI, OTHER, Launch, find
 from nidmap.rankmap.launch import _launchers as launchers
 from nidmap.rankmap.launch.job import read_job_on
+from nidmap.rankmap.launch.request import JobArguments, RunRequest
 from nidmap.rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 

@@ -1,0 +1,153 @@
+"""What is asked of a launch: the job, and the order in which its ranks start."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nidmap.placement.commands.common import SENDING, machine_from, say
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import counted
+
+if TYPE_CHECKING:
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.names import pasted
+    from nidmap.placement.nodelist import NodeList
+    from nidmap.rankmap import place_ranks, predict
+    from nidmap.rankmap.launch import allocation
+    from nidmap.rankmap.placement import Placement
+    from nidmap.rankmap.predict import Job
+else:  # `run` takes these, and starts without numpy
+    pasted, allocation = (
+        lazy("nidmap.placement.names.pasted"),
+        lazy("nidmap.rankmap.launch.allocation"),
+    )
+    place_ranks, predict = lazy("nidmap.rankmap.place_ranks"), lazy("nidmap.rankmap.predict")
+
+#: The part of the patience that choosing an order may take: as long as ``nidmap order`` usually.
+_SEARCH = 2 / 3
+
+#: Seconds that a launcher or Slurm may take to answer before a launch: as asked where patience
+#: ends, and where it has no limit.
+_ANSWER, _ANSWER_UNHURRIED = 2.0, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobArguments:
+    """Machine, nodes, ranks and what they send, as the options of a command state them."""
+
+    specs: tuple[str, ...] = ()
+    nodes: str | None = None
+    ppn: str | None = None
+    pattern: str | None = None
+    bytes: float | None = None
+    algorithm: str | None = None
+    background: str | None = None
+
+    def machine(self) -> Machine:
+        """Load the machine."""
+        return machine_from(self.specs)
+
+    def named_pattern(self, needed: bool = True) -> str:
+        """Return the pattern; '' where none is given and none needed."""
+        if needed and not self.pattern:
+            raise UsageError("no pattern given", "use --pattern P")
+        return self.pattern or ""
+
+    def sending(self) -> dict[str, Any]:
+        """Return what else is said of what the job sends, as a `Job` takes it."""
+        options = {name: getattr(self, name) for name in SENDING}
+        return {name: value for name, value in options.items() if value is not None}
+
+    def job(self, needed: bool = True) -> Job:
+        """Return the job, its ranks as given."""
+        return predict.Job(self.named_pattern(needed), self.ppn, **self.sending())
+
+    def placement(self, machine: Machine) -> Placement:
+        """Return the job's ranks on a machine, rank r on slot r.
+
+        Where no nodes are named those of the job that this runs in, with the ranks that it was
+        asked for with, else all free ones.
+        """
+        if self.nodes is None:
+            nodes, counts = _allocated_nodes(machine)
+            return place_ranks.place_ranks(machine, nodes, self.ppn or counts)
+        text, source = pasted.read_list(self.nodes, "--nodes")
+        return place_ranks.place_ranks(machine, text, self.ppn, source, repeats=source != "--nodes")
+
+
+def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
+    """Return nodes and ranks a node of the job that this runs in; None where nothing says them."""
+    try:
+        job = allocation.job_here(os.environ)
+    except NidmapError as error:
+        say(f"nidmap: cannot read this job's nodes: {error.message}")
+        return None, None
+    if job is None or not set(job.nodes) <= set(machine.names.tolist()):
+        return None, None
+    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; --nodes picks others")
+    counts = job.stated_counts()
+    return job.nodes, None if counts is None else counts.tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One call of ``nidmap run``, or the part of another command that launches.
+
+    Attributes
+    ----------
+    command : tuple of str
+        The launcher, its options, the program.
+    job : JobArguments
+        Machine, nodes, ranks and pattern.
+    strategy : str
+    order_file : str or None
+        A file with the order, of the format that its name states; None: one is made.
+    bind : bool
+        Arrange ranks inside the nodes too, and bind them to their cores.
+    launcher_order : str or None
+        ``sorted`` or ``given``; None: not stated.
+    mpi : str
+        ``cray-mpich``, ``other``, or ``auto``: by the machine's network, else by the
+        modules loaded.
+    order_dir : str or None
+        Directory for the order file; None: one of its own, until the job has ended.
+    mapping_limit : str or None
+        As ``--mapping-limit`` gives it; None: the library's own.
+    patience : float
+        Seconds of processor time that planning may take; 0: no limit.
+    dry_run : bool
+        True where nothing will be started, nor asked.
+    """
+
+    command: tuple[str, ...]
+    job: JobArguments
+    strategy: str = "auto"
+    order_file: str | None = None
+    bind: bool = False
+    launcher_order: str | None = None
+    mpi: str = "auto"
+    order_dir: str | None = None
+    mapping_limit: str | None = None
+    patience: float = 0.0
+    dry_run: bool = False
+
+    @property
+    def search_seconds(self) -> float:
+        """Processor seconds that choosing an order may take.
+
+        Examples
+        --------
+        >>> requests = [RunRequest(("srun",), JobArguments(), patience=p) for p in (15.0, 0.0)]
+        >>> [(request.search_seconds, request.answer_seconds) for request in requests]
+        [(10.0, 2.0), (inf, 10.0)]
+        """
+        return _SEARCH * self.patience or math.inf
+
+    @property
+    def answer_seconds(self) -> float:
+        """Seconds in which a launcher or Slurm must have answered a question."""
+        return min(self.patience, _ANSWER) or _ANSWER_UNHURRIED
