@@ -177,8 +177,8 @@ def test_the_launcher_of_another_mpi_is_an_error_with_a_hint():
     found = dict(with_mpi4py())
     if len(found) < 2:
         pytest.skip("needs mpi4py on mpich and on openmpi ($NIDMAP_TEST_MPIS)")
-    for launcher, library in (("mpich", "openmpi"), ("openmpi", "mpich")):
-        place, python = found[launcher], f"{found[library]}/bin/python"
+    for launcher, other in (("mpich", "openmpi"), ("openmpi", "mpich")):
+        place, python = found[launcher], f"{found[other]}/bin/python"
         words = [*mpiexec(place), "-n", "3", python, "-m", "nidmap", "bench", "alltoall"]
         for _ in range(3):  # prterun may drop the last words of ranks that end at once
             done = subprocess.run(
