@@ -1,0 +1,183 @@
+"""What recorded programs gained on their placements, and what is promised of them.
+
+``python -m benchmarks.programs FOLDER... [--short]``
+
+A folder holds programs that were recorded and then run on several placements, in turns. Of each
+NAME there is ``NAME.state.json`` (the ``machine`` as ``-m`` takes it; as ``arms`` the nodes by rank
+of each placement, or the nodes ``given``, those of a ``plan`` and a file of each arm's order, as
+`benchmarks.journey` writes them; ``pattern`` where the recording has another name),
+``NAME.samples`` (block, arm and seconds of a launch in each line) and the recording, ``NAME.npz``.
+The arm ``default`` is what gains are against.
+
+Every gain is promised by the predictor as it is. Beside it stands what the plain busiest link says:
+the bytes of the whole run with their headers, on the paths of the machine, and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import table
+from nidmap import load_machine
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import loads
+from nidmap.placement.traffic import Traffic, join_traffic
+from nidmap.rankmap.placement import Placement
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gain, Gains
+from nidmap.rankmap.recording import Recording
+from nidmap.rankmap.recording.file import load_recording
+from nidmap.workloads.minicray.net import HEADER, MTU, segment_bytes
+
+#: Placements that nidmap itself proposes.
+OWN = ("order", "nodes", "both")
+
+#: Medians of times are as good as this.
+NOISE = 1.03
+
+
+@dataclass
+class Arm:
+    """A placement of a program: what it gained, and what was promised."""
+
+    program: str
+    stem: str
+    name: str
+    measured: float
+    gain: Gain
+    plain: float
+
+    @property
+    def off(self) -> float:
+        """How far the likely gain is off."""
+        return abs(self.gain.likely / self.measured - 1)
+
+    @property
+    def held(self) -> bool:
+        """Whether the range holds the measured gain, within what times are good to."""
+        return self.gain.low / NOISE <= self.measured <= self.gain.high * NOISE
+
+
+def read_arms(path: Path) -> Iterator[Arm]:
+    """Yield the placements of one state file that were measured, but the default."""
+    state, stem = json.loads(path.read_text()), path.name.removesuffix(".state.json")
+    machine = load_machine(state["machine"].replace(" known:", ","))
+    recording = _recording_of(path, stem, state)
+    predictor = Predictor(machine, Job(f"measured:{recording}"))
+    placed = {name: predictor.place(*where) for name, where in _places(path, state, machine)}
+    seconds: dict[str, dict[str, float]] = defaultdict(dict)
+    for line in path.with_name(f"{stem}.samples").read_text().splitlines():
+        sample = json.loads(line)
+        seconds[sample["block"]][sample["arm"]] = sample["s"]
+    base = placed.pop("default")
+    gains = Gains(predictor, base)
+    recorded = load_recording(str(recording))
+    plain_s = busiest_link_s(machine, base, recorded)
+    for name, placement in placed.items():
+        ratios = [block["default"] / block[name]
+                  for block in seconds.values() if {"default", name} <= block.keys()]  # fmt: skip
+        if ratios:
+            plain = plain_s / busiest_link_s(machine, placement, recorded)
+            program = stem.partition("-")[0]
+            yield Arm(program, stem, name, median(ratios), gains.of(placement), plain)
+
+
+def _recording_of(path: Path, stem: str, state: dict[str, Any]) -> Path:
+    """Return the recording of a state file."""
+    names = [Path(state.get("pattern", "").partition(":")[2]).name, f"{stem}.npz"]
+    names.append(f"{stem.partition('-')[0]}.npz")
+    return next(file for name in names if name and (file := path.with_name(name)).exists())
+
+
+def _places(
+    path: Path, state: dict[str, Any], machine: Machine
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield rows, and where that is stated the order, of each arm."""
+    if "arms" in state:
+        for name, nodes in state["arms"].items():
+            yield name, (rows_of(machine, ",".join(nodes)),)
+        return
+    yield "default", (rows_of(machine, state["given"]),)
+    yield "nodes", (np.sort(rows_of(machine, state["plan"])),)  # as Slurm lists them
+    for name, file in state["orders"].items():
+        order = json.loads(path.with_name(file).read_text())
+        yield name, (rows_of(machine, order["nodes"]), np.array(order["slots"]))
+
+
+def busiest_link_s(machine: Machine, placement: Placement, recording: Recording) -> float:
+    """Return the seconds of the busiest link, for all bytes of a run with their headers.
+
+    Each segment of TCP has one header, and every second one is acknowledged (RFC 1122).
+    """
+    sent = recording.total().away()
+    full = segment_bytes(MTU)
+    segments = np.maximum(1, np.ceil(sent.bytes / np.maximum(1, sent.messages) / full))
+    headers = HEADER * segments * sent.messages
+    there = Traffic.of(sent.source, sent.target, sent.bytes + headers)
+    back = Traffic.of(sent.target, sent.source, headers / 2)
+    by_node = join_traffic([there, back]).by_node(placement.node_of_rank, len(placement.rows))
+    carried = loads(machine, placement.demand(by_node), "single")
+    return float(carried.seconds().max(initial=0.0))
+
+
+def figures_of(arms: list[Arm]) -> list[str]:
+    """Return how far promises are off, how many ranges hold, how wide they are."""
+    plain = [abs(arm.plain / arm.measured - 1) for arm in arms]
+    widths = [arm.gain.high / arm.gain.low for arm in arms]
+    off = [arm.off for arm in arms]
+    return [
+        str(len(arms)), f"{median(off):.1%}", f"{max(off):.1%}",
+        f"{sum(arm.held for arm in arms)} of {len(arms)}",
+        f"{median(widths):.2f}", f"{max(widths):.2f}",
+        f"{median(plain):.1%}", f"{max(plain):.1%}",
+    ]  # fmt: skip
+
+
+def show(arms: list[Arm], short: bool) -> None:
+    """Print every placement, unless it shall be short, and the summary."""
+    head = ["measured", "low", "likely", "high", "off", "held", "width", "busiest link", "off"]
+    rows = []
+    for arm in arms:
+        low, likely, high = arm.gain[:3]
+        figures = [f"{value:.2f}" for value in (arm.measured, low, likely, high)]
+        plain = f"{arm.plain:.2f}", f"{arm.plain / arm.measured - 1:+.1%}"
+        off, width = f"{likely / arm.measured - 1:+.1%}", f"{high / low:.2f}"
+        rows.append([f"{arm.stem}, {arm.name}", *figures, off, "yes" if arm.held else "no", width])
+        rows[-1] += plain
+    if not short:
+        table("placements", ["placement", *head], rows)
+    groups = {"own": [arm for arm in arms if arm.name in OWN]}
+    groups["others"] = [arm for arm in arms if arm.name not in OWN]
+    groups["all"] = arms
+    for program in dict.fromkeys(arm.program for arm in arms):
+        groups[program] = [arm for arm in arms if arm.program == program]
+    summary = ["of", "off, median", "worst", "held", "width, median", "widest", "busiest link off"]
+    lines = [[name, *figures_of(some)] for name, some in groups.items() if some]
+    table("promised gains", ["arms", *summary, "worst"], lines)
+
+
+def main() -> None:
+    """Read, promise, print."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.programs", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("folders", type=Path, nargs="+", help="programs with their times")
+    parser.add_argument("--short", action="store_true", help="the summary alone")
+    wanted = parser.parse_args()
+    paths = [path for folder in wanted.folders for path in sorted(folder.glob("*.state.json"))]
+    show([arm for path in paths for arm in read_arms(path)], wanted.short)
+
+
+if __name__ == "__main__":
+    main()
