@@ -18,19 +18,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from nidmap.placement.support.array_types import Floats, Ints, Shape
-from nidmap.rankmap.grid.boxes import (
-    cells_in,
-    coarse_pattern,
-    line_stretches,
-    swap_along_lines,
-    weight_inside,
-)
+from nidmap.rankmap.grid.boxes import cells_in, line_stretches, swap_along_lines
 from nidmap.rankmap.grid.carving import carve_grid, halve_together
 from nidmap.rankmap.grid.dims import boxes_of, divisors
 from nidmap.rankmap.grid.embedding import box_of, hops, lay_grid, layouts
 from nidmap.rankmap.orders import grid_of, ordering
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
+from nidmap.rankmap.pattern.tiling import coarse_pattern, weight_inside
 from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.score.distance import Distance, Levels, job_distance

@@ -30,11 +30,12 @@ import numpy as np
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.names import parse_cnames
 from nidmap.placement.support.array_types import Ints, Shape
-from nidmap.rankmap.grid.boxes import cells_in, weight_inside
+from nidmap.rankmap.grid.boxes import cells_in
 from nidmap.rankmap.grid.dims import balanced_factors, factorisations, shape_turns
 from nidmap.rankmap.orders import grid_of, ordering
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Stencil
+from nidmap.rankmap.pattern.tiling import weight_inside
 from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.units import slots_by_node

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap.placement.specs import parse_spec
-from nidmap.rankmap.grid.boxes import coarse_pattern, swap_along_lines
+from nidmap.rankmap.grid.boxes import swap_along_lines
 from nidmap.rankmap.grid.carving import halve_together
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.pattern.structured import Lines, Stencil
+from nidmap.rankmap.pattern.tiling import coarse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.score import score
 from nidmap.rankmap.score.distance import job_distance

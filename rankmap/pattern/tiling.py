@@ -1,0 +1,82 @@
+"""What a grid pattern sends inside, and between, the boxes that tile its process grid."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from nidmap.placement.support.array_types import Floats, Ints, Shape
+from nidmap.rankmap.grid.boxes import Coarse
+from nidmap.rankmap.pattern.structured import GridPattern, Lines
+
+
+def coarse_pattern(pattern: GridPattern, box: Shape) -> Coarse:
+    """Return what a grid pattern sends between the boxes of one shape that tile its grid.
+
+    Examples
+    --------
+    >>> from nidmap.rankmap.pattern.structured import Stencil
+    >>> coarse_pattern(Stencil((8, 8)), (4, 2)).steps
+    (((0, 1), 4.0), ((1, 0), 2.0))
+    """
+    dims = pattern.dims or ()
+    grid = tuple(extent // side for extent, side in zip(dims, box, strict=True))
+    if isinstance(pattern, Lines):
+        volume = math.prod(box)
+        return Coarse(grid, lines=tuple(pattern.weight * volume * side for side in box))
+    steps: dict[Shape, float] = {}
+    for offset, weight in pattern.steps():
+        for step, pairs in _steps_between(offset, box):
+            steps[step] = steps.get(step, 0.0) + weight * pairs
+    kept = [
+        (step, weight)
+        for step, weight in sorted(steps.items())
+        if weight and any(step) and all(abs(s) < e for s, e in zip(step, grid, strict=True))
+    ]
+    return Coarse(grid, tuple(kept))
+
+
+def _steps_between(offset: Shape, box: Shape) -> Iterator[tuple[Shape, float]]:
+    """Yield each step between boxes that an offset between cells may be, and for how many cells."""
+    ways = []
+    for step, side in zip(offset, box, strict=True):
+        leaving = ((step > 0) - (step < 0), abs(step))
+        ways.append([(0, side - abs(step)), *([leaving] if step else [])])
+    for chosen in itertools.product(*ways):
+        yield tuple(step for step, _ in chosen), float(math.prod(cells for _, cells in chosen))
+
+
+def weight_inside(pattern: GridPattern, boxes: Ints) -> Floats:
+    """Return the weight of the edges inside one box of each shape, float64 (boxes,).
+
+    A box that reaches all along a periodic dimension keeps the wrap inside.
+
+    Parameters
+    ----------
+    pattern : GridPattern
+    boxes : int64 (boxes, dimensions)
+
+    Examples
+    --------
+    >>> from nidmap.rankmap.pattern.structured import Stencil
+    >>> weight_inside(Stencil((24, 24, 16)), np.array([[4, 3, 2], [24, 1, 1]])).tolist()
+    [46.0, 23.0]
+    >>> weight_inside(Lines("fft", (64, 64)), np.array([[1, 24], [4, 6]])).tolist()
+    [276.0, 96.0]
+    """
+    volume = boxes.prod(axis=1)
+    if isinstance(pattern, Lines):
+        return np.asarray(pattern.weight * (volume[:, None] * (boxes - 1)).sum(axis=1) / 2)
+    total = np.zeros(len(boxes))
+    for offset, weight in pattern.steps():
+        sides = list(zip(pattern.dims or (), pattern.periodic, offset, strict=True))
+        if any(step % extent if wraps else step for extent, wraps, step in sides):
+            pairs = np.full(len(boxes), weight)
+            for column, (extent, wraps, step) in zip(boxes.T, sides, strict=True):
+                short = np.maximum(column - abs(step), 0)
+                pairs *= np.where(column == extent, extent, short) if wraps else short
+            total += pairs
+    return total
