@@ -15,9 +15,9 @@ from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import size_text
 from nidmap.rankmap.launch.allocation import job_id
 from nidmap.rankmap.preload import ABI, build, find_compilers, link_line
+from nidmap.rankmap.recognition.description import describe, document
 from nidmap.rankmap.recording import running
 from nidmap.rankmap.recording.file import load_recording
-from nidmap.rankmap.recording.words import describe, document
 
 if TYPE_CHECKING:
     from matplotlib import colors

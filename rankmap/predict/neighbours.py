@@ -37,8 +37,8 @@ from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.job import asked_library
 from nidmap.rankmap.predict.phase import Phase, RankStep, Sends, Stretches, between_nodes
 from nidmap.rankmap.predict.recorded import cheap_stretches, messages_in_waves, wave_steps
+from nidmap.rankmap.recognition.steps import steps_in
 from nidmap.rankmap.recording import Recording
-from nidmap.rankmap.recording.sequence import steps_in
 from nidmap.rankmap.score.traffic import pairs_of_nodes
 
 #: Turns of an all-to-all in a recording that are looked at: of more an even sample.

@@ -13,9 +13,9 @@ import pytest
 
 from nidmap.rankmap.predict.recorded import messages_of, waves_of
 from nidmap.rankmap.preload import find_compilers, link_line
+from nidmap.rankmap.recognition.description import phase_words
 from nidmap.rankmap.recording import EVENTS
 from nidmap.rankmap.recording.file import load_recording
-from nidmap.rankmap.recording.words import phase_words
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
 from tests.rankmap.mpis import flavours, patiently
 

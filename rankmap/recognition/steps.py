@@ -21,8 +21,8 @@ from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from nidmap.rankmap.pattern.sweep import Sweep, waves
+from nidmap.rankmap.recognition.shapes import NEARLY_EQUAL, stencil_in, sweep_in
 from nidmap.rankmap.recording import RecordedCollective, RecordedPhase, Recording
-from nidmap.rankmap.recording.words import NEARLY_EQUAL, stencil_in, sweep_in
 
 #: Steps at most: the largest, and all that is left in one more.
 MOST_STEPS = 16

@@ -14,9 +14,9 @@ from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.pattern.sweep import waves
 from nidmap.rankmap.predict import Job, Predictor, predict
 from nidmap.rankmap.predict.gain import time_range
+from nidmap.rankmap.recognition.steps import MOST_STEPS, steps_in
 from nidmap.rankmap.recording import RecordedCollective, RecordedPhase, Recording
 from nidmap.rankmap.recording.file import save_recording
-from nidmap.rankmap.recording.sequence import MOST_STEPS, steps_in
 from tests.effort import examples
 
 GRID = np.arange(12).reshape(3, 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,132 +10,21 @@ import numpy as np
 
 from nidmap.placement.support.quantities import counted, size_text
 from nidmap.placement.traffic import Traffic, join_traffic
-from nidmap.rankmap.pattern.graph import from_edges, stencil_of
 from nidmap.rankmap.pattern.structured import Stencil, points
-from nidmap.rankmap.pattern.sweep import Sweep
-from nidmap.rankmap.recording import RecordedCollective, RecordedPhase, Recording
+from nidmap.rankmap.recognition.shapes import (
+    NEARLY_EQUAL,
+    grid_lines,
+    lines_in,
+    stencil_in,
+    sweep_in,
+)
+from nidmap.rankmap.recording import RecordedPhase, Recording
 
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
 
 #: Share of the bytes from which on a name stands for all of a recording.
 _MOST = 0.8
-
-#: How unequal messages along one dimension may be where a program divides atoms or cells.
-NEARLY_EQUAL = 2.0
-
-
-def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | None:
-    """Return the stencil that messages are, whatever their number; None where they are none.
-
-    Parameters
-    ----------
-    messages : Traffic
-    ranks : int
-    factor : float
-        How many times the bytes of the least between neighbours along one dimension the most
-        may be, as real programs divide their work; 1: each gets back what it sends, exactly.
-    """
-    pairs = messages.by_pair(ranks)
-    there = (pairs.source != pairs.target) & (pairs.bytes > 0)
-    a, b, size = pairs.source[there], pairs.target[there], pairs.bytes[there]
-    back = np.lexsort((a, b))
-    if not all(np.array_equal(x, y[back]) for x, y in ((a, b), (b, a))):
-        return None
-    once, exact = a < b, np.array_equal(size, size[back])
-    if factor == 1:
-        return stencil_of(from_edges(ranks, a[once], b[once], size[once] * 1.0)) if exact else None
-    stencil = stencil_of(from_edges(ranks, a[once], b[once], np.ones(once.sum())))
-    if stencil is None:
-        return None
-    steps = np.unravel_index(a, stencil.dims) != np.array(np.unravel_index(b, stencil.dims))
-    for step in np.unique(steps, axis=1).T:
-        sizes = size[(steps == step[:, None]).all(axis=0)]
-        if sizes.max() > factor * sizes.min():
-            return None
-    return stencil
-
-
-def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
-    """Return the sweep that a phase is, as often as its `messages` say; None where it is none.
-
-    A halo is a stencil too, but there a rank sends to all of its neighbours before it waits, in
-    a sweep to those downstream: a rank has four such steps, one from each corner, for two messages
-    to each neighbour, and the last rank of each wave has none (or names no receiver).
-
-    Examples
-    --------
-    >>> from nidmap.placement.traffic import Traffic
-    >>> pairs = np.array([0, 0, 1, 1, 2, 2, 3, 3]), np.array([1, 2, 0, 3, 0, 3, 1, 2])
-    >>> sent = Traffic(*pairs, np.full(8, 800), np.full(8, 4))
-    >>> sweep_in(RecordedPhase("point-to-point", "", 8, 24, sent), 4).spec
-    'sweep:2x2'
-    >>> sweep_in(RecordedPhase("point-to-point", "", 4, 16, sent), 4) is None
-    True
-    """
-    stencil = stencil_in(phase.sent, ranks)
-    messages = phase.sent.by_pair(ranks).messages
-    if stencil is None or len(stencil.dims) != 2 or stencil.wrap or stencil.reach > 1:
-        return None
-    from_corner = int(messages[0]) // 2
-    alike = (messages == 2 * from_corner).all()
-    last = {4 * from_corner * (ranks - 1), 4 * from_corner * ranks if ranks > 4 else 0}
-    if not alike or phase.collectives or phase.calls > 4 * from_corner or phase.steps not in last:
-        return None
-    return Sweep(stencil.dims)
-
-
-def lines_in(sent: Traffic, ranks: int) -> str:
-    """Return the lines of a process grid whose ranks all send to each other; '' for none.
-
-    Examples
-    --------
-    >>> from nidmap.placement.traffic import Traffic
-    >>> rows = Traffic.of(np.array([0, 1, 2, 3]), np.array([1, 0, 3, 2]), 8)
-    >>> lines_in(rows, 4)
-    'the 2 rows of a 2x2 grid'
-    """
-    pairs = sent.away().by_pair(ranks)
-    a, b = pairs.source, pairs.target
-    for rows in range(2, ranks // 2 + 1):
-        columns = ranks // rows
-        lines = (
-            ("rows", a // columns == b // columns, rows, columns),
-            ("columns", a % columns == b % columns, columns, rows),
-        )
-        full = [line for line in lines if line[1].sum() == ranks * (line[3] - 1)]
-        if rows * columns == ranks and full and sum(line[1].sum() for line in full) == len(a):
-            words = " and ".join(f"the {count} {what}" for what, _, count, _ in full)
-            return f"{words} of a {rows}x{columns} grid"
-    return ""
-
-
-def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:
-    """Return which lines of a process grid the communicators of a phase are; '' for none.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.recording import RecordedCollective
-    >>> rows = [np.arange(4 * r, 4 * r + 4) for r in range(3)]
-    >>> none = np.zeros(4, dtype=int)
-    >>> grid_lines([RecordedCollective(row, -1, none, none) for row in rows], 12)
-    'the 3 rows of a 3x4 grid'
-    """
-    lines = {tuple(c.members.tolist()) for c in collectives}
-    sizes = {len(c.members) for c in collectives}
-    by_size = [[c for c in collectives if len(c.members) == n] for n in sizes]
-    parts = [grid_lines(same_size, ranks) for same_size in by_size] if len(sizes) == 2 else []
-    if len(parts) == 2 and all(parts):
-        across, down = sorted(parts, key=lambda part: "columns" in part)
-        if across.split()[-2:] == down.split()[-2:]:
-            return f"{across.partition(' of ')[0]} and {down.removeprefix('the ')}"
-    count, size = len(lines), len(min(lines, default=()))
-    if count < 2 or count * size != ranks:
-        return ""
-    if lines == {tuple(range(size * i, size * i + size)) for i in range(count)}:
-        return f"the {count} rows of a {count}x{size} grid"
-    columns = {tuple(range(i, ranks, count)) for i in range(count)}
-    return f"the {count} columns of a {size}x{count} grid" if lines == columns else ""
 
 
 def describe(recording: Recording) -> str:

@@ -1,0 +1,1 @@
+"""What a recorded program does: the patterns in it, its steps, both in words."""
