@@ -16,7 +16,7 @@ from nidmap.rankmap.emit.process_mapping import CRAY_MPICH, HYDRA
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
-from nidmap.rankmap.short_orders import shorten_order
+from nidmap.rankmap.search.short_orders import shorten_order
 
 LIMIT = 1023
 

@@ -34,7 +34,7 @@ from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.progress import listen
 from nidmap.rankmap.refine.budget import seconds_for
 from nidmap.rankmap.search.auto_order import order_by_strategy
-from nidmap.rankmap.short_orders import fit_format
+from nidmap.rankmap.search.short_orders import fit_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -33,7 +33,7 @@ from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.search.auto_order import order_by_strategy
-from nidmap.rankmap.short_orders import fit_order
+from nidmap.rankmap.search.short_orders import fit_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

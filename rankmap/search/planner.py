@@ -31,7 +31,7 @@ from nidmap.rankmap.search.node_sets import node_choices, scheduler_nodes
 from nidmap.rankmap.search.rank_orders import compile_first
 from nidmap.rankmap.search.search import Space, search
 from nidmap.rankmap.search.segments import inside_one_block, whole_segments
-from nidmap.rankmap.short_orders import fit_format
+from nidmap.rankmap.search.short_orders import fit_format
 
 
 def auto(machine: Machine, request: Request) -> Choice:

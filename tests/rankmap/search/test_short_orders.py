@@ -23,7 +23,7 @@ from nidmap.rankmap.placement import Origin
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.score.distance import job_distance
 from nidmap.rankmap.score.traffic import cost_of
-from nidmap.rankmap.short_orders import fit_format, renumber_nodes, shorten_order
+from nidmap.rankmap.search.short_orders import fit_format, renumber_nodes, shorten_order
 from tests.effort import examples
 
 
