@@ -33,7 +33,7 @@ def main(jobs, seconds, seed):
     with real_slurm(NODES, real=1, extra="CliFilterPlugins=lua\n") as slurm:
         slurm.env["PYTHONPATH"] = str(ROOT)
         slurm.drain(["nid00000", "nid00002", "nid00005"])  # Slurm's own choice is in two groups
-        given = ["--dir", str(slurm.folder), "-m", MACHINE, "--seconds", str(seconds)]
+        given = ["--dir", str(slurm.folder), "-m", MACHINE, "--seconds", str(seconds), "--yes"]
         for k in range(jobs):
             name = "unfiltered" if k % 10 == 0 else lot.choice(list(faults))
             wanted = ["--command", faults.get(name, "true")]

@@ -90,6 +90,7 @@ _COMMANDS = {
     "slurm": ("nidmap.placement.commands.slurm:slurm", "Plan by one line in the job script."),
     "minicray": ("nidmap.workloads.minicray.commands:minicray", "A small machine of real links."),
     "web": ("nidmap.web.commands:web", "Show machine, jobs and plans in a browser."),
+    "doctor": ("nidmap.rankmap.commands.doctor:doctor", "Show what is installed and found here."),
 }
 
 #: What else a later room brings to an earlier one, which may not import it.

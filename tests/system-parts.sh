@@ -1,11 +1,12 @@
 #!/bin/sh
 # Install the system parts that tests with real components need.
 #
-# As root on Debian or Ubuntu they are installed from the distribution and
-# named here. Elsewhere nothing is changed: the tests that need a missing part
-# are skipped, and pytest ends with the list of them and the reason.
+# Where SYSTEM_PARTS=1 or CI is set they are installed, as root on Debian or Ubuntu, from
+# the distribution, and named here. Elsewhere nothing is changed: the tests that need a
+# missing part are skipped, and pytest ends with the list of them and the reason.
 #
-# Usage: sh tests/system-parts.sh [venv]    (venv: only what `python3 -m venv` needs)
+# Usage: sh tests/system-parts.sh [venv]    (venv: only what `python3 -m venv` needs, without
+# which nothing can be run at all)
 set -u
 
 if [ "${1:-}" = venv ]; then
@@ -43,6 +44,14 @@ else
     exit 0
 fi
 [ -z "$missing" ] && exit 0
+
+case "${1:-}:${SYSTEM_PARTS:-${CI:-0}}" in
+:0 | :false)
+    echo "system parts: not installed:$missing (their tests will be skipped);" \
+        "SYSTEM_PARTS=1 make test installs them, as root on Debian or Ubuntu" >&2
+    exit 0
+    ;;
+esac
 
 if [ "$(id -u)" != 0 ]; then
     echo "system parts: not root, so not installed:$missing (their tests will be skipped)" >&2

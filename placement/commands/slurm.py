@@ -10,6 +10,7 @@ and runs first.
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import os
@@ -28,6 +29,7 @@ from nidmap.placement.commands.common import (
     machine_from,
     machine_option,
     say,
+    warn,
     write_output,
 )
 from nidmap.placement.commands.plan import plan, report_of
@@ -47,9 +49,6 @@ if TYPE_CHECKING:
     from nidmap.placement.commands.plan_report import PlanReport
 
 CLI_FILTER = "cli_filter.lua"
-
-#: The scripts that `nidmap slurm install` writes, or wrote.
-_SCRIPTS = (CLI_FILTER, "job_submit.lua")
 
 #: What the first line of a script of ours begins with.
 _MARK = "-- nidmap"
@@ -122,16 +121,20 @@ def slurm() -> None:
     show_default=True,
     help="Seconds that a submission or a launch may wait for nidmap, in all.",
 )
-def install(specs: tuple[str, ...], folder: str, command: str | None, seconds: float) -> None:
+@click.option("--yes", "-y", "agreed", is_flag=True, help="Write without asking.")
+def install(
+    specs: tuple[str, ...], folder: str, command: str | None, seconds: float, agreed: bool
+) -> None:
     """Write the script that Slurm's commands run at submission.
 
     sbatch, salloc and srun run DIR/cli_filter.lua where slurm.conf has
     CliFilterPlugins=lua; no daemon is touched. A script that is there is kept
-    as cli_filter.site.lua and runs first.
+    as cli_filter.site.lua and runs first. What would change is shown as a diff,
+    and written once you agree.
 
     \b
     nidmap slurm install --dir /etc/slurm -m shaheen2
-    nidmap slurm install --dir /etc/slurm -m topology.conf --seconds 3
+    nidmap slurm install --dir /etc/slurm -m topology.conf --seconds 3 --yes
     nidmap slurm install --dir /etc/slurm -m shaheen2 --command /opt/nidmap/bin/nidmap
     """
     texts = absolute_specs(specs)
@@ -141,7 +144,7 @@ def install(specs: tuple[str, ...], folder: str, command: str | None, seconds: f
         program = ["env", f"NIDMAP_MACHINE={' '.join(texts)}", *program]
     settings = f"local NIDMAP = {_lua_string(shlex.join(program))}\n"
     settings += f'local SECONDS, CENTISECONDS = "{seconds:g}", {round(100 * seconds)}\n'
-    _install_script(folder, CLI_FILTER, settings)
+    _install_script(folder, settings, agreed)
     say("slurm.conf has to say CliFilterPlugins=lua")
 
 
@@ -164,34 +167,76 @@ def _is_ours(path: str) -> bool:
         return False
 
 
-def _install_script(folder: str, name: str, settings: str) -> None:
-    """Write a script, its settings first; one that is there and not ours is kept beside it."""
-    path = os.path.join(folder, name)
+def _install_script(folder: str, settings: str, agreed: bool) -> None:
+    """Write the script, its settings first; one that is there and not ours is kept beside it."""
+    path = os.path.join(folder, CLI_FILTER)
     kept = _site_script(path)
+    replaces_site = os.path.exists(path) and not _is_ours(path)
+    if replaces_site and os.path.exists(kept):
+        raise UsageError(f"{path} and {kept} are both there")
+    text = _script_text(settings, kept)
+    if not agreed:
+        _ask_to_write(path, text, kept if replaces_site else "")
     chained = ""
-    if os.path.exists(path) and not _is_ours(path):
-        if os.path.exists(kept):
-            raise UsageError(f"{path} and {kept} are both there")
+    if replaces_site:
         try:
             os.rename(path, kept)
         except OSError as error:
             raise OutputError(f"cannot rename {path}: {error.strerror}") from None
         chained = f"; the script that was there is {kept} now, and runs first"
+    write_output(text, path)
+    say(f"{path} written{chained}")
+
+
+def _script_text(settings: str, kept: str) -> str:
+    """Return the script: its head, its settings and what is the same everywhere."""
     head = _HEAD.format(
         version=__version__,
-        name=name,
-        kept=_site_script(name),
+        name=CLI_FILTER,
+        kept=os.path.basename(kept),
         path=_lua_string(os.path.abspath(kept)),
     )
-    body = Path(scripts.__file__).with_name(name).read_text(encoding="utf-8")
-    write_output(head + settings + body, path)
-    say(f"{path} written{chained}")
+    body = Path(scripts.__file__).with_name(CLI_FILTER).read_text(encoding="utf-8")
+    return head + settings + body
+
+
+def _ask_to_write(path: str, text: str, kept: str) -> None:
+    """Show what would change as a diff, and go on only once somebody agrees.
+
+    Raises
+    ------
+    UsageError
+        Nobody is there to ask.
+    click.Abort
+        The answer is no.
+    """
+    before = _read_script(path) if os.path.exists(path) and not kept else ""
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True),
+        text.splitlines(keepends=True),
+        path if before else os.devnull,
+        path,
+    )
+    warn("".join(lines).rstrip("\n") or f"{path} stays as it is")
+    if kept:
+        warn(f"{path} is renamed to {kept}, and runs first")
+    if not sys.stdin.isatty():
+        raise UsageError(f"{path} was not written: nobody to ask", "give --yes to write it")
+    click.confirm(f"Write {path}?", abort=True, err=True)
+
+
+def _read_script(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError as error:
+        raise OutputError(f"cannot read {path}: {error.strerror}") from None
 
 
 @slurm.command()
 @_dir_option
 def remove(folder: str) -> int:
-    """Remove the scripts, and restore those that were there before.
+    """Remove the script, and restore the one that was there before.
 
     Where none was, CliFilterPlugins=lua has to leave slurm.conf, too: sbatch
     submits nothing while the script that it names is missing.
@@ -201,25 +246,21 @@ def remove(folder: str) -> int:
     nidmap slurm remove --dir /usr/local/etc
     nidmap slurm remove --dir .
     """
-    paths = [os.path.join(folder, name) for name in _SCRIPTS]
-    ours = [path for path in paths if _is_ours(path)]
-    for path in ours:
-        try:
-            if os.path.exists(_site_script(path)):
-                os.rename(_site_script(path), path)
-                say(f"{path} is the site's own script again")
-                continue
-            os.unlink(path)
-        except OSError as error:
-            raise OutputError(f"cannot remove {path}: {error.strerror}") from None
-        say(f"{path} removed")
-        say(
-            "take lua out of CliFilterPlugins in slurm.conf: "
-            "without a script no job can be submitted"
-        )
-    if not ours:
+    path = os.path.join(folder, CLI_FILTER)
+    if not _is_ours(path):
         say(f"nidmap: no nidmap script in {folder}")
-    return int(not ours)
+        return 1
+    try:
+        if os.path.exists(_site_script(path)):
+            os.rename(_site_script(path), path)
+            say(f"{path} is the site's own script again")
+            return 0
+        os.unlink(path)
+    except OSError as error:
+        raise OutputError(f"cannot remove {path}: {error.strerror}") from None
+    say(f"{path} removed")
+    say("take lua out of CliFilterPlugins in slurm.conf: without a script no job can be submitted")
+    return 0
 
 
 @slurm.command(hidden=True)

@@ -54,7 +54,8 @@ def slurm():
 
 def installed(slurm, *more):
     """Write the filter, with all the time that a slow computer may need."""
-    command = ["slurm", "install", "--dir", str(slurm.folder), "-m", MACHINE, "--seconds", "600"]
+    command = ["slurm", "install", "--yes", "--dir", str(slurm.folder), "-m", MACHINE]
+    command += ["--seconds", "600"]
     assert nidmap([*command, *more]) == 0
 
 

@@ -98,8 +98,8 @@ def test_slurm_chooses_under_a_header_what_the_header_says(slurm, tmp_path, coun
 @needs_slurm
 def test_one_line_in_the_job_script_excludes_only_where_that_wins(slurm):
     slurm.free()
-    words = ["slurm", "install", "--dir", str(slurm.folder), "-m", MACHINE, "--seconds", "600"]
-    assert run(words) == 0
+    words = ["slurm", "install", "--yes", "--dir", str(slurm.folder), "-m", MACHINE]
+    assert run([*words, "--seconds", "600"]) == 0
     try:
         for count in (6, 16):
             comment = "--comment=nidmap:pattern=alltoall;bytes=1MB"

@@ -1,0 +1,217 @@
+"""``nidmap doctor``: what is installed and found here, and what nidmap would use."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, distribution, version
+
+import click
+import msgspec
+
+from nidmap.placement import __version__
+from nidmap.placement.commands import EXTRAS, NAMES
+from nidmap.placement.commands.common import (
+    json_option,
+    machine_option,
+    machine_specs,
+    named_specs,
+    to_json,
+    write_output,
+)
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.load import build, open_sources
+from nidmap.placement.slurm.command import ask_slurm, slurm_settings
+from nidmap.placement.support.child import Deadline
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.support.tables import align_columns
+from nidmap.rankmap.launch.allocation import job_here, job_id
+from nidmap.rankmap.launch.queries import mpi_library
+from nidmap.rankmap.preload import ABI, find_compilers, shipped
+from nidmap.rankmap.refine.cache import cache_folder, kernels_compiled, numba_installed, user_cache
+
+#: Seconds that Slurm may take for each question.
+PATIENCE = 5.0
+
+#: Schedulers besides Slurm, by a program of theirs.
+SCHEDULERS = {"PBS": "pbsnodes", "Flux": "flux", "LSF": "bsub", "Grid Engine": "qhost"}
+
+#: Launchers whose MPI only they themselves can tell.
+MPIEXECS = ("mpiexec", "mpirun")
+
+#: Launchers of one library or scheduler.
+LAUNCHERS = ("srun", "aprun")
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked for: ``ok``, ``missing`` (nothing depends on it) or ``failed``."""
+
+    topic: str
+    name: str
+    state: str
+    text: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything that was looked for; ``--json`` prints it."""
+
+    schema: str
+    version: str
+    findings: list[Finding]
+
+
+@click.command()
+@machine_option
+@json_option
+def doctor(specs: tuple[str, ...], as_json: bool) -> None:
+    """Show what is installed and found here, and what nidmap would use.
+
+    Nothing is changed, and nothing leaves this machine: paste the output into a bug report.
+    Exits with 1 if something that was found does not work.
+
+    \b
+    nidmap doctor
+    nidmap doctor -m my.xtprocadmin --json
+    """
+    findings = list(examine(specs, os.environ))
+    if as_json:
+        report = Report("nidmap-doctor-1", __version__, findings)
+        write_output(to_json(msgspec.to_builtins(report)))
+    else:
+        write_output(as_text(findings))
+    if any(finding.state == "failed" for finding in findings):
+        click.get_current_context().exit(1)
+
+
+def examine(specs: tuple[str, ...], env: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield all findings, topic by topic."""
+    yield from _examine_install()
+    yield from _examine_extras()
+    yield _attempt("scheduler", "Slurm", _describe_slurm, shutil.which("scontrol"))
+    for name, program in SCHEDULERS.items():
+        yield _attempt("scheduler", name, lambda path: path, shutil.which(program))
+    for program in MPIEXECS:
+        yield _attempt(
+            "launcher", program, lambda path: _describe_mpi(path, env), shutil.which(program)
+        )
+    for program in LAUNCHERS:
+        yield _attempt("launcher", program, lambda path: path, shutil.which(program))
+    yield from _examine_recorder(env)
+    yield _attempt("machine", "-m" if specs else "default", lambda _: describe_machine(specs), "-")
+    yield _attempt("job", job_id(env) or "this shell", lambda _: _describe_job(env), "-")
+    yield from _examine_caches()
+    for name in sorted(name for name in env if name.startswith("NIDMAP_")):
+        secret = "TOKEN" in name  # the output goes into bug reports
+        yield Finding("environment", name, "ok", "is set" if secret else env[name])
+
+
+def _attempt(topic: str, name: str, describe: Callable[[str], str], where: str | None) -> Finding:
+    """Return what there is to say of something, that it is missing, or why it does not work."""
+    if where is None:
+        return Finding(topic, name, "missing", "not found")
+    try:
+        return Finding(topic, name, "ok", describe(where))
+    except UsageError as error:  # nothing here, as on a laptop
+        return Finding(topic, name, "missing", str(error))
+    except NidmapError as error:
+        return Finding(topic, name, "failed", str(error))
+
+
+def _examine_install() -> Iterator[Finding]:
+    """Yield version, folder, Python and system."""
+    home = os.path.dirname(sys.modules["nidmap"].__file__ or "")
+    try:
+        url = json.loads(distribution("nidmap").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        url = {}
+    editable = ", editable" if url.get("dir_info", {}).get("editable") else ""
+    yield Finding("nidmap", "version", "ok", f"{__version__} in {home}{editable}")
+    yield Finding("nidmap", "Python", "ok", f"{platform.python_version()} ({sys.executable})")
+    libc = " ".join(filter(None, platform.libc_ver()))
+    yield Finding("nidmap", "system", "ok", f"{platform.system()} {platform.machine()} {libc}")
+    for package in ("numpy", "click", "msgspec"):
+        yield Finding("nidmap", package, "ok", version(package))
+
+
+def _examine_extras() -> Iterator[Finding]:
+    """Yield each package of an extra, and how to install those that are missing."""
+    for module, extra in EXTRAS.items():
+        package = NAMES.get(module, module)
+        try:
+            yield Finding("extra", f"{extra}: {package}", "ok", version(package))
+        except PackageNotFoundError:
+            hint = f"pip install 'nidmap[{extra}]'"
+            yield Finding("extra", f"{extra}: {package}", "missing", hint)
+
+
+def _describe_slurm(path: str) -> str:
+    """Return Slurm's version, cluster and topology plugin."""
+    release = ask_slurm(["scontrol", "--version"], deadline=Deadline(PATIENCE)).output.strip()
+    settings = slurm_settings(Deadline(PATIENCE))
+    cluster, plugin = settings.get("ClusterName", ""), settings.get("TopologyPlugin", "")
+    return f"{release}, cluster {cluster or 'unnamed'}, {plugin or 'no topology plugin'} ({path})"
+
+
+def _describe_mpi(path: str, env: Mapping[str, str]) -> str:
+    """Return the MPI library of a launcher."""
+    library = mpi_library(path, env)
+    return f"{library.name} {library.version} ({path})"
+
+
+def _examine_recorder(env: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the recorder's libraries that are shipped, and the compilers that build others."""
+    ready = [abi for abi in ABI if shipped([abi])]
+    state = "ok" if ready else "missing"
+    text = f"for {', '.join(ready)}" if ready else "built by an MPI compiler at the first use"
+    yield Finding("recorder", "shipped", state, text)
+    try:
+        for compiler in find_compilers([], env):
+            text = f"{compiler.abi} {compiler.version} ({compiler.path})"
+            yield Finding("recorder", "compiler", "ok", text)
+    except NidmapError as error:
+        yield Finding("recorder", "compiler", "missing", str(error))
+
+
+def describe_machine(specs: tuple[str, ...]) -> str:
+    """Return the machine that a command with these ``-m`` options would take, and where from."""
+    named = named_specs(specs)
+    sources = open_sources(*machine_specs(specs))
+    machine = build(sources)
+    if specs:
+        origin = "as -m names it"
+    elif named:
+        origin = "by $NIDMAP_MACHINE" if os.environ.get("NIDMAP_MACHINE") else "by config.toml"
+    else:
+        origin = sources.why
+    return f"{machine.name} ({counted(len(machine), 'node')}, {machine.topology.kind}) {origin}"
+
+
+def _describe_job(env: Mapping[str, str]) -> str:
+    """Return the job that this shell is in."""
+    job = job_here(env)
+    if job is None:
+        return "not inside a job"
+    return f"{counted(len(job.nodes), 'node')}: {job.nodes.fold()}"
+
+
+def _examine_caches() -> Iterator[Finding]:
+    """Yield where compiled kernels and recorders are kept."""
+    if numba_installed():
+        folder = cache_folder()
+        compiled = "compiled" if kernels_compiled() else "compiled at the first use"
+        yield Finding("cache", "kernels", "ok" if folder else "missing", f"{folder}, {compiled}")
+    else:
+        yield Finding("cache", "kernels", "missing", "no numba: graphs are mapped with less search")
+    yield Finding("cache", "user", "ok", user_cache(""))
+
+
+def as_text(findings: list[Finding]) -> str:
+    """Return findings as a table; what was not found comes last within its topic."""
+    topics = list(dict.fromkeys(finding.topic for finding in findings))
+    ordered = sorted(findings, key=lambda f: (topics.index(f.topic), f.state == "missing"))
+    rows = [(finding.topic, finding.name, finding.state, finding.text) for finding in ordered]
+    return align_columns([("topic", "name", "state", "what"), *rows], left=range(4))
