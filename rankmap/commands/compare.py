@@ -20,7 +20,7 @@ from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
 from nidmap.placement.support.quantities import size_text, time_text
 from nidmap.placement.support.reading import format_of_name
 from nidmap.placement.support.tables import align_columns, csv_table
-from nidmap.rankmap.commands.model import sent_options
+from nidmap.rankmap.commands.job_options import sent_options
 from nidmap.rankmap.compare import compare_strategies
 from nidmap.rankmap.compare.plots import draw_comparison
 from nidmap.rankmap.launch.request import JobArguments

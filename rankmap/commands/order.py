@@ -21,7 +21,7 @@ from nidmap.placement.commands.plan import AFTER, bar
 from nidmap.placement.errors import UsageError
 from nidmap.placement.plan import overfull
 from nidmap.rankmap.binding import BINDERS, bind
-from nidmap.rankmap.commands.model import (
+from nidmap.rankmap.commands.job_options import (
     job_options,
     launcher_order_option,
     mapping_limit_option,

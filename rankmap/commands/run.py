@@ -23,7 +23,7 @@ from nidmap.placement.commands.common import (
 )
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError, error_text
 from nidmap.placement.support.lazy import lazy
-from nidmap.rankmap.commands.model import (
+from nidmap.rankmap.commands.job_options import (
     gather_options,
     job_options,
     launcher_order_option,

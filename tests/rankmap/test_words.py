@@ -8,10 +8,10 @@ from nidmap.placement.commands import cli
 from nidmap.rankmap.commands.compare import compare
 from nidmap.rankmap.commands.jobs import jobs
 from nidmap.rankmap.commands.order import order
+from nidmap.rankmap.commands.predict import predict
 from nidmap.rankmap.commands.record import record
 from nidmap.rankmap.commands.run import run
 from nidmap.rankmap.commands.sort import sort
-from nidmap.rankmap.commands.worth import predict
 
 SAYS = [
     (run, "If anything is unclear, the command starts unchanged, in its default order"),
