@@ -23,8 +23,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nidmap.placement.support.array_types import Floats, Ints, Mask
-from nidmap.rankmap.grid.boxes import Coarse
-from nidmap.rankmap.grid.dims import step_ends
+from nidmap.rankmap.grid.coarse import Coarse
+from nidmap.rankmap.grid.dims import offset_ends
 
 #: Parts of at most so many cells are cut along every order of their dimensions, larger ones along
 #: one order an axis.
@@ -52,7 +52,7 @@ def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
 
     Examples
     --------
-    >>> from nidmap.rankmap.grid.boxes import Coarse
+    >>> from nidmap.rankmap.grid.coarse import Coarse
     >>> carve_grid(Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0))), [np.array([0, 4, 8])]).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7]
     """
@@ -151,7 +151,7 @@ def halve_together(
 
     Examples
     --------
-    >>> from nidmap.rankmap.grid.boxes import Coarse
+    >>> from nidmap.rankmap.grid.coarse import Coarse
     >>> line = Coarse((4,), (((1,), 1.0),))
     >>> halve_together(line, (False,), np.array([[3], [0], [7], [1]]), (20,)).tolist()
     [1, 3, 0, 2]
@@ -239,13 +239,13 @@ class _Carving:
 
 
 def _cell_neighbours(model: Coarse, periodic: Sequence[bool]) -> tuple[Ints, Floats]:
-    """Return each cell's neighbours (their number where there is none) and the steps' weights."""
+    """Return each cell's neighbours (their number where there is none) and the offsets' weights."""
     count = math.prod(model.grid)
     table = np.arange(count).reshape(model.grid)
     columns, weights = [], []
-    for offset, weight in model.steps:
-        for step in (offset, tuple(-s for s in offset)):
-            here, there = step_ends(table, periodic, step)
+    for offset, weight in model.offsets:
+        for way in (offset, tuple(-along for along in offset)):
+            here, there = offset_ends(table, periodic, way)
             column = np.full(count, count)
             column[here.ravel()] = there.ravel()
             columns.append(column)

@@ -204,12 +204,12 @@ Window = tuple[slice, ...]
 
 
 @lru_cache(1 << 12)  # carving a grid asks for the same ones thousands of times
-def step_window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
-    """Return the cells of an open grid that can take a step, and those where it leads them.
+def offset_window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
+    """Return the cells of an open grid that have another at an offset, and those others.
 
     Examples
     --------
-    >>> step_window((4, 4), (1, 0))
+    >>> offset_window((4, 4), (1, 0))
     ((slice(0, 3, None), slice(0, 4, None)), (slice(1, 4, None), slice(0, 4, None)))
     """
     sides = list(zip(shape, offset, strict=True))
@@ -218,16 +218,16 @@ def step_window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
     return here, there
 
 
-def step_ends(table: Array, periodic: Sequence[bool], offset: Shape) -> tuple[Array, Array]:
-    """Return a table's entries at the cells that can take a step, and those where it leads them.
+def offset_ends(table: Array, periodic: Sequence[bool], offset: Shape) -> tuple[Array, Array]:
+    """Return a table's entries at the cells that have another at an offset, and at those others.
 
-    Nothing where the step leads every cell to itself.
+    Nothing where every cell would be its own other.
 
     Examples
     --------
-    >>> [ends.tolist() for ends in step_ends(np.arange(4), (False,), (1,))]
+    >>> [ends.tolist() for ends in offset_ends(np.arange(4), (False,), (1,))]
     [[0, 1, 2], [1, 2, 3]]
-    >>> [ends.tolist() for ends in step_ends(np.arange(4), (True,), (1,))]
+    >>> [ends.tolist() for ends in offset_ends(np.arange(4), (True,), (1,))]
     [[0, 1, 2, 3], [1, 2, 3, 0]]
     """
     moves = [
@@ -236,7 +236,7 @@ def step_ends(table: Array, periodic: Sequence[bool], offset: Shape) -> tuple[Ar
     if not any(moves):
         return table[:0], table[:0]
     around = tuple(-s if wraps else 0 for wraps, s in zip(periodic, offset, strict=True))
-    here, there = step_window(
+    here, there = offset_window(
         table.shape, tuple(s + a for s, a in zip(offset, around, strict=True))
     )
     moved = np.roll(table, around, tuple(range(table.ndim))) if any(around) else table

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nidmap.placement.support.array_types import Ints, Shape
-from nidmap.rankmap.grid.boxes import Coarse
-from nidmap.rankmap.grid.dims import step_ends
+from nidmap.rankmap.grid.coarse import Coarse
+from nidmap.rankmap.grid.dims import offset_ends
 
 #: Ways to give axes to dimensions that are looked at for one grid.
 MOST_LAYOUTS = 4000
@@ -158,7 +158,7 @@ def hops(model: Coarse, periodic: Sequence[bool], points: Ints, extents: Sequenc
 
     Examples
     --------
-    >>> from nidmap.rankmap.grid.boxes import Coarse
+    >>> from nidmap.rankmap.grid.coarse import Coarse
     >>> line = Coarse((4,), (((1,), 2.0),))
     >>> hops(line, (False,), np.arange(4)[:, None], (8,))
     6.0
@@ -166,9 +166,9 @@ def hops(model: Coarse, periodic: Sequence[bool], points: Ints, extents: Sequenc
     8.0
     """
     total = 0.0
-    for offset, weight in model.steps:
+    for offset, weight in model.offsets:
         for column, extent in zip(points.T, extents, strict=True):
-            a, b = step_ends(column.reshape(model.grid), periodic, offset)
+            a, b = offset_ends(column.reshape(model.grid), periodic, offset)
             apart = np.abs(a - b)
             total += weight * float(np.minimum(apart, extent - apart).sum())
     return total

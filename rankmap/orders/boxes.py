@@ -18,10 +18,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from nidmap.placement.support.array_types import Floats, Ints, Shape
-from nidmap.rankmap.grid.boxes import cells_in, line_stretches, swap_along_lines
 from nidmap.rankmap.grid.carving import carve_grid, halve_together
 from nidmap.rankmap.grid.dims import boxes_of, divisors
 from nidmap.rankmap.grid.embedding import box_of, hops, lay_grid, layouts
+from nidmap.rankmap.grid.line_swaps import swap_along_lines
+from nidmap.rankmap.grid.traversal import cells_in, line_stretches
 from nidmap.rankmap.orders import grid_of, ordering
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
@@ -142,7 +143,7 @@ def _halve_together(
     dims = pattern.dims or ()
     for chain in _fullest_boxes(pattern, boxes_of(placement.ppn, dims)):
         model = coarse_pattern(pattern, chain[0])
-        if model.steps:
+        if model.offsets:
             node = halve_together(model, pattern.periodic, coords, distance.extents)
             places = placement.first_slot[node][:, None] + np.arange(placement.ppn)
             yield _deal_slots(dims, chain, places)

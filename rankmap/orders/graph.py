@@ -128,7 +128,7 @@ def edge_count(pattern: Pattern, most: int) -> int:
     if isinstance(pattern, Lines):
         return math.prod(dims) * sum(e - 1 for e in dims) // 2
     if isinstance(pattern, GridPattern):
-        return math.prod(dims) * sum(1 for _ in pattern.steps())
+        return math.prod(dims) * sum(1 for _ in pattern.offsets())
     total = 0
     for edges in pattern.edges():
         total += len(edges)

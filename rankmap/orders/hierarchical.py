@@ -12,7 +12,7 @@ The paper elides the offsets of its lines 16 and 17. They follow from line 18,
 where a block's side is the product of the sides of what it holds: a chassis
 block is N2[0]*N0[0] by N2[1]*N1[0]*N0[1] by N2[2]*N1[1]*N0[2] units, and so
 on up. So the units that the loops meet one after another are the cells of
-nested boxes (`nidmap.rankmap.grid.boxes.cells_in`); their number is checked with >=, not
+nested boxes (`nidmap.rankmap.grid.traversal.cells_in`); their number is checked with >=, not
 with > as in line 13. `unitID[k]` is the rank at hardware slot k, the inverse
 of an order's slots.
 
@@ -30,8 +30,8 @@ import numpy as np
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.names import parse_cnames
 from nidmap.placement.support.array_types import Ints, Shape
-from nidmap.rankmap.grid.boxes import cells_in
 from nidmap.rankmap.grid.dims import balanced_factors, factorisations, shape_turns
+from nidmap.rankmap.grid.traversal import cells_in
 from nidmap.rankmap.orders import grid_of, ordering
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Stencil

@@ -185,15 +185,15 @@ def _stride_chains(offsets: list[int], size: int) -> Iterator[tuple[int, ...]]:
 
 
 def _edges_of(stencil: Stencil) -> int | None:
-    """Return how many pairs of ranks a stencil joins, None where steps may meet on one pair."""
+    """Return how many pairs of ranks a stencil joins, None where offsets may meet on one pair."""
     if stencil.wrap and min(stencil.dims) <= 2:
         return None
     return sum(
         math.prod(
             extent if stencil.wrap or not k else extent - 1
-            for extent, k in zip(stencil.dims, step, strict=True)
+            for extent, k in zip(stencil.dims, offset, strict=True)
         )
-        for step, _ in stencil.steps()
+        for offset, _ in stencil.offsets()
     )
 
 

@@ -1,8 +1,8 @@
 """Patterns on a process grid: stencils, and all-to-alls along the grid's lines.
 
-Both are a set of steps (offsets in the grid) that every rank takes, so both
-stay a few numbers whatever the rank count. A stencil's steps go to its
-neighbours; an all-to-all along a line of length L has the steps 1 … L-1.
+Both are a set of offsets in the grid, the same for every rank, so both stay
+a few numbers whatever the rank count. A stencil's offsets lead to its
+neighbours; an all-to-all along a line of length L has the offsets 1 … L-1.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import numpy as np
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.support.array_types import Shape
 from nidmap.placement.traffic import Traffic
-from nidmap.rankmap.grid.dims import dims, step_ends
+from nidmap.rankmap.grid.dims import dims, offset_ends
 from nidmap.rankmap.pattern import Pattern, UnsizedPattern, parse_options, pattern
 from nidmap.rankmap.placement import Placement
 
-Step = tuple[Shape, float]
+WeightedOffset = tuple[Shape, float]
 
 #: No machine runs more ranks; a larger extent is a slip of the finger.
 MOST_RANKS = 1 << 40
 
 
 class GridPattern(Pattern):
-    """A pattern whose ranks stand on a grid and all take the same steps."""
+    """A pattern whose ranks form a grid, and send to the same offsets."""
 
     @property
     def ranks(self) -> int | None:
@@ -42,7 +42,7 @@ class GridPattern(Pattern):
         """For each dimension, whether the last rank is a neighbour of the first."""
 
     @abstractmethod
-    def steps(self) -> Iterator[Step]:
+    def offsets(self) -> Iterator[WeightedOffset]:
         """Yield (offset, weight), one of each pair of opposite offsets."""
 
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
@@ -57,8 +57,8 @@ class GridPattern(Pattern):
         [([0, 2], [1, 3]), ([0, 1], [2, 3])]
         """
         ranks = np.arange(self.known_ranks()).reshape(self.dims or ())
-        for offset, weight in self.steps():
-            a, b = (ends.ravel() for ends in step_ends(ranks, self.periodic, offset))
+        for offset, weight in self.offsets():
+            a, b = (ends.ravel() for ends in offset_ends(ranks, self.periodic, offset))
             yield from Traffic.undirected(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
@@ -109,12 +109,12 @@ class Stencil(GridPattern):
         """Whether each dimension wraps around."""
         return (self.wrap,) * len(self.dims)
 
-    def steps(self) -> Iterator[Step]:
+    def offsets(self) -> Iterator[WeightedOffset]:
         """Yield (offset, weight) of one of each pair of opposite neighbours."""
         weights = self.weights or (1.0,) * len(self.dims)
         zero = (0,) * len(self.dims)
         for offset in itertools.product((-1, 0, 1), repeat=len(self.dims)):
-            along = [k for k, step in enumerate(offset) if step]
+            along = [k for k, distance in enumerate(offset) if distance]
             if offset > zero and len(along) <= self.reach:
                 yield offset, min(weights[k] for k in along)
 
@@ -156,7 +156,7 @@ class Lines(GridPattern):
         """Payload of one message in units of ``--bytes``."""
         return 1.0 / (self.ranks or 1) if self.share else 1.0
 
-    def steps(self) -> Iterator[Step]:
+    def offsets(self) -> Iterator[WeightedOffset]:
         """Yield (offset, weight) for every distance within a line, dimension by dimension."""
         dims = self.dims or ()
         for axis, extent in enumerate(dims):
@@ -190,8 +190,8 @@ class Ring(GridPattern):
         """A ring closes, but two ranks share one edge."""
         return (self.dims is not None and self.dims[0] > 2,)
 
-    def steps(self) -> Iterator[Step]:
-        """Yield the one step to the next rank."""
+    def offsets(self) -> Iterator[WeightedOffset]:
+        """Yield the one offset, to the next rank."""
         yield (1,), 1.0
 
     def resized(self, ranks: int) -> Pattern:

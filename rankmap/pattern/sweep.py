@@ -20,7 +20,7 @@ import numpy as np
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.rankmap.pattern import Pattern, parse_options, parse_whole, pattern
-from nidmap.rankmap.pattern.structured import GridPattern, Step, parse_extents
+from nidmap.rankmap.pattern.structured import GridPattern, WeightedOffset, parse_extents
 
 #: Octants that begin in the same corner of the process grid.
 OCTANTS = 2
@@ -65,7 +65,7 @@ class Sweep(GridPattern):
         """A wave ends at the other side."""
         return (False, False)
 
-    def steps(self) -> Iterator[Step]:
+    def offsets(self) -> Iterator[WeightedOffset]:
         """Yield (offset, weight) to the next row and to the next column: two corners send there."""
         for offset in ((1, 0), (0, 1)):
             yield offset, 2.0 * self.messages
@@ -103,7 +103,7 @@ def waves(dims: Shape, messages: int) -> tuple[Ints, Ints, Ints]:
     free = np.zeros(dims, dtype=np.int64)
     parts: list[tuple[Ints, Ints, Ints]] = []
     for corner in itertools.product((1, -1), repeat=2):
-        turned = tuple(slice(None, None, step) for step in corner)
+        turned = tuple(slice(None, None, way) for way in corner)
         parts += _from_corner(rank[turned], free[turned], messages)
     wave, source, target = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(wave, kind="stable")

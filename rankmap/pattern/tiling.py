@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nidmap.placement.support.array_types import Floats, Ints, Shape
-from nidmap.rankmap.grid.boxes import Coarse
+from nidmap.rankmap.grid.coarse import Coarse
 from nidmap.rankmap.pattern.structured import GridPattern, Lines
 
 
@@ -19,7 +19,7 @@ def coarse_pattern(pattern: GridPattern, box: Shape) -> Coarse:
     Examples
     --------
     >>> from nidmap.rankmap.pattern.structured import Stencil
-    >>> coarse_pattern(Stencil((8, 8)), (4, 2)).steps
+    >>> coarse_pattern(Stencil((8, 8)), (4, 2)).offsets
     (((0, 1), 4.0), ((1, 0), 2.0))
     """
     dims = pattern.dims or ()
@@ -27,26 +27,26 @@ def coarse_pattern(pattern: GridPattern, box: Shape) -> Coarse:
     if isinstance(pattern, Lines):
         volume = math.prod(box)
         return Coarse(grid, lines=tuple(pattern.weight * volume * side for side in box))
-    steps: dict[Shape, float] = {}
-    for offset, weight in pattern.steps():
-        for step, pairs in _steps_between(offset, box):
-            steps[step] = steps.get(step, 0.0) + weight * pairs
+    offsets: dict[Shape, float] = {}
+    for offset, weight in pattern.offsets():
+        for between, pairs in _offsets_between(offset, box):
+            offsets[between] = offsets.get(between, 0.0) + weight * pairs
     kept = [
-        (step, weight)
-        for step, weight in sorted(steps.items())
-        if weight and any(step) and all(abs(s) < e for s, e in zip(step, grid, strict=True))
+        (offset, weight)
+        for offset, weight in sorted(offsets.items())
+        if weight and any(offset) and all(abs(s) < e for s, e in zip(offset, grid, strict=True))
     ]
     return Coarse(grid, tuple(kept))
 
 
-def _steps_between(offset: Shape, box: Shape) -> Iterator[tuple[Shape, float]]:
-    """Yield each step between boxes that an offset between cells may be, and for how many cells."""
+def _offsets_between(offset: Shape, box: Shape) -> Iterator[tuple[Shape, float]]:
+    """Yield each offset between boxes that one between cells may be, and for how many cells."""
     ways = []
-    for step, side in zip(offset, box, strict=True):
-        leaving = ((step > 0) - (step < 0), abs(step))
-        ways.append([(0, side - abs(step)), *([leaving] if step else [])])
+    for distance, side in zip(offset, box, strict=True):
+        leaving = ((distance > 0) - (distance < 0), abs(distance))
+        ways.append([(0, side - abs(distance)), *([leaving] if distance else [])])
     for chosen in itertools.product(*ways):
-        yield tuple(step for step, _ in chosen), float(math.prod(cells for _, cells in chosen))
+        yield tuple(boxes for boxes, _ in chosen), float(math.prod(cells for _, cells in chosen))
 
 
 def weight_inside(pattern: GridPattern, boxes: Ints) -> Floats:
@@ -71,12 +71,12 @@ def weight_inside(pattern: GridPattern, boxes: Ints) -> Floats:
     if isinstance(pattern, Lines):
         return np.asarray(pattern.weight * (volume[:, None] * (boxes - 1)).sum(axis=1) / 2)
     total = np.zeros(len(boxes))
-    for offset, weight in pattern.steps():
+    for offset, weight in pattern.offsets():
         sides = list(zip(pattern.dims or (), pattern.periodic, offset, strict=True))
-        if any(step % extent if wraps else step for extent, wraps, step in sides):
+        if any(distance % extent if wraps else distance for extent, wraps, distance in sides):
             pairs = np.full(len(boxes), weight)
-            for column, (extent, wraps, step) in zip(boxes.T, sides, strict=True):
-                short = np.maximum(column - abs(step), 0)
+            for column, (extent, wraps, distance) in zip(boxes.T, sides, strict=True):
+                short = np.maximum(column - abs(distance), 0)
                 pairs *= np.where(column == extent, extent, short) if wraps else short
             total += pairs
     return total

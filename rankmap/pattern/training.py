@@ -41,7 +41,7 @@ from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.placement.support.arrays import connected_components
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern, parse_options, parse_whole, pattern
-from nidmap.rankmap.pattern.structured import GridPattern, Step
+from nidmap.rankmap.pattern.structured import GridPattern, WeightedOffset
 from nidmap.rankmap.placement import MOST_RANKS
 
 DEFAULT_ORDER = ("tp", "cp", "ep", "dp", "pp")
@@ -288,8 +288,8 @@ class _Rings(GridPattern):
         """Whether each dimension's lines are rings."""
         return self.rings
 
-    def steps(self) -> Iterator[Step]:
-        """Yield the step along each dimension that sends something."""
+    def offsets(self) -> Iterator[WeightedOffset]:
+        """Yield the offset along each dimension that sends something."""
         for k, (extent, weight) in enumerate(zip(self.dims, self.weights, strict=True)):
             if extent > 1 and weight:
                 yield tuple(int(k == j) for j in range(len(self.dims))), weight

@@ -39,9 +39,9 @@ def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | 
     stencil = stencil_of(from_edges(ranks, a[once], b[once], np.ones(once.sum())))
     if stencil is None:
         return None
-    steps = np.unravel_index(a, stencil.dims) != np.array(np.unravel_index(b, stencil.dims))
-    for step in np.unique(steps, axis=1).T:
-        sizes = size[(steps == step[:, None]).all(axis=0)]
+    along = np.unravel_index(a, stencil.dims) != np.array(np.unravel_index(b, stencil.dims))
+    for dimensions in np.unique(along, axis=1).T:
+        sizes = size[(along == dimensions[:, None]).all(axis=0)]
         if sizes.max() > factor * sizes.min():
             return None
     return stencil

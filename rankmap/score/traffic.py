@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nidmap.placement.support.array_types import Array, Floats, Ints
-from nidmap.rankmap.grid.dims import step_ends
+from nidmap.rankmap.grid.dims import offset_ends
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Lines
 from nidmap.rankmap.score.distance import Distance
@@ -159,8 +159,8 @@ def pairs_of_nodes(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, A
             yield node[edges.source], node[edges.target], edges.bytes
         return
     grid = node.reshape(pattern.dims or ())
-    for offset, weight in pattern.steps():
-        a, b = step_ends(grid, pattern.periodic, offset)
+    for offset, weight in pattern.offsets():
+        a, b = offset_ends(grid, pattern.periodic, offset)
         if a.size and weight:
             yield a.ravel(), b.ravel(), weight
 

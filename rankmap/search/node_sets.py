@@ -27,7 +27,7 @@ from nidmap.placement.scheduler.baseline import scheduler_choice
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import sum_boxes
 from nidmap.placement.support.quantities import counted
-from nidmap.rankmap.grid.boxes import cells_in
+from nidmap.rankmap.grid.traversal import cells_in
 from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.search.budget import LIMITS
 from nidmap.rankmap.search.rank_orders import brick_shapes

@@ -13,8 +13,8 @@ from nidmap.placement.specs import parse_spec
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.traffic import join_traffic
 from nidmap.rankmap import orders, progress
-from nidmap.rankmap.grid.boxes import cells_in, line_stretches
 from nidmap.rankmap.grid.dims import boxes_of
+from nidmap.rankmap.grid.traversal import cells_in, line_stretches
 from nidmap.rankmap.orders.auto import COMPILING
 from nidmap.rankmap.orders.cells import CellOptions, rank_list
 from nidmap.rankmap.pattern import Pattern, parse_pattern
@@ -138,7 +138,7 @@ def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
     """Yield orders that give each node stretches of the lines of an FFT's grid.
 
     No set of ranks has more of its partners inside than ranks of one line
-    (`nidmap.rankmap.grid.boxes`).
+    (`nidmap.rankmap.grid.traversal`).
     """
     dims = pattern.dims or ()
     if not isinstance(pattern, Lines) or len(dims) != 2:

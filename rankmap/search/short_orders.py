@@ -20,8 +20,8 @@ import numpy as np
 from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.rankmap.emit import find as find_format
 from nidmap.rankmap.emit.process_mapping import PMI2, Mapping, parse_limit
-from nidmap.rankmap.grid.boxes import cells_in
 from nidmap.rankmap.grid.dims import boxes_of, divisors
+from nidmap.rankmap.grid.traversal import cells_in
 from nidmap.rankmap.pattern import Pattern, parse_pattern
 from nidmap.rankmap.pattern.structured import grid_model
 from nidmap.rankmap.pattern.tiling import weight_inside

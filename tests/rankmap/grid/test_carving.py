@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap.placement.specs import parse_spec
-from nidmap.rankmap.grid.boxes import swap_along_lines
 from nidmap.rankmap.grid.carving import halve_together
+from nidmap.rankmap.grid.line_swaps import swap_along_lines
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.pattern.structured import Lines, Stencil
@@ -32,7 +32,7 @@ def test_every_node_gets_one_cell(data):
     )
     pattern = Stencil(grid, wrap, (), data.draw(st.integers(1, len(grid))))
     model = coarse_pattern(pattern, (1,) * len(grid))
-    if not model.steps:
+    if not model.offsets:
         return
     node = halve_together(model, pattern.periodic, np.array(places), (8, 6))
     assert sorted(node.tolist()) == list(range(total))

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nidmap.placement.specs import parse_spec
-from nidmap.rankmap.grid.boxes import Coarse, cells_in, line_stretches
 from nidmap.rankmap.grid.carving import carve_grid
+from nidmap.rankmap.grid.coarse import Coarse
 from nidmap.rankmap.grid.dims import boxes_of
 from nidmap.rankmap.grid.embedding import hops, layouts
+from nidmap.rankmap.grid.traversal import cells_in, line_stretches
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern.structured import Lines, Stencil
 from nidmap.rankmap.pattern.tiling import coarse_pattern, weight_inside

@@ -1,0 +1,51 @@
+"""A pattern between the boxes that tile a process grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nidmap.placement.support.array_types import Floats, Mask, Shape
+from nidmap.rankmap.grid.dims import offset_window
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coarse:
+    """A pattern between the boxes of a tiled grid.
+
+    Attributes
+    ----------
+    grid : tuple of int
+        Boxes along each dimension.
+    offsets : tuple of (offset, weight)
+        Weight between a box and its neighbour at each offset.
+    lines : tuple of float
+        Weight between any two boxes of one line along each dimension.
+    """
+
+    grid: Shape
+    offsets: tuple[tuple[Shape, float], ...] = ()
+    lines: tuple[float, ...] = ()
+
+    def cut(self, a: Mask, b: Mask) -> Floats:
+        """Return the weight between two sets of cells of one window of the grid.
+
+        Parameters
+        ----------
+        a, b : bool (window, ...)
+            Which cells are in the sets, of as many pairs as there are behind.
+
+        Returns
+        -------
+        float64 (...)
+        """
+        axes = tuple(range(len(self.grid)))
+        total = np.zeros(a.shape[len(self.grid) :])
+        for offset, weight in self.offsets:
+            here, there = offset_window(a.shape[: len(self.grid)], offset)
+            total += weight * np.count_nonzero(a[here] & b[there], axis=axes)
+            total += weight * np.count_nonzero(b[here] & a[there], axis=axes)
+        for axis, weight in enumerate(self.lines):
+            total += weight * (a.sum(axis=axis) * b.sum(axis=axis)).sum(axis=axes[:-1])
+        return total

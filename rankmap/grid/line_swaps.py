@@ -1,0 +1,72 @@
+"""Swaps of two ranks along the lines of a two-dimensional process grid, while one pays.
+
+Two ranks of one row that change places change nothing for the row; for their
+columns only the sums of distances to two nodes do. So all swaps of a row are
+weighed in a few array operations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nidmap.placement.support.array_types import Floats, Ints
+
+#: Rounds over all rows and all columns, and swaps of one row in one round, at most.
+ROUNDS, EACH = 6, 64
+
+
+def swap_along_lines(slots: Ints, node: Ints, far: Floats) -> Ints:
+    """Return the slots of a two-dimensional grid of ranks after all swaps that pay.
+
+    Parameters
+    ----------
+    slots : int64 (rows, columns)
+        Slot of each rank.
+    node : int64 (slots,)
+        Node of each slot.
+    far : float64 (n, n)
+        Distances between the nodes.
+
+    Examples
+    --------
+    >>> far = 1.0 - np.eye(2)
+    >>> swap_along_lines(np.array([[0, 1], [2, 3]]), np.array([0, 1, 1, 0]), far).tolist()
+    [[1, 0], [2, 3]]
+    """
+    swapped = slots.copy()
+    for _ in range(ROUNDS):
+        # A transposed view swaps along the columns of the same table.
+        changed = _along_rows(swapped, node, far)
+        changed += _along_rows(swapped.T, node, far)
+        if not changed:
+            break
+    return swapped
+
+
+def _along_rows(slots: Ints, node: Ints, far: Floats) -> int:
+    """Swap within every row in place, and return how often."""
+    held = node[slots]
+    sums = np.stack([far[held[:, column]].sum(axis=0) for column in range(held.shape[1])])
+    count = 0
+    for row in range(len(slots)):
+        for _ in range(EACH):
+            p, q = _best_swap(sums, held[row], far)
+            if p == q:
+                break
+            a, b = held[row, p], held[row, q]
+            sums[p] += far[b] - far[a]
+            sums[q] += far[a] - far[b]
+            held[row, [p, q]] = b, a
+            slots[row, [p, q]] = slots[row, [q, p]]
+            count += 1
+    return count
+
+
+def _best_swap(sums: Floats, here: Ints, far: Floats) -> tuple[int, int]:
+    """Return the two places of a row whose swap gains most; equal ones where none gains."""
+    at = sums[:, here]
+    paid = np.diagonal(at)
+    gain = at + at.T - paid[:, None] - paid[None, :] - 2 * far[np.ix_(here, here)]
+    best = int(np.argmin(gain))
+    p, q = divmod(best, len(here))
+    return (p, q) if gain[p, q] < -1e-9 * (1 + abs(float(paid[p]))) else (0, 0)
