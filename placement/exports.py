@@ -175,10 +175,10 @@ def _quote_value(text: str) -> str:
     return text if plain and not set(text) & set(":#{}&*!|>'\"%@`") else f'"{text}"'
 
 
-networkx, pyarrow = lazy("networkx"), lazy("pyarrow")
+networkx = lazy("networkx")
 
 
-def write(machine: Machine, name: str) -> str | bytes:
+def write(machine: Machine, name: str) -> str:
     """Return a machine in one of the `FORMATS`.
 
     Parameters
@@ -186,10 +186,6 @@ def write(machine: Machine, name: str) -> str | bytes:
     machine : Machine
     name : str
         A key of `FORMATS`.
-
-    Returns
-    -------
-    str, or bytes for parquet
 
     Raises
     ------
@@ -254,15 +250,8 @@ def _routers_csv(machine: Machine) -> str:
     return csv_table([("router", "index", *levels), *rows])
 
 
-def _parquet_table(machine: Machine) -> bytes:
-    stream = io.BytesIO()
-    _ = pyarrow.Table  # pandas would say less clearly that it is missing
-    to_pandas(machine).to_parquet(stream)
-    return stream.getvalue()
-
-
 #: Formats by name; the first of a suffix is what ``-o FILE.suffix`` takes.
-FORMATS: dict[str, Callable[[Machine], str | bytes]] = {
+FORMATS: dict[str, Callable[[Machine], str]] = {
     "graphml": partial(_graph_text, form="graphml"),
     "gexf": partial(_graph_text, form="gexf"),
     "gml": partial(_graph_text, form="gml"),
@@ -271,7 +260,6 @@ FORMATS: dict[str, Callable[[Machine], str | bytes]] = {
     "csv": _csv_table,
     "links-csv": _links_csv,
     "routers-csv": _routers_csv,
-    "parquet": _parquet_table,
     "topology-conf": topology_conf,
     "topology-yaml": topology_yaml,
 }

@@ -142,7 +142,6 @@ EXTRAS = {
     "networkx": "graphs",
     "numba": "fast",
     "pandas": "tables",
-    "pyarrow": "parquet",
     "scipy": "fft",
     "uvicorn": "web",
     "werkzeug": "web",

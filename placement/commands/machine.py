@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Graph and table formats by file suffix; listed here so that help loads none of them.
 SUFFIXES = {
-    **{f".{name}": name for name in ("graphml", "gexf", "gml", "edgelist", "csv", "parquet")},
+    **{f".{name}": name for name in ("graphml", "gexf", "gml", "edgelist", "csv")},
     ".json": "node-link",
     ".edges": "edgelist",
     ".conf": "topology-conf",
@@ -166,7 +166,7 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     """Write a machine in a format that other programs read.
 
     Graphs: graphml, gexf, gml, node-link (JSON), edgelist. Tables: csv
-    (nodes), links-csv, routers-csv, parquet. For Slurm, and read back by
+    (nodes), links-csv, routers-csv. For Slurm, and read back by
     nidmap: topology-conf, topology-yaml.
 
     \b

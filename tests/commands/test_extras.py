@@ -73,7 +73,6 @@ COMPARE = ("compare", "-m", "torus:4x4", "-N", "4", "--pattern", "alltoall", "-o
 NEEDS = [
     ("networkx", "graphs", ("machine", "export", "-m", "torus:2x2", "--format", "graphml")),
     ("pandas", "tables", ("machine", "export", "-m", "torus:2x2", "-o", "t.csv")),
-    ("pyarrow", "parquet", ("machine", "export", "-m", "torus:2x2", "-o", "t.parquet")),
     ("matplotlib", "plot", COMPARE),
     ("Quart", "web", ("web", "serve", "-m", "torus:2x2")),
     ("quickjs-ng", "web", ("web", "export", "-m", "torus:2x2", "-o", "t.svg")),

@@ -198,14 +198,3 @@ def test_a_formula_in_a_table_stays_a_text():
 def test_an_unknown_format_names_those_there_are():
     with pytest.raises(UsageError, match="graphml"):
         graphs.write(parse_spec("torus:2"), "dot")
-
-
-def test_parquet_says_what_it_needs():
-    machine = parse_spec("torus:2")
-    try:
-        import pyarrow  # noqa: F401  # asks whether it is there
-    except ImportError:
-        with pytest.raises(UsageError, match="pyarrow"):
-            graphs.write(machine, "parquet")
-    else:
-        assert graphs.write(machine, "parquet")[:4] == b"PAR1"
