@@ -18,10 +18,10 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine, Switches
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers.slurm_switches import Declared
-from nidmap.placement.scheduler.switches import members, slurm_switches
 from nidmap.placement.support.array_types import Strs
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.tables import csv_table, harmless_cell
+from nidmap.placement.switch_tree import members, slurm_switches
 from nidmap.placement.topologies import router_coords
 from nidmap.placement.views import edge_data, edges, graph_routers, to_networkx, to_pandas
 

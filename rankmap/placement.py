@@ -16,9 +16,9 @@ import numpy as np
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.demand import Demand
-from nidmap.placement.scheduler.switches import slurm_order
 from nidmap.placement.support.array_types import Ints, Strs
 from nidmap.placement.support.quantities import counted
+from nidmap.placement.switch_tree import slurm_order
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.permutation import inverse, why_broken
 
@@ -277,7 +277,7 @@ class Placement:
         """Return the positions of the nodes in the order that native Slurm gives them, int64 (n,).
 
         Whatever list was asked for, a job's nodes stand in the order of Slurm's node table
-        (`nidmap.placement.scheduler.switches`). For nodes named by NID that is NID order.
+        (`nidmap.placement.switch_tree`). For nodes named by NID that is NID order.
         """
         return slurm_order(self.names)
 

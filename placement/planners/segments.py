@@ -19,9 +19,9 @@ import numpy as np
 from nidmap.placement.errors import PlanError
 from nidmap.placement.machine import Machine
 from nidmap.placement.planners import Request, nested_units
-from nidmap.placement.scheduler.switches import block_sizes
 from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.placement.support.quantities import counted, unit_name
+from nidmap.placement.switch_tree import block_sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

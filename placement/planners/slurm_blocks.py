@@ -22,8 +22,8 @@ from nidmap.placement.planners.slurm_job import (
     lightest_that_fit,
     switches_in_node_order,
 )
-from nidmap.placement.scheduler.switches import block_sizes
 from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.switch_tree import block_sizes
 
 
 @planner("slurm-block", switches="block")

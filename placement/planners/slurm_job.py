@@ -33,8 +33,8 @@ import numpy as np
 from nidmap.placement.errors import PlanError
 from nidmap.placement.machine import Machine, Switches
 from nidmap.placement.planners import Request, free_rows, planner
-from nidmap.placement.scheduler.switches import slurm_order, slurm_switches
 from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.switch_tree import slurm_order, slurm_switches
 
 if TYPE_CHECKING:
     Pick = Callable[["SlurmJob"], Ints | None]

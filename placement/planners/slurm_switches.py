@@ -28,8 +28,8 @@ from nidmap.placement.planners.slurm_job import (
     lightest_that_fit,
     switches_in_node_order,
 )
-from nidmap.placement.scheduler.switches import forest_roots, subtree_sums
 from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.switch_tree import forest_roots, subtree_sums
 
 
 @planner("slurm-tree", switches="tree")
@@ -37,7 +37,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does under topology/tree: few leaf switches, best fit first.
 
     The switches are the machine's topology.conf or those of
-    `nidmap.placement.scheduler.switches.slurm_switches`. Equal to the real
+    `nidmap.placement.switch_tree.slurm_switches`. Equal to the real
     slurmctld's allocations on random occupancies, weights and (uneven,
     disjoint) trees.
 

@@ -18,10 +18,10 @@ from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.planners import Baseline, Plan, Request, nested_units, spans
 from nidmap.placement.scheduler.kinds import of_same_kinds
-from nidmap.placement.scheduler.switches import forest_roots
 from nidmap.placement.support.array_types import Ints, Ints32, Mask
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
+from nidmap.placement.switch_tree import forest_roots
 
 if TYPE_CHECKING:
     from nidmap.placement.slurm import command as slurm_command

@@ -14,10 +14,10 @@ from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageE
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers import sinfo
 from nidmap.placement.records import Dump
-from nidmap.placement.scheduler.switches import slurm_order
 from nidmap.placement.slurm.command import ask_slurm, slurm_deadline
 from nidmap.placement.support.array_types import Ints, Mask, Strs
 from nidmap.placement.support.child import Deadline
+from nidmap.placement.switch_tree import slurm_order
 
 #: States in which a node of our own reservation can be used.
 _OURS = ("idle", "reserved", "maint")

@@ -17,9 +17,9 @@ from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.planners import Request
 from nidmap.placement.planners.segments import Blocks, blocks_of, in_segments
 from nidmap.placement.scheduler.baseline import has_blocks
-from nidmap.placement.scheduler.switches import block_sizes
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.quantities import unit_name
+from nidmap.placement.switch_tree import block_sizes
 from nidmap.rankmap.pattern.training import Training
 from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.placement import Placement

@@ -46,8 +46,6 @@ FOLDER_CIRCLES = {
     ("placement.dumps", "placement.geometry"),
     ("placement.dumps", "placement.load"),
     ("placement.machine", "placement.views"),
-    ("placement.planners", "placement.scheduler"),
-    ("placement.scheduler", "placement.slurm"),
     ("placement.sites", "placement.topologies"),
     ("rankmap.grid", "rankmap.pattern"),
     ("rankmap.pattern", "rankmap.recording"),

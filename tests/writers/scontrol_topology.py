@@ -11,8 +11,8 @@ from nidmap.placement.exports import fold_names, switch_rows
 from nidmap.placement.machine import Machine, Switches
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers.slurm_switches import Declared
-from nidmap.placement.scheduler.switches import members
 from nidmap.placement.support.array_types import Ints
+from nidmap.placement.switch_tree import members
 
 
 def write(machine: Machine) -> str:
@@ -98,7 +98,7 @@ def rows_below(switches: Switches) -> list[Ints]:
     Examples
     --------
     >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.scheduler.switches import slurm_switches
+    >>> from nidmap.placement.switch_tree import slurm_switches
     >>> [r.tolist() for r in rows_below(slurm_switches(parse_spec("tree:2x2")))]
     [[0, 1], [2, 3], [0, 1, 2, 3]]
     """

@@ -109,7 +109,7 @@ def test_names_that_yaml_would_take_for_something_else():
 @pytest.mark.parametrize("form", TREES)
 def test_any_machine_can_be_given_to_slurm(spec, form):
     """The leaves of the file are those that the planners see; all nodes are in it once."""
-    from nidmap.placement.scheduler.switches import slurm_switches
+    from nidmap.placement.switch_tree import slurm_switches
 
     machine = parse_spec(spec)
     dump = read_text(write(machine, form), "t")

@@ -44,7 +44,7 @@ from nidmap.workloads.world import Comm, decide_on_root, processor, raise_togeth
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
 
-lookup, switches = lazy("nidmap.placement.lookup"), lazy("nidmap.placement.scheduler.switches")
+lookup, switch_tree = lazy("nidmap.placement.lookup"), lazy("nidmap.placement.switch_tree")
 
 #: The paper's numbers of nodes.
 PAPER = (1, 3, 9, 18, 36)
@@ -169,7 +169,7 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
     [1, 0]
     """
     rows = lookup.rows_of(machine, names, "the job's nodes")
-    leaf_of_node: list[int] = switches.slurm_switches(machine).leaf_of[rows].tolist()
+    leaf_of_node: list[int] = switch_tree.slurm_switches(machine).leaf_of[rows].tolist()
     for name, leaf in zip(names, leaf_of_node, strict=True):
         if leaf < 0:
             raise UsageError(f"node {name} hangs on no leaf switch of {machine.name}")

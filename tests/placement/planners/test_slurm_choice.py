@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.planners import BASELINE, Request, find
-from nidmap.placement.scheduler.switches import slurm_switches
 from nidmap.placement.specs import parse_spec
+from nidmap.placement.switch_tree import slurm_switches
 from tests.placement.planners import slurm_cases as cases
 from tests.placement.planners import slurm_reference as reference
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from nidmap.placement.machine import Switches
 from nidmap.placement.names import format_cnames
 from nidmap.placement.readers import topology_conf
-from nidmap.placement.scheduler.switches import forest_roots, members, slurm_switches, subtree_sums
 from nidmap.placement.slurm.command import ask_slurm
 from nidmap.placement.specs import parse_spec
+from nidmap.placement.switch_tree import forest_roots, members, slurm_switches, subtree_sums
 from tests.placement.planners import slurm_cases as cases
 from tests.real_slurm import needs_slurm, real_slurm
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nidmap.placement.scheduler.switches import _slurm_key, slurm_order
+from nidmap.placement.switch_tree import _slurm_key, slurm_order
 from tests.real_slurm import needs_slurm, real_slurm
 
 NAMES = st.lists(
