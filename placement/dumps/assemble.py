@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nidmap.placement.dumps.tables import (
-    KEYS,
-    UNKNOWN,
-    Table,
-    contradictions,
-    is_known,
-    match_rows,
-    refuse_other_nodes,
-)
+from nidmap.placement.dumps.contradictions import contradictions
 from nidmap.placement.errors import ParseError, at_line
 from nidmap.placement.geometry import Geometry, locate_nodes
 from nidmap.placement.geometry.slingshot import GroupRule
 from nidmap.placement.lookup import first_repeat
 from nidmap.placement.machine import Machine, Switches
 from nidmap.placement.names import nid_names
+from nidmap.placement.node_table import (
+    KEYS,
+    UNKNOWN,
+    Table,
+    is_known,
+    match_rows,
+    refuse_other_nodes,
+)
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Array, Ints, Ints32, Strs
 from nidmap.placement.support.lazy import lazy

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nidmap.placement.dumps.tables import Table, contradictions
+from nidmap.placement.dumps.contradictions import contradictions
 from nidmap.placement.errors import NidmapError, ParseError
 from nidmap.placement.fabrics import fabric_of
 from nidmap.placement.geometry.cray import first_wrong, most_follow, wrong_nid
@@ -20,6 +20,7 @@ from nidmap.placement.geometry.network import numbering_of
 from nidmap.placement.load import build
 from nidmap.placement.machine import Machine
 from nidmap.placement.names import parse_cnames
+from nidmap.placement.node_table import Table
 from nidmap.placement.readers.cray import list_faults
 from nidmap.placement.records import Dump, Finding
 from nidmap.placement.support.quantities import counted

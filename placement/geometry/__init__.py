@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nidmap.placement import topologies
-from nidmap.placement.dumps.tables import Table
 from nidmap.placement.geometry.network import Geometry, refuse_first
 from nidmap.placement.machine import Topology
 from nidmap.placement.names import parse_cnames
+from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.lazy import lazy

@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nidmap.placement.dumps.tables import Table
 from nidmap.placement.errors import ParseError
 from nidmap.placement.geometry.listed import wiring_of
 from nidmap.placement.geometry.network import Geometry, seats
 from nidmap.placement.machine import Topology
+from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Array, Floats, Ints, Mask, Strs
 from nidmap.placement.support.arrays import connected_components, product

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nidmap.placement import topologies
-from nidmap.placement.dumps.tables import Table
 from nidmap.placement.errors import ParseError
 from nidmap.placement.fabrics import FABRICS
 from nidmap.placement.geometry import listed
@@ -27,6 +26,7 @@ from nidmap.placement.geometry.network import Geometry, Rule, numbering_of, refu
 from nidmap.placement.lookup import first_repeat
 from nidmap.placement.machine import Topology
 from nidmap.placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Ints, Ints32
 

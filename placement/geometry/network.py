@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nidmap.placement.dumps.tables import Table
 from nidmap.placement.machine import Links, Topology
 from nidmap.placement.names.numbering import GeminiNumbering, Xc
+from nidmap.placement.node_table import Table
 from nidmap.placement.support.array_types import Array, Ints, Mask, Strs
 from nidmap.placement.support.arrays import rank_within
 

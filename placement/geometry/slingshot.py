@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nidmap.placement.dumps.tables import Table
 from nidmap.placement.errors import ParseError
 from nidmap.placement.fabrics import FABRICS
 from nidmap.placement.geometry.network import Geometry
 from nidmap.placement.machine import Topology
 from nidmap.placement.names import parse_xname
+from nidmap.placement.node_table import Table
 from nidmap.placement.options import Options
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Ints

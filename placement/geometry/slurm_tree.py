@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from nidmap.placement.dumps.tables import Table
 from nidmap.placement.fabrics import GPU_INSIDE, GPU_OUTSIDE, GPUS
 from nidmap.placement.geometry.network import Geometry, refuse_first, seats
 from nidmap.placement.lookup import find_rows
 from nidmap.placement.machine import Links, Switches, Topology
+from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Ints, Strs
 from nidmap.placement.topologies import bundle_links

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nidmap.placement.dumps.tables import Table
 from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
+from nidmap.placement.node_table import Table
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers import sinfo
 from nidmap.placement.records import Dump
