@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nidmap.placement import exports
+from nidmap.placement.check import check_sources
 from nidmap.placement.commands.common import (
     json_option,
     machine_from,
@@ -17,7 +18,6 @@ from nidmap.placement.commands.common import (
     to_json,
     write_output,
 )
-from nidmap.placement.dumps.check import check_sources
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.load import open_sources
 from nidmap.placement.machine import Machine

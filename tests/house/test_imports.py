@@ -43,7 +43,6 @@ CIRCLES = ()
 
 #: Pairs of folders that still import each other, by their room and names.
 FOLDER_CIRCLES = {
-    ("placement.dumps", "placement.load"),
     ("placement.machine", "placement.views"),
     ("placement.sites", "placement.topologies"),
     ("rankmap.grid", "rankmap.pattern"),

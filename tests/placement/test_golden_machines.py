@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nidmap.placement.check import check_sources
 from nidmap.placement.dumps.assemble import assemble
-from nidmap.placement.dumps.check import check_sources
 from nidmap.placement.errors import NidmapError, ParseError, UsageError
 from nidmap.placement.load import load_machine, open_sources
 from nidmap.placement.readers import read_text

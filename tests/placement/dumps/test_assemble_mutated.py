@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nidmap.placement.check import check_sources
 from nidmap.placement.dumps.assemble import assemble
-from nidmap.placement.dumps.check import check_sources
 from nidmap.placement.errors import NidmapError
 from nidmap.placement.load import Sources
 from nidmap.placement.readers import read_text

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from nidmap.placement.check import check, check_sources
 from nidmap.placement.commands import run
 from nidmap.placement.dumps.assemble import assemble
-from nidmap.placement.dumps.check import check, check_sources
 from nidmap.placement.dumps.contradictions import contradictions
 from nidmap.placement.errors import ParseError
 from nidmap.placement.load import load_machine, open_sources

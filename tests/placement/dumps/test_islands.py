@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nidmap.placement.check import check
 from nidmap.placement.commands import run
 from nidmap.placement.dumps.assemble import assemble
-from nidmap.placement.dumps.check import check
 from nidmap.placement.readers import read_text
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.topologies import links, router_coords, router_names

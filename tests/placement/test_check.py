@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nidmap.placement.dumps.check import check, check_sources
+from nidmap.placement.check import check, check_sources
 from nidmap.placement.load import Sources
 from nidmap.placement.readers import read_text
 from nidmap.placement.specs import parse_spec
