@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -11,7 +11,32 @@ from nidmap.placement.records import Dump, LineCounts, NodeRecords
 
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine, NodeHardware, Topology
-    from nidmap.placement.sites.model import Site
+
+
+class Source(Protocol):
+    """What a machine is built of where no dump says more: a `Site` or a `SyntheticSite`."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+
+    @property
+    def scheduler(self) -> str:
+        """``slurm``, ``pbs`` … or ''."""
+
+    @property
+    def batch(self) -> str:
+        """What takes job scripts where it is not the scheduler, else ''."""
+
+    @property
+    def hardware(self) -> tuple[NodeHardware, ...]:
+        """What is inside its nodes."""
+
+    def topology(self) -> Topology:
+        """Return its network."""
+
+    def records(self) -> Dump:
+        """Return its nodes."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +77,3 @@ class SyntheticSite:
             nics=machine.nics.astype(np.int32),
         )
         return Dump(LineCounts(rows=len(machine)), nodes, source=self.name, kind="site")
-
-
-if TYPE_CHECKING:
-    Source = Site | SyntheticSite

@@ -44,7 +44,6 @@ CIRCLES = ()
 #: Pairs of folders that still import each other, by their room and names.
 FOLDER_CIRCLES = {
     ("placement.machine", "placement.views"),
-    ("placement.sites", "placement.topologies"),
     ("rankmap.grid", "rankmap.pattern"),
     ("rankmap.pattern", "rankmap.recording"),
     ("rankmap.search", "rankmap.short_orders"),
