@@ -93,10 +93,12 @@ _COMMANDS = {
     "doctor": ("nidmap.rankmap.commands.doctor:doctor", "Show what is installed and found here."),
 }
 
-#: What else a later room brings to an earlier one, which may not import it.
+#: What else a later room or module brings to an earlier one, which may not import it.
 _NODES = {"sort": ("nidmap.rankmap.commands.sort:sort", "Sort nodes by their switches.")}
 _STRATEGIES = {"auto": "nidmap.rankmap.search.planner:auto"}
 _SERVICES = {
+    "machine as table": "nidmap.placement.views:to_pandas",
+    "machine as graph": "nidmap.placement.views:to_networkx",
     "job": "nidmap.rankmap.predict.job:Job",
     "ranks followed": "nidmap.workloads.minicray.following:ranks_course",
     "job here": "nidmap.rankmap.launch.allocation:job_here",

@@ -2,7 +2,8 @@
 
 A room imports only the rooms before it. Where a command or a planner of one
 room is served by a later room, the front door names it in these tables, as
-``module:attribute``, and it is imported when it is first asked for.
+``module:attribute``, and it is imported when it is first asked for. The views
+of `Machine`, its own methods, are named there too: they import what imports it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NODES: dict[str, tuple[str, str]] = {}
 #: Strategies of ``nidmap plan`` that predict what a job's traffic takes -> where they live.
 STRATEGIES: dict[str, str] = {}
 
-#: Single modules that a command of an earlier room calls, by what they serve.
+#: Single functions that an earlier room or module calls, by what they serve.
 SERVICES: dict[str, str] = {}
 
 

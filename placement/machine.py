@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nidmap.placement.hooks import SERVICES, load
 from nidmap.placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
-from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     import networkx
     import pandas
-
-
-views = lazy("nidmap.placement.views")
 
 T = TypeVar("T")
 
@@ -349,12 +346,12 @@ class Machine:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row a node as a pandas table (see `nidmap.placement.views.to_pandas`)."""
-        table: pandas.DataFrame = views.to_pandas(self)
+        table: pandas.DataFrame = load(SERVICES["machine as table"])(self)
         return table
 
     def to_networkx(self) -> networkx.Graph[str]:
         """Return nodes and routers as a networkx graph: `nidmap.placement.views.to_networkx`."""
-        graph: networkx.Graph[str] = views.to_networkx(self)
+        graph: networkx.Graph[str] = load(SERVICES["machine as graph"])(self)
         return graph
 
 

@@ -43,7 +43,6 @@ CIRCLES = ()
 
 #: Pairs of folders that still import each other, by their room and names.
 FOLDER_CIRCLES = {
-    ("placement.machine", "placement.views"),
     ("rankmap.grid", "rankmap.pattern"),
     ("rankmap.pattern", "rankmap.recording"),
     ("rankmap.search", "rankmap.short_orders"),
