@@ -14,9 +14,8 @@ from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import size_text
 from nidmap.rankmap.launch.allocation import job_id
-from nidmap.rankmap.preload import ABI, build, find_compilers, link_line
+from nidmap.rankmap.preload import ABI, build, find_compilers, link_line, running
 from nidmap.rankmap.recognition.description import describe, document
-from nidmap.rankmap.recording import running
 from nidmap.rankmap.recording.file import load_recording
 
 if TYPE_CHECKING:

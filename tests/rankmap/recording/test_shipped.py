@@ -11,8 +11,8 @@ import pytest
 
 import build_recorders
 from nidmap.rankmap import preload
+from nidmap.rankmap.preload.running import run_recorded
 from nidmap.rankmap.recording.file import load_recording
-from nidmap.rankmap.recording.running import run_recorded
 from tests.rankmap.mpis import environment, flavours
 
 HERE = Path(__file__).parent
