@@ -11,9 +11,11 @@ from urllib.parse import quote, unquote
 
 import click
 
-from nidmap.placement.commands.common import machine_from, machine_option, say, write_output
+from nidmap.placement.commands.common import machine_from, machine_option
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.writing import write_output
+from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
     from socket import socket

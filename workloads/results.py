@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from nidmap.placement.commands.common import write_output
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.writing import write_output
 
 plots = lazy("nidmap.rankmap.compare.plots")
 

@@ -23,10 +23,10 @@ from types import FrameType
 from typing import Any, cast
 
 from nidmap.placement import __version__
-from nidmap.placement.commands.common import say
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.ui import say
 from nidmap.workloads.launched import ENDING, handle_signals
 from nidmap.workloads.options import Common
 from nidmap.workloads.progress import Progress

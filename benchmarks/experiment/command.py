@@ -11,8 +11,9 @@ import click
 
 from benchmarks.experiment.cases import CASES
 from nidmap.placement.commands import missing
-from nidmap.placement.commands.common import say, to_json, write_output
 from nidmap.placement.errors import LaunchError, OutputError, UsageError
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 from nidmap.workloads.options import option_with_default
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 from benchmarks.experiment.paired import measure
-from nidmap.placement.commands.common import write_output
 from nidmap.placement.errors import LaunchError
+from nidmap.placement.support.writing import write_output
 from nidmap.workloads.ab.arms import Arm
 from nidmap.workloads.minicray.client import link_bytes
 from nidmap.workloads.options import Common

@@ -13,7 +13,8 @@ from benchmarks.study import PARTS, run
 from benchmarks.study.page import page
 from benchmarks.study.plots import draw
 from benchmarks.study.setting import assumptions
-from nidmap.placement.commands.common import say, to_json, write_output
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

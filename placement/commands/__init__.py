@@ -16,9 +16,10 @@ from typing import Any, NoReturn
 import click
 
 from nidmap.placement import __version__
-from nidmap.placement.commands.common import LazyGroup, silence_stdout
+from nidmap.placement.commands.common import LazyGroup
 from nidmap.placement.errors import NidmapError, UsageError, printable
 from nidmap.placement.hooks import COMMANDS
+from nidmap.placement.support.writing import silence_stdout
 
 
 class _Commands(LazyGroup):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nidmap.placement.commands.common import say, warn
 from nidmap.placement.errors import UsageError
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.machine import Machine
@@ -16,6 +15,7 @@ from nidmap.placement.names.pasted import read_list
 from nidmap.placement.scheduler.kinds import ANY
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.lazy import lazy
+from nidmap.placement.ui import say, warn
 
 if TYPE_CHECKING:
     from nidmap.placement.scheduler import availability

@@ -1,24 +1,21 @@
-"""What all commands share: options and what a shell completes of them, JSON, atomic output."""
+"""What all commands share: options, and what a shell completes of them."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import re
-import sys
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from nidmap.placement.errors import OutputError, SiteError, at_line, os_reason, printable
+from nidmap.placement.errors import SiteError, at_line
 from nidmap.placement.hooks import SERVICES, load
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
+from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from nidmap.placement import load as loading
     from nidmap.placement import sites
@@ -237,127 +234,6 @@ def absolute_specs(specs: tuple[str, ...]) -> list[str]:
     known = sites.site_names()
     texts = machine_specs(specs)
     return [os.path.abspath(s) if os.path.exists(s) and s not in known else s for s in texts]
-
-
-def say(text: str) -> None:
-    """Write one line of talk to stderr, unless ``--quiet``: stdout carries the result only."""
-    context = click.get_current_context(silent=True)
-    if context is None or not context.meta.get("quiet"):
-        warn(text)
-
-
-def warn(text: str) -> None:
-    """Write one line to stderr, under ``--quiet`` too: the answer is no, or another than asked."""
-    lines = (printable(line, limit=len(line)) for line in text.split("\n"))
-    click.echo("\n".join(lines), err=True)
-
-
-def to_json(value: Any) -> str:
-    """Return `value` as indented JSON; numpy scalars and arrays become numbers and lists."""
-    return json.dumps(value, indent=2, default=methodcaller("tolist")) + "\n"
-
-
-def write_output(data: str | bytes, path: str | None = None) -> None:
-    """Write the result to `path`, or to stdout where it is None or ``-``.
-
-    A file is written whole or not at all: into a temporary file beside it,
-    flushed to disk, then renamed over it. Devices, pipes and the like are
-    written in place.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot be written; nothing is left behind.
-    """
-    write_outputs((data, path))
-
-
-def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
-    """Write several results as `write_output` does: all of their files, or none.
-
-    Raises
-    ------
-    OutputError
-        Where one of them cannot be written; nothing is left behind.
-    """
-    raws = [(data.encode() if isinstance(data, str) else data, path) for data, path in outputs]
-    ready: dict[str, str] = {}
-    with contextlib.ExitStack() as stack:
-        for raw, path in raws:
-            if path not in (None, "-") and (os.path.isfile(path) or not os.path.exists(path)):
-                ready[path] = _write_beside(raw, path, stack)
-        for raw, path in raws:
-            if path is None or path == "-":
-                _to_stdout(raw)
-            elif path not in ready:
-                with _refuse_output(path), open(path, "wb") as stream:
-                    stream.write(raw)
-        for path, temporary in ready.items():
-            with _refuse_output(path):
-                os.replace(temporary, os.path.realpath(path))
-
-
-@contextlib.contextmanager
-def _refuse_output(path: str) -> Iterator[None]:
-    """Say which output cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {os_reason(error)}") from None
-
-
-def _to_stdout(raw: bytes) -> None:
-    try:
-        sys.stdout.flush()
-        stream = getattr(sys.stdout, "buffer", None)
-        if stream is None:  # replaced by a text stream, as a test or a closed output is
-            sys.stdout.write(raw.decode("utf-8", "replace"))
-        else:
-            stream.write(raw)
-            stream.flush()
-    except BrokenPipeError:
-        silence_stdout()
-        raise click.exceptions.Exit(141) from None
-    except (OSError, ValueError) as error:
-        silence_stdout()
-        raise OutputError(f"cannot write to standard output: {os_reason(error)}") from None
-
-
-def silence_stdout() -> None:
-    """Point standard output at nothing: Python flushes it once more at exit and would complain."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> str:
-    """Write a temporary file beside `path`, with its mode, that goes where it is not renamed."""
-    real = os.path.realpath(path)
-    folder, name = os.path.split(real)
-    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
-    stack.callback(_remove_quietly, temporary)
-    with _refuse_output(path):
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, _file_mode(real))
-    return temporary
-
-
-def _remove_quietly(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
-
-
-def _file_mode(path: str) -> int:
-    """Return the mode that the file has, or that a new file would get."""
-    try:
-        return os.stat(path).st_mode & 0o777
-    except OSError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
 
 
 _SIZE = re.compile(r"(-?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?)\s?(?:([kKMGT])(i?)B?|B)?", re.ASCII)

@@ -14,9 +14,6 @@ from nidmap.placement.commands.common import (
     machine_from,
     machine_option,
     machine_specs,
-    say,
-    to_json,
-    write_output,
 )
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.load import open_sources
@@ -25,7 +22,9 @@ from nidmap.placement.records import Finding
 from nidmap.placement.support.quantities import counted, plural
 from nidmap.placement.support.reading import format_of_name
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.topologies import wiring_text
+from nidmap.placement.ui import say
 from nidmap.placement.views import summarise
 
 if TYPE_CHECKING:

@@ -22,11 +22,7 @@ from nidmap.placement.commands.common import (
     machine_from,
     machine_option,
     named_specs,
-    say,
     slurm_options,
-    to_json,
-    warn,
-    write_output,
 )
 from nidmap.placement.errors import ParseError, UsageError
 from nidmap.placement.hooks import NODES, SERVICES, load
@@ -39,6 +35,8 @@ from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say, warn
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,10 +19,8 @@ from nidmap.placement.commands.common import (
     machine_from,
     machine_option,
     quiet_option,
-    say,
     sending_options,
     slurm_options,
-    write_outputs,
 )
 from nidmap.placement.commands.plan_report import PlanOptions, PlanReport
 from nidmap.placement.emit import FORMATS, JOB_NODES
@@ -41,14 +36,13 @@ from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import format_of_name
+from nidmap.placement.support.writing import write_outputs
+from nidmap.placement.ui import bar, say
 
 if TYPE_CHECKING:
-    from rich import console, progress
-
     from nidmap.placement.slurm import starts
     from nidmap.placement.slurm.nodes import SlurmNodes
 else:
-    console, progress = lazy("rich.console"), lazy("rich.progress")
     starts = lazy("nidmap.placement.slurm.starts")
 
 #: Characters of a line that a terminal is shown whole.
@@ -302,46 +296,3 @@ def _node_weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
         return None
     at = find_rows(slurm.names, machine.names)
     return np.append(slurm.weight, 1)[at]  # the last is that of all others
-
-
-#: Seconds before a bar is shown.
-AFTER = 0.5
-
-
-@contextmanager
-def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | None]:
-    """Yield what is told how much is done (0 to 1) and what is going on; None without a terminal.
-
-    The bar goes to stderr, after so many seconds (None: `AFTER`), and is taken away at the end.
-    """
-    if not sys.stderr.isatty():
-        yield None
-        return
-    begun, shown = time.monotonic(), None
-
-    def show(done: float, text: str) -> None:
-        """Show how much is done, from the first moment that a person would wonder."""
-        nonlocal shown
-        if shown is None and time.monotonic() >= begun + (AFTER if after is None else after):
-            shown = _show_progress()
-            shown.start()
-        if shown is not None:
-            shown.update(shown.task_ids[0], completed=done, description=text)
-
-    try:
-        yield show
-    finally:
-        if shown is not None:
-            shown.stop()
-
-
-def _show_progress() -> progress.Progress:
-    columns = (
-        progress.BarColumn(),
-        progress.TaskProgressColumn(),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("{task.description}", markup=False),
-    )
-    shown = progress.Progress(*columns, console=console.Console(stderr=True), transient=True)
-    shown.add_task("", total=1.0)
-    return shown

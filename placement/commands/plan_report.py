@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nidmap.placement.commands.common import SENDING, say, warn
+from nidmap.placement.commands.common import SENDING
 from nidmap.placement.emit import Emission, HeaderJob, emit
 from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
@@ -20,6 +20,7 @@ from nidmap.placement.planners import Baseline, Plan
 from nidmap.placement.planners.blades import count_joined
 from nidmap.placement.scheduler.baseline import Exclusion, best_exclusion
 from nidmap.placement.topologies import wiring_text
+from nidmap.placement.ui import say, warn
 
 if TYPE_CHECKING:
     from nidmap.placement.commands.candidates import Candidates

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nidmap.placement.commands.common import json_option, say, to_json, write_output
+from nidmap.placement.commands.common import json_option
 from nidmap.placement.errors import SiteError
 from nidmap.placement.sites import load_configuration, load_site, site_names
 from nidmap.placement.sites.overlay import Overlay
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
     from nidmap.placement.sites.model import Site

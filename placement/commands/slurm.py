@@ -24,14 +24,7 @@ import click
 
 from nidmap.placement import __version__
 from nidmap.placement import slurm as scripts
-from nidmap.placement.commands.common import (
-    absolute_specs,
-    machine_from,
-    machine_option,
-    say,
-    warn,
-    write_output,
-)
+from nidmap.placement.commands.common import absolute_specs, machine_from, machine_option
 from nidmap.placement.commands.plan import plan, report_of
 from nidmap.placement.errors import (
     LaunchError,
@@ -44,6 +37,8 @@ from nidmap.placement.errors import (
 from nidmap.placement.hooks import SERVICES, load
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.slurm.starts import check_plan
+from nidmap.placement.support.writing import write_output
+from nidmap.placement.ui import say, warn
 
 if TYPE_CHECKING:
     from nidmap.placement.commands.plan_report import PlanReport

@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nidmap.placement.commands.candidates import candidates
-from nidmap.placement.commands.common import (
-    AdvancedCommand,
-    kind_option,
-    say,
-    to_json,
-    write_output,
-)
-from nidmap.placement.commands.plan import bar
+from nidmap.placement.commands.common import AdvancedCommand, kind_option
 from nidmap.placement.errors import UsageError
 from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
 from nidmap.placement.support.quantities import size_text, time_text
 from nidmap.placement.support.reading import format_of_name
 from nidmap.placement.support.tables import align_columns, csv_table
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import bar, say
 from nidmap.rankmap.commands.job_options import sent_options
 from nidmap.rankmap.compare import compare_strategies
 from nidmap.rankmap.compare.plots import draw_comparison

@@ -15,20 +15,14 @@ import msgspec
 
 from nidmap.placement import __version__
 from nidmap.placement.commands import EXTRAS, NAMES
-from nidmap.placement.commands.common import (
-    json_option,
-    machine_option,
-    machine_specs,
-    named_specs,
-    to_json,
-    write_output,
-)
+from nidmap.placement.commands.common import json_option, machine_option, machine_specs, named_specs
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.load import build, open_sources
 from nidmap.placement.slurm.command import ask_slurm, slurm_settings
 from nidmap.placement.support.child import Deadline
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.support.writing import to_json, write_output
 from nidmap.rankmap.launch.allocation import job_here, job_id
 from nidmap.rankmap.launch.queries import mpi_library
 from nidmap.rankmap.preload import ABI, find_compilers, shipped

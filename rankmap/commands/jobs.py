@@ -9,19 +9,14 @@ import click
 import numpy as np
 
 from nidmap.placement.accounting import accounted_jobs, read_jobs
-from nidmap.placement.commands.common import (
-    machine_from,
-    machine_option,
-    say,
-    to_json,
-    write_output,
-)
-from nidmap.placement.commands.plan import bar
+from nidmap.placement.commands.common import machine_from, machine_option
 from nidmap.placement.errors import ParseError, UsageError, printable
 from nidmap.placement.scheduler.availability import is_down, read_availability
 from nidmap.placement.seats import seat_jobs
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import decode, format_of_name, load, read_bytes
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import bar, say
 from nidmap.rankmap.past_jobs import ASSUMED_SHARE, judge_jobs, read_applications, report
 from nidmap.rankmap.past_jobs.report import Summary
 from nidmap.rankmap.place_ranks import place_ranks

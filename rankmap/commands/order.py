@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from nidmap.placement.commands.common import (
-    AdvancedCommand,
-    advanced,
-    quiet_option,
-    say,
-    write_output,
-)
-from nidmap.placement.commands.plan import AFTER, bar
+from nidmap.placement.commands.common import AdvancedCommand, advanced, quiet_option
 from nidmap.placement.errors import UsageError
 from nidmap.placement.plan import overfull
+from nidmap.placement.support.writing import write_output
+from nidmap.placement.ui import AFTER, bar, say
 from nidmap.rankmap.binding import BINDERS, bind
 from nidmap.rankmap.commands.job_options import (
     job_options,

@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nidmap.placement.commands.common import (
-    AdvancedCommand,
-    json_option,
-    to_json,
-    write_output,
-)
+from nidmap.placement.commands.common import AdvancedCommand, json_option
 from nidmap.placement.errors import UsageError
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.support.writing import to_json, write_output
 from nidmap.rankmap.commands.job_options import OrderArguments, job_options, order_options
 from nidmap.rankmap.launch.request import JobArguments
 from nidmap.rankmap.predict import Predictor

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from nidmap.placement.commands.common import say, to_json, write_output
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import size_text
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 from nidmap.rankmap.launch.allocation import job_id
 from nidmap.rankmap.preload import ABI, build, find_compilers, link_line, running
 from nidmap.rankmap.recognition.description import describe, document

@@ -17,12 +17,11 @@ from nidmap.placement.commands.common import (
     advanced,
     among,
     quiet_option,
-    say,
-    to_json,
-    write_output,
 )
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError, error_text
 from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 from nidmap.rankmap.commands.job_options import (
     gather_options,
     job_options,

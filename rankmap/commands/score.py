@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nidmap.placement.commands.common import (
-    AdvancedCommand,
-    json_option,
-    say,
-    to_json,
-    write_output,
-)
+from nidmap.placement.commands.common import AdvancedCommand, json_option
 from nidmap.placement.errors import UsageError
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 from nidmap.rankmap.commands.job_options import OrderArguments, job_options, order_options
 from nidmap.rankmap.emit.text import BrokenOrderError
 from nidmap.rankmap.launch.request import JobArguments

@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from nidmap.placement.commands.common import (
-    machine_from,
-    machine_option,
-    quiet_option,
-    say,
-    to_json,
-    write_output,
-)
+from nidmap.placement.commands.common import machine_from, machine_option, quiet_option
 from nidmap.placement.commands.nodes import piped_text
 from nidmap.placement.errors import UsageError
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.quantities import counted
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 from nidmap.rankmap import emit
 from nidmap.rankmap.launch.allocation import job_here
 from nidmap.rankmap.place_ranks import place_ranks

@@ -16,9 +16,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from nidmap.placement.commands.common import say
 from nidmap.placement.errors import LaunchError, printable
 from nidmap.placement.support import child
+from nidmap.placement.ui import say
 from nidmap.rankmap.launch import Launch
 
 #: Exit code of a wrapper for its own refusal under ``--strict``.

@@ -7,10 +7,11 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nidmap.placement.commands.common import SENDING, machine_from, say
+from nidmap.placement.commands.common import SENDING, machine_from
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
+from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from nidmap.placement.commands.common import say
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.machine import Machine
 from nidmap.placement.support.reading import decode, read_bytes
+from nidmap.placement.ui import say
 from nidmap.rankmap.collectives import LIBRARIES, algorithms_of, library_of, usual_algorithm
 from nidmap.rankmap.pattern import Pattern, parse_pattern
 from nidmap.rankmap.pattern.collective import Collective

@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nidmap.placement.commands.common import say
 from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
 from nidmap.placement.support.child import start_child
 from nidmap.placement.support.quantities import counted
+from nidmap.placement.ui import say
 from nidmap.rankmap.launch.process import job_environment
 from nidmap.rankmap.preload import libraries_for, preload
 from nidmap.rankmap.recording.file import save_recording

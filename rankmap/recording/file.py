@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from nidmap.placement.commands.common import write_output
 from nidmap.placement.errors import ParseError, UsageError, printable
 from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.writing import write_output
 from nidmap.placement.traffic import Traffic, join_traffic
 from nidmap.rankmap.placement import MOST_RANKS
 from nidmap.rankmap.readers.npz import read_member

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nidmap.placement.commands.common import named_specs, write_output
+from nidmap.placement.commands.common import named_specs
 from nidmap.placement.errors import NidmapError, UsageError, error_text
 from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.writing import write_output
 from nidmap.rankmap.launch import Launch
 from nidmap.rankmap.launch.process import REFUSED, become, job_environment, report_unclear
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nidmap.placement.commands.common import to_json, write_output
 from nidmap.placement.errors import printable
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.support.writing import to_json, write_output
 from nidmap.workloads.ab.statistics import FEWEST, Interval, mean_interval, nominal_level
 
 if TYPE_CHECKING:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nidmap.placement import __version__
-from nidmap.placement.commands.common import AdvancedCommand, advanced, say, to_json, write_output
+from nidmap.placement.commands.common import AdvancedCommand, advanced
 from nidmap.placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 from nidmap.rankmap.commands.run import launch_options
 from nidmap.rankmap.launch.process import job_environment
 from nidmap.workloads.ab.analysis import analyse, show_result

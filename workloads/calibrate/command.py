@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from nidmap.placement.commands.common import (
-    machine_from,
-    machine_option,
-    say,
-    to_json,
-    write_output,
-)
+from nidmap.placement.commands.common import machine_from, machine_option
 from nidmap.placement.errors import LaunchError, OutputError, UsageError, printable
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.network import hops
 from nidmap.placement.network.rails import rails_of
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.child import become
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 from nidmap.rankmap.launch.allocation import allocation
 from nidmap.workloads.calibrate.choice import (
     NODE,

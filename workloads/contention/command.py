@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nidmap.placement.commands.common import ByteCount, machine_from, machine_option, say
+from nidmap.placement.commands.common import ByteCount, machine_from, machine_option
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import size_text, time_text
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.ui import say
 from nidmap.workloads.contention.trial import (
     KINDS,
     PRINTED_N,

@@ -10,11 +10,11 @@ from typing import Any
 import click
 import numpy as np
 
-from nidmap.placement.commands.common import say
 from nidmap.placement.errors import NidmapError
 from nidmap.placement.support.array_types import Array
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.support.tables import align_columns
+from nidmap.placement.ui import say
 from nidmap.workloads.fft.local import best_library
 from nidmap.workloads.fft.transform import Transform
 from nidmap.workloads.options import Common, Words, bench_callback, option_with_default

@@ -7,9 +7,9 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from nidmap.placement.commands.common import say
 from nidmap.placement.errors import UsageError
 from nidmap.placement.load import load_machine
+from nidmap.placement.ui import say
 from nidmap.workloads.minicray import client
 from nidmap.workloads.minicray import net as lay
 from nidmap.workloads.minicray.client import Standing

@@ -14,9 +14,10 @@ from typing import Any
 
 import click
 
-from nidmap.placement.commands.common import machine_option, named_specs, say
+from nidmap.placement.commands.common import machine_option, named_specs
 from nidmap.placement.errors import LaunchError, UsageError, printable
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.ui import say
 from nidmap.rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
 from nidmap.rankmap.launch.queries import MpiLibrary, mpi_library
 from nidmap.rankmap.preload.program_mpi import program_abi

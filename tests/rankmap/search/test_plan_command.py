@@ -149,7 +149,7 @@ def test_other_strategies_import_nothing_of_the_ranks_room():
 def test_a_terminal_sees_a_bar_and_stdout_only_the_list():
     ours, theirs = pty.openpty()
     script = (
-        "import nidmap.placement.commands.plan as p; p.AFTER = 0.0; import nidmap, sys;"
+        "import nidmap.placement.ui as p; p.AFTER = 0.0; import nidmap, sys;"
         f" sys.argv = ['nidmap', 'plan', '-m', '{TORUS}', '-N', '8', '--pattern', 'stencil:2x4',"
         " '--exclude', '0,5,10']; nidmap.main()"
     )
