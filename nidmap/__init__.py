@@ -105,7 +105,7 @@ _SERVICES = {
     "names of launcher": "nidmap.rankmap.launch:names",
     "names of order": "nidmap.rankmap.orders:names",
     "names of pattern": "nidmap.rankmap.pattern:names",
-    "slurm launch": "nidmap.rankmap.commands.run:step_options",
+    "slurm launch": "nidmap.rankmap.commands.run:job_step_options",
 }
 
 

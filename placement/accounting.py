@@ -43,8 +43,8 @@ COLUMNS = {
 _COLUMNS = "JobID,User,Partition,State,Start,End,NodeList,JobName"
 _WANTED = f"sacct -a -X -P -o {_COLUMNS}"
 
-#: A step of a job: its batch script, or what srun started.
-_STEP = re.compile(r"\d+(?:[_+]\d+)?\.(?:batch|extern|interactive|\d+(?:\+\d+)?)")
+#: A job step: the job's batch script, or what srun started.
+_JOB_STEP = re.compile(r"\d+(?:[_+]\d+)?\.(?:batch|extern|interactive|\d+(?:\+\d+)?)")
 
 _NO_NODES = {"", "none assigned", "none", "(null)", "n/a"}
 
@@ -166,8 +166,8 @@ def _by_column(
 
 
 def _table_job(cells: dict[str, str], source: str, line: int) -> JobRecord | None:
-    """Return a row's job; None for a step, and for a job without nodes or that did not begin."""
-    if _STEP.fullmatch(cells["id"]) or cells["nodes"].lower() in _NO_NODES:
+    """Return a row's job; None for a job step, a job without nodes, or one that did not begin."""
+    if _JOB_STEP.fullmatch(cells["id"]) or cells["nodes"].lower() in _NO_NODES:
         return None
     if not cells["id"]:
         raise ParseError(source, line, "a row without a job ID")

@@ -251,9 +251,9 @@ def _add_dense(left: Entries, right: Entries, scale: Floats, out: Floats) -> Non
     for (line, column, weight), columns in zip((left, right), out.shape, strict=True):
         kept = rank[line] >= 0
         sides.append((rank[line[kept]], column[kept], weight[kept], columns))
-    step = max(1, _TABLE // sum(out.shape))
-    for low in range(0, len(used), step):
-        some = scale[used[low : low + step], None]
+    lines = max(1, _TABLE // sum(out.shape))
+    for low in range(0, len(used), lines):
+        some = scale[used[low : low + lines], None]
         tables = []
         for line, column, weight, columns in sides:
             first, last = np.searchsorted(line, [low, low + len(some)])

@@ -411,7 +411,7 @@ def _cut_box(
     return tuple(out)
 
 
-class _ButzStep(NamedTuple):
+class _ButzPart(NamedTuple):
     """One part of Butz's pattern: the side of each axis (0 low, 1 high, 2 both), its walk."""
 
     side: dict[int, int]
@@ -421,34 +421,34 @@ class _ButzStep(NamedTuple):
 
 
 @cache
-def _butz_pattern(n: int, order: tuple[int, ...]) -> tuple[_ButzStep, ...]:
+def _butz_pattern(n: int, order: tuple[int, ...]) -> tuple[_ButzPart, ...]:
     """Return Butz's pattern on the axes `order` of n, the last being the main axis."""
     at = dict.fromkeys(order, 0)
     flip = [False] * n
-    out: list[_ButzStep] = []
-    for place, along, step in _gray_walk(len(order)):
+    out: list[_ButzPart] = []
+    for place, along, entered in _gray_walk(len(order)):
         main = order[along]
         side = {a: place >> r & 1 for r, a in enumerate(order)}
-        straight = out and out[-1].main == main and order[step] == main and len(order) > 1
+        straight = out and out[-1].main == main and order[entered] == main and len(order) > 1
         if straight:
             out[-1].side[main] = 2
         else:
             for axis, value in side.items():
                 if at[axis] != value:  # a part left at its high end is entered at the low one
                     flip[axis] = value < at[axis]
-            out.append(_ButzStep(side, main, _turn_axes(n, main), tuple(flip)))
+            out.append(_ButzPart(side, main, _turn_axes(n, main), tuple(flip)))
             flip[main] = not flip[main]
         at = {a: place >> r & 1 for r, a in enumerate(order)}
     return tuple(out)
 
 
 def _gray_walk(k: int) -> Iterator[tuple[int, int, int]]:
-    """Yield place, walking direction and the axis of the step taken to it, of 2^k sub-cubes."""
-    step = 0
+    """Yield place, walking direction and the axis along which it is entered, of 2^k sub-cubes."""
+    entered = 0
     for i in range(1 << k):
         along = 0 if i == 0 else _trailing_ones(i - 1 if i % 2 == 0 else i) % k
-        yield i ^ i >> 1, along, step
-        step = _trailing_ones(i)
+        yield i ^ i >> 1, along, entered
+        entered = _trailing_ones(i)
 
 
 def _trailing_ones(i: int) -> int:

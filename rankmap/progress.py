@@ -13,20 +13,20 @@ _listening: list[Callable[[str], object]] = []
 
 
 def listen(to: Callable[[str], object] | None) -> None:
-    """Have `to` called with what goes on at every step from now on; None: nothing any more."""
+    """Have `to` called with what goes on from now on; None: nothing any more."""
     _listening[:] = [] if to is None else [to]
 
 
-def step(text: str = "") -> None:
-    """Say that the work has come one step further, and what it does now; '': as before.
+def advance(text: str = "") -> None:
+    """Say that the work has come further, and what it does now; '': as before.
 
     Examples
     --------
     >>> heard = []
     >>> listen(heard.append)
-    >>> step("bisecting")
+    >>> advance("bisecting")
     >>> listen(None)
-    >>> step()
+    >>> advance()
     >>> heard
     ['bisecting']
     """

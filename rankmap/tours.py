@@ -9,7 +9,7 @@ that is named first comes first: the first node stays the first.
 
 - Where the levels alone decide how far two nodes are (trees, fat trees), the sorted list is one.
   Any ring enters each of the b > 1 blocks of a level that the nodes touch, so at least b of its
-  steps cross that level; the sorted list crosses it exactly b times, at all levels at once, and
+  hops cross that level; the sorted list crosses it exactly b times, at all levels at once, and
   a step's hops are a sum over the levels that it crosses.
 - For up to `EXACT` nodes or routers, dynamic programming over the sets of those visited
   (Held and Karp, 1962).
@@ -315,23 +315,23 @@ class _Tour:
         self._write(low, right + left)
         return ends
 
-    def _at(self, stop: int, step: int) -> int:
-        """Return the stop so many steps behind another."""
-        return self.stops[(self.place[stop] + step) % len(self.stops)]
+    def _at(self, stop: int, places: int) -> int:
+        """Return the stop a number of places after another."""
+        return self.stops[(self.place[stop] + places) % len(self.stops)]
 
     def _exchange(self, a: int) -> Sequence[int]:
         """Exchange a link of a stop and one of a near stop; return the ends, () for no gain."""
         hops = self.hops
-        for step in (1, -1):
-            b = self._at(a, step)
+        for way in (1, -1):
+            b = self._at(a, way)
             link = hops[a][b]
             for c in self.near[a]:
                 gain = link - hops[a][c]
                 if gain <= 0:
                     break
-                d = self._at(c, step)
+                d = self._at(c, way)
                 if c != b and d != a and gain + hops[c][d] > hops[b][d]:
-                    self._reverse(*((b, c) if step > 0 else (c, b)))
+                    self._reverse(*((b, c) if way > 0 else (c, b)))
                     return a, b, c, d
         return ()
 

@@ -27,12 +27,12 @@ class Level:
     ----------
     starts : int64 (units + 1,)
         First slot of each unit, counted along the sorted nodes, and the end.
-    step : float
+    added_distance : float
         How much farther apart two ranks are for being in two of these units.
     """
 
     starts: Ints
-    step: float
+    added_distance: float
 
     @property
     def size(self) -> int | None:
@@ -84,24 +84,26 @@ def units_of(placement: Placement, distance: Distance, blocks: Ints | None = Non
     >>> from nidmap.rankmap.score.distance import job_distance
     >>> from nidmap.rankmap.place_ranks import place_ranks
     >>> on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), "nid0000[3,0,2]", 2)
-    >>> found = units_of(on, job_distance(on))
-    >>> found.slots.tolist(), [(level.starts.tolist(), level.step) for level in found.levels]
-    ([2, 3, 0, 1, 4, 5], [([0, 2, 4, 6], 1.0), ([0, 2, 6], 2.0)])
+    >>> units = units_of(on, job_distance(on))
+    >>> units.slots.tolist()
+    [2, 3, 0, 1, 4, 5]
+    >>> [(level.starts.tolist(), level.added_distance) for level in units.levels]
+    [([0, 2, 4, 6], 1.0), ([0, 2, 6], 2.0)]
     """
     blocks = distance.blocks[:, :-1] if blocks is None else blocks
     nodes = np.lexsort((np.arange(len(blocks)), *blocks.T))
     ends = np.cumsum(placement.counts[nodes])
     levels: list[Level] = []
     columns = [np.arange(len(blocks)), *blocks[nodes].T]
-    for column, step in zip(
+    for column, added in zip(
         columns, np.diff(level_distances(distance, blocks)).tolist(), strict=True
     ):
         change = np.flatnonzero(column[1:] != column[:-1])
         starts = np.concatenate([[0], ends[change], ends[-1:]])
-        if levels and len(levels[-1].starts) == len(starts):  # steps of equal units go together
-            levels[-1] = Level(starts, levels[-1].step + step)
+        if levels and len(levels[-1].starts) == len(starts):  # equal units are one level
+            levels[-1] = Level(starts, levels[-1].added_distance + added)
         elif len(starts) > 2:
-            levels.append(Level(starts, step))
+            levels.append(Level(starts, added))
     return Units(slots_by_node(placement, nodes), tuple(levels), nodes)
 
 

@@ -306,8 +306,8 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
     routing = wanted.routing or ("minimal" if "minimal" in routings(machine) else "")
     lengths = np.full(len(machine), -1.0)
     lengths[others] = 0.0
-    steps = count(machine, pairs[0], pairs[1], routing).sum(axis=1)
-    lengths[others[ends[0] != ends[1]]] = steps[which.reshape(-1)]
+    hops = count(machine, pairs[0], pairs[1], routing).sum(axis=1)
+    lengths[others[ends[0] != ends[1]]] = hops[which.reshape(-1)]
     return {
         "from": row,
         "name": str(machine.names[row]),

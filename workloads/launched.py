@@ -48,7 +48,7 @@ _LAUNCHERS = (
 )
 
 #: Slurm's step ids from here on are not steps of srun: batch, extern and interactive ones.
-_NO_STEP = 0xFFFFFFF0
+_NO_JOB_STEP = 0xFFFFFFF0
 
 
 class Launched(NamedTuple):
@@ -91,8 +91,8 @@ def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
     for by, rank, size in _LAUNCHERS:
         if (found := parse_count(env.get(rank))) is not None:
             return Launched(by, found, parse_count(env.get(size)) or tasks)
-    step = parse_count(env.get("SLURM_STEP_ID"))
-    if step is not None and step < _NO_STEP and "SLURM_PROCID" in env:
+    job_step = parse_count(env.get("SLURM_STEP_ID"))
+    if job_step is not None and job_step < _NO_JOB_STEP and "SLURM_PROCID" in env:
         return Launched("srun", parse_count(env["SLURM_PROCID"]) or 0, tasks)
     if started := parse_count(env.get(STARTED)):
         return Launched("nidmap bench", 0, started)

@@ -229,7 +229,7 @@ class Session:
         Parameters
         ----------
         next_one : float
-            Seconds that the next step will take; only rank 0's counts.
+            Seconds that what comes next will take; only rank 0's counts.
         """
         if self.ended != "complete":
             return True
@@ -270,8 +270,8 @@ class Session:
         last = [0.0] * len(cases)
         unverified: Case | None = None
         with Progress(title, rounds * len(cases), shown=self.root) as progress:
-            for step in range(rounds * len(cases)):
-                done, turn = divmod(step, len(cases))
+            for count in range(rounds * len(cases)):
+                done, turn = divmod(count, len(cases))
                 k = (turn + done) % len(cases)
                 if self.over(last[k]):
                     break
@@ -288,7 +288,7 @@ class Session:
                     self._verify(cases[k])
                     unverified = None
                 last[k] = time.monotonic() - began
-                progress.at(step + 1)
+                progress.at(count + 1)
         if unverified is not None:
             self._verify(unverified)
         return results

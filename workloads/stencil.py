@@ -188,11 +188,11 @@ def rank_neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int
     for extent in grid:
         stride //= extent
         place = rank // stride % extent
-        for step in (-1, 1):
-            there = place + step
+        for way in (-1, 1):
+            there = place + way
             inside = 0 <= there < extent
-            beside = rank + (there % extent - place) * stride
-            neighbours.append(beside if inside or periodic else NONE)
+            neighbour = rank + (there % extent - place) * stride
+            neighbours.append(neighbour if inside or periodic else NONE)
     return tuple(neighbours)
 
 
@@ -348,7 +348,7 @@ class Put(Halo):
             self.into = self._blocks(self._window.tomemory())
         self.into[...] = 0
         self._window.Lock_all(MPI.MODE_NOCHECK)
-        self._steps = [
+        self._puts = [
             (rank, OPPOSITE[way], [self.out[way], size, MPI.BYTE])
             for way, rank in enumerate(self.neighbours)
             if rank != NONE
@@ -362,7 +362,7 @@ class Put(Halo):
     def exchange(self) -> None:
         """Put each block into its neighbour's memory."""
         window = self._window
-        for rank, way, block in self._steps:
+        for rank, way, block in self._puts:
             near = self._near.get(rank)
             if near is not None:
                 near[way] = block[0]

@@ -349,11 +349,11 @@ def _switch_levels(cables: _ListedCables, leaves: Ints) -> Ints:
     level[leaves] = 1
     a = np.concatenate([cables.a, cables.b])
     b = np.concatenate([cables.b, cables.a])
-    for step in range(1, len(level) + 1):
-        new = b[(level[a] == step) & (level[b] == 0)]
+    for below in range(1, len(level) + 1):
+        new = b[(level[a] == below) & (level[b] == 0)]
         if not len(new):
             break
-        level[new] = step + 1
+        level[new] = below + 1
     level[level == 0] = 2
     return level
 

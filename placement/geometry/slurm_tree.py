@@ -190,10 +190,10 @@ def _highest_ancestors(forest: Switches) -> list[Ints]:
     for k in range(_tree_height(forest)):
         while True:
             above = forest.parent[at]
-            step = (above >= 0) & (forest.level[above] <= k)
-            if not step.any():
+            rises = (above >= 0) & (forest.level[above] <= k)
+            if not rises.any():
                 break
-            at = np.where(step, above, at)
+            at = np.where(rises, above, at)
         ancestors.append(at)
     return ancestors
 

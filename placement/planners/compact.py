@@ -253,9 +253,9 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
     forced = np.bincount(inner, weights=must, minlength=chassis) > 0
     middle = fewest_children(outer, held, forced, need)
     groups = len(np.unique(outer[middle]))
-    steps = np.concatenate([[0], np.unique(size)[:-1]])
+    thresholds = np.concatenate([[0], np.unique(size)[:-1]])
     # nodes beyond t a blade, by chassis; a blade that must be in counts whole
-    over = [np.where(must, size, np.maximum(size - t, 0)) for t in steps]
+    over = [np.where(must, size, np.maximum(size - t, 0)) for t in thresholds]
     heavy = np.array([np.bincount(inner, w, chassis) for w in over]).astype(np.int64)
 
     def within(chosen: Ints) -> Ints:
@@ -264,7 +264,7 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
 
     blades = within(middle)
     least = len(largest_units(size, must, need))
-    for shares in _mix_weights(len(steps)):
+    for shares in _mix_weights(len(thresholds)):
         if len(blades) == least:
             break
         weight = shares @ heavy

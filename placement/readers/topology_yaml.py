@@ -193,8 +193,8 @@ def _wrap_single(value: Any) -> None:
 def _line_at(root: Any, path: str) -> int:
     """Return the line of the value at msgspec's path, or of what it stands in."""
     value, line = root, line_of(root)
-    for step in re.findall(r"[\w@]+", path):
-        value = value[int(step)] if isinstance(value, list) else value.get(step)
+    for key in re.findall(r"[\w@]+", path):
+        value = value[int(key)] if isinstance(value, list) else value.get(key)
         line = line_of(value) or line
     return line
 

@@ -153,12 +153,12 @@ def _explain_fault(tables: dict[str, Any], path: str, words: str) -> tuple[str, 
     return key, _plain_words(words, key)
 
 
-def _follow_path(tables: dict[str, Any], steps: list[str]) -> str:
+def _follow_path(tables: dict[str, Any], keys: list[str]) -> str:
     """Follow msgspec's path through the tables; a table of a list goes by its name."""
     value: Any = tables
     names: list[str] = []
-    for step in steps:
-        name = _first_faulty(value, names) if step == "..." else step
+    for key in keys:
+        name = _first_faulty(value, names) if key == "..." else key
         if name.isdigit() and isinstance(value, list):
             value = value[int(name)] if int(name) < len(value) else None
             named = value.get("name") if isinstance(value, dict) else None

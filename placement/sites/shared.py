@@ -219,14 +219,14 @@ def line_of(text: str, key: str) -> int:
     (5, 0)
     """
     lines, names = _key_lines(text)
-    steps = tuple(key.split("."))
-    steps = names.get(steps[:2], steps[:2]) + steps[2:]
-    while steps and steps not in lines:
-        below = [line for path, line in lines.items() if path[: len(steps)] == steps]
+    path = tuple(key.split("."))
+    path = names.get(path[:2], path[:2]) + path[2:]
+    while path and path not in lines:
+        below = [line for inner, line in lines.items() if inner[: len(path)] == path]
         if below:
             return min(below)
-        steps = steps[:-1]
-    return lines.get(steps, 0)
+        path = path[:-1]
+    return lines.get(path, 0)
 
 
 def _key_lines(text: str) -> tuple[dict[Path, int], dict[Path, Path]]:

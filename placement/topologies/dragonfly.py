@@ -381,14 +381,14 @@ def _same_chassis(shape: DragonflyShape) -> Cables:
     than the others.
     """
     k, more = divmod(shape.links // 2, shape.chassis)
-    step = max(k, 2)
+    stride = max(k, 2)
     blades = k + (np.arange(shape.chassis) < more)
     first = np.repeat(np.cumsum(blades) - blades, blades)
     g, h, place = _spread_links(shape, shape.links // 2)
     chassis = np.repeat(np.arange(shape.chassis), blades)[place]
     j = place - first[place]
-    leave = chassis * shape.blades + (step * (h - 1) + j) % shape.blades
-    enter = chassis * shape.blades + (step * g + j) % shape.blades
+    leave = chassis * shape.blades + (stride * (h - 1) + j) % shape.blades
+    enter = chassis * shape.blades + (stride * g + j) % shape.blades
     return Cables(g, h, leave, enter, 2)
 
 

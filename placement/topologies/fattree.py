@@ -177,15 +177,15 @@ def links(machine: Machine) -> Links:
     """
     tree = shape(machine.topology)
     kinds = tuple(f"up{level}" for level in range(1, tree.height)) or ("up1",)
-    steps = [_links_above(tree, level) for level in range(1, tree.height)]
-    if not steps:
+    links_above = [_links_above(tree, level) for level in range(1, tree.height)]
+    if not links_above:
         none = np.empty(0, dtype=np.int64)
         return bundle_links(none, none, none.astype(np.int8), kinds, none, none.astype(float))
-    kind = np.repeat(np.arange(len(steps)), [len(a) for a, _ in steps]).astype(np.int8)
+    kind = np.repeat(np.arange(len(links_above)), [len(a) for a, _ in links_above]).astype(np.int8)
     count = np.array(tree.parallel[1:])[kind]
     figures = machine.topology.bandwidth
     cable_gbs = np.array([figures.get(k, figures.get("up", math.nan)) for k in kinds])
-    a, b = (np.concatenate([s[end] for s in steps]) for end in (0, 1))
+    a, b = (np.concatenate([joined[end] for joined in links_above]) for end in (0, 1))
     return bundle_links(a, b, kind, kinds, count, cable_gbs[kind] * count)
 
 

@@ -263,7 +263,7 @@ def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, second
     return ""
 
 
-def step_options(
+def job_step_options(
     command: Sequence[str], words: Mapping[str, str], process: int
 ) -> tuple[dict[str, str], str]:
     """Return the options of srun that start a step's ranks in order, and what is said of the order.

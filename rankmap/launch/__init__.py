@@ -155,7 +155,7 @@ class Launcher(ABC):
         How the names of variables begin by which the user places ranks.
     binder : str
         What binds its ranks to cores (`nidmap.rankmap.binding.bind`), '' for nothing that is known.
-    step : Parsed
+    parsed : Parsed
         What the command says.
     env, major
         See above.
@@ -185,7 +185,7 @@ class Launcher(ABC):
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], major: int = 0) -> None:
         self.env, self.major = env, major
-        self.step = self.options.parse(argv, self.first)
+        self.parsed = self.options.parse(argv, self.first)
         self.check()
 
     def check(self) -> None:
@@ -207,9 +207,9 @@ class Launcher(ABC):
         NidmapError
             Variables or host files that cannot be read.
         """
-        values = self.step.values
+        values = self.parsed.values
         if "hosts" in values:
-            return allocations.from_hosts(values["hosts"], self.step.words("hosts"))
+            return allocations.from_hosts(values["hosts"], self.parsed.words("hosts"))
         path = values.get("files") or self.first_set(self.host_variables)[1]
         if path:
             return allocations.from_hosts(reading.load(path), path)
@@ -221,11 +221,11 @@ class Launcher(ABC):
 
     def cores(self) -> int:
         """Return how many cores the command gives each rank."""
-        return self.step.number("cores") or 1
+        return self.parsed.number("cores") or 1
 
     def per_node(self) -> int | None:
         """Return how many ranks the command wants on each node, None where it does not say."""
-        return self.step.number("per_node")
+        return self.parsed.number("per_node")
 
     def asked_remarks(self, seconds: float) -> list[str]:
         """Return what the user should know of the command that only asking the site tells.
@@ -255,9 +255,9 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
-        ranks, per_node = self.step.number("ranks"), self.per_node()
+        ranks, per_node = self.parsed.number("ranks"), self.per_node()
         if per_node and not ranks:
-            return per_node * (self.step.number("nodes") or nodes)
+            return per_node * (self.parsed.number("nodes") or nodes)
         ranks = ranks or (self.allocation.ranks if self.allocation else None)
         if ranks is None:
             raise LaunchError("the number of ranks is not known", "pass -n to the launcher")
@@ -293,12 +293,12 @@ class Launcher(ABC):
             What is inside the nodes is not known.
         """
         for role in ("bind", "bind_gpus", "map"):
-            if role in self.step.values:
+            if role in self.parsed.values:
                 raise LaunchError(
-                    f"the command binds ranks itself ({self.step.words(role)})", "drop --bind"
+                    f"the command binds ranks itself ({self.parsed.words(role)})", "drop --bind"
                 )
         if not self.binder:
-            who = self.library or self.step.argv[0]
+            who = self.library or self.parsed.argv[0]
             raise LaunchError(f"how {who} binds ranks is not known", "drop --bind")
         cpus = None if self.allocation is None else self.allocation.cpus
         if cpus is not None and order.machine is not None:
@@ -332,7 +332,7 @@ class Launcher(ABC):
             What options are to say: the user's stay where they say it already, and go where
             they say something else, or for None.
         """
-        values = self.step.values
+        values = self.parsed.values
         words = [*words]
         gone = [name for name, value in roles.items() if value is None]
         for name, value in roles.items():
@@ -343,7 +343,7 @@ class Launcher(ABC):
         if len(longest) > _LONGEST:
             what = f"{longest[:20]}… is too long for a command line"
             raise LaunchError(what, "srun and Open MPI read an order from a file")
-        argv, first = self.step.without(*gone), self.first
+        argv, first = self.parsed.without(*gone), self.first
         env = {name: text.format(path=path) for name, text in self.variables.items()}
         more = self.bound.options if self.bound else ()
         env |= self.bound.variables if self.bound else {}

@@ -82,9 +82,9 @@ def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
     NidmapError
         What is missing, contradictory or not known.
     """
-    progress.step()
+    progress.advance()
     machine = _find_machine(request.job.specs, env)
-    progress.step()
+    progress.advance()
     return read_job_on(machine, request, env)
 
 
@@ -179,7 +179,7 @@ class JobLaunch:
 
     def __post_init__(self) -> None:
         """Find the nodes and their ranks."""
-        self.placement = self._step_placement()
+        self.placement = self._place_job_step()
 
     def ordered(self) -> Placement:
         """Return the order of a file, or a new one."""
@@ -226,7 +226,7 @@ class JobLaunch:
             Where this launcher cannot lay the ranks out so; no file is left behind.
         """
         order = self.ordered()
-        progress.step()
+        progress.advance()
         launcher, request, job = self.launcher, self.request, self.launcher.allocation
         free = self.lay(order)
         sent, limit = self._sent_in(order), request.mapping_limit
@@ -256,12 +256,12 @@ class JobLaunch:
             discard_launch(path)
             raise
 
-    def _step_placement(self) -> Placement:
-        """Return the nodes of the step, and how many ranks it has on each."""
+    def _place_job_step(self) -> Placement:
+        """Return the nodes of the job step, and how many ranks it has on each."""
         request, launcher, job = self.request, self.launcher, self.launcher.allocation
         ppn = request.job.ppn
         listed, source = read_list(request.job.nodes or "", "--nodes")
-        nodes = listed or launcher.step.values.get("list") or (job.nodes if job else "")
+        nodes = listed or launcher.parsed.values.get("list") or (job.nodes if job else "")
         if not nodes:
             raise LaunchError("no nodes: this is not inside a job", "--nodes names them")
         placement = place_ranks(self.machine, nodes, ppn, repeats=source not in ("", "--nodes"))
@@ -269,7 +269,7 @@ class JobLaunch:
         if outside:
             raise LaunchError(f"node {min(outside)} is not in the allocation")
         stated = ppn is not None or placement.ppn != 1
-        if not stated or "ranks" in launcher.step.values or (job and job.ranks):
+        if not stated or "ranks" in launcher.parsed.values or (job and job.ranks):
             ranks = launcher.ranks(len(placement.names))
             if not stated:
                 counts = self._launcher_counts(ranks, placement)
@@ -279,10 +279,10 @@ class JobLaunch:
                 raise LaunchError(
                     f"{ranks} ranks requested, but {placement.ranks} slots ({placement.words()})"
                 )
-        wanted = launcher.step.number("nodes")
+        wanted = launcher.parsed.number("nodes")
         if wanted not in (None, len(placement.names)):
             raise LaunchError(f"{wanted} nodes requested, but {placement.words()} given")
-        cores, shared = launcher.cores(), "overcommit" in launcher.step.values
+        cores, shared = launcher.cores(), "overcommit" in launcher.parsed.values
         if job and job.cpus is not None and cores > 1 and not shared:
             job.refuse_more(placement, job.cpus // cores, f"ranks of {cores} CPUs")
         return placement
@@ -326,8 +326,8 @@ class JobLaunch:
 
     def probe(self, launch: Launch) -> Launch:
         """Return the same launch with a program that prints where each rank is."""
-        launcher, step = self.launcher, self.launcher.step
-        before = launch.argv[: len(launch.argv) - (len(step.argv) - step.program)]
+        launcher, parsed = self.launcher, self.launcher.parsed
+        before = launch.argv[: len(launch.argv) - (len(parsed.argv) - parsed.program)]
         printer = rank_printer(launcher.rank_variables, launcher.host)
         return replace(launch, argv=(*before, *printer))
 

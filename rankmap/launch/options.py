@@ -152,8 +152,8 @@ class OptionTable:
         Examples
         --------
         >>> table = OptionTable(ranks="n= ntasks=", letters="np")
-        >>> step = table.parse(["srun", "-n64", "-p", "debug", "./app", "-n", "3"])
-        >>> step.values, step.program
+        >>> parsed = table.parse(["srun", "-n64", "-p", "debug", "./app", "-n", "3"])
+        >>> parsed.values, parsed.program
         ({'ranks': '64'}, 4)
         >>> table = OptionTable(assignments=True, ranks="np=")
         >>> table.parse(["mpirun_rsh", "-np", "4", "OMP_NUM_THREADS=2", "./app"]).program

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from nidmap.placement.errors import LaunchError
 from nidmap.placement.support.child import Deadline, run_child
 from nidmap.rankmap.launch import Launch
-from nidmap.rankmap.progress import step
+from nidmap.rankmap.progress import advance
 
 #: What the versions of mpiexec print for ``--version``.
 _VERSIONS = (
@@ -40,7 +40,7 @@ def run_query(
     LaunchError
         Where it cannot be started, fails, or does not answer in time.
     """
-    answer = run_child(argv, env, Deadline(seconds), late_hint=late_hint, on_wait=step)
+    answer = run_child(argv, env, Deadline(seconds), late_hint=late_hint, on_wait=advance)
     if answer.code:
         raise LaunchError(f"{argv[0]} failed (exit code {answer.code})")
     return answer.output

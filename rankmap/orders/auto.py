@@ -156,7 +156,7 @@ def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) ->
     end = time.thread_time() + seconds
     effort = _affordable_effort(pattern, placement, seconds)
     for name, wanted in _candidate_orders(pattern, placement):
-        progress.step(name)
+        progress.advance(name)
         if best.close:
             break
         if name == "graph" and effort < 1:
@@ -231,7 +231,7 @@ def _polish_best(
     """Anneal the best order of a structured pattern, as the graph's own has been."""
     if best.strategy in ("graph", DEFAULT) or "graph" in best.failed:
         return
-    progress.step()
+    progress.advance()
     if edge_count(pattern, MOST_EDGES) > MOST_EDGES and not isinstance(pattern, Graph):
         return
     if isinstance(pattern, Lines) and pattern.dims is not None and len(pattern.dims) == 1:

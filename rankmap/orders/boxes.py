@@ -197,7 +197,7 @@ class _GridWalks:
         for level in self.even:
             size = level.size or 1
             here = boxes_of(size, self.dims)
-            cost = -level.step * (self.total // size) * weight_inside(self.pattern, here)
+            cost = -level.added_distance * (self.total // size) * weight_inside(self.pattern, here)
             below = _chain_boxes(here, cost, below)
             if not below:
                 break

@@ -33,7 +33,7 @@ from nidmap.rankmap.predict.unknowns import (
     run_seconds,
     unknowns_of,
 )
-from nidmap.rankmap.progress import step
+from nidmap.rankmap.progress import advance
 
 #: Share of a recorded run that communication has at most, below which it is said.
 HALF_OF_RUN = 0.5
@@ -229,7 +229,7 @@ def _range_of_unknowns(
     """
 
     def under(values: Values) -> float:
-        step()
+        advance()
         plan, *base = (
             values.beside.with_messages(timed.seconds(values, place))
             for place, timed in enumerate(times)

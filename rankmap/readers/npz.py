@@ -64,13 +64,13 @@ def _read_archive(archive: zipfile.ZipFile, source: str) -> Entries:
         indptr, column, data = load("indptr"), load("indices"), load("data")
         shape = load("shape").tolist() if "shape" in members else [len(indptr) - 1] * 2
         form = str(load("format")) if "format" in members else "csr"
-        n, steps = _check_square(shape, source), np.diff(indptr)
+        n, lengths = _check_square(shape, source), np.diff(indptr)
         if "csr" not in form and "csc" not in form:
             fault = f"sparse format {printable(form, 20)} is not csr, csc or coo"
             raise ParseError(source, 0, fault)
-        if len(indptr) != n + 1 or (steps < 0).any() or int(steps.sum()) != len(column):
+        if len(indptr) != n + 1 or (lengths < 0).any() or int(lengths.sum()) != len(column):
             raise ParseError(source, 0, "indptr does not fit indices", "is the file damaged?")
-        row = np.repeat(np.arange(n), steps)
+        row = np.repeat(np.arange(n), lengths)
         if "csc" in form:
             row, column = column, row
         return _sparse_entries(n, row, column, data, source)

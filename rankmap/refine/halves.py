@@ -158,8 +158,8 @@ def run_pass(
     for u in range(len(size)):
         largest = max(largest, size[u])
     give = slack if largest == 1 else max(slack, largest // 2)
-    best, best_off, best_at, steps = cut, max(abs(held - target), slack), 0, 0
-    while steps - best_at < patience or abs(held - target) > slack:
+    best, best_off, best_at, moves = cut, max(abs(held - target), slack), 0, 0
+    while moves - best_at < patience or abs(held - target) > slack:
         h = choose_half(held, target, give, counts, heaps, gain)
         if h < 0:
             break
@@ -174,12 +174,12 @@ def run_pass(
             gain[v] += -2 * w[e] if half[v] == half[u] else 2 * w[e]
             if not locked[v]:
                 counts[half[v]] = push_vertex(heaps[half[v]], place, gain, counts[half[v]], long(v))
-        moved[steps] = u
-        steps += 1
+        moved[moves] = u
+        moves += 1
         off = max(abs(held - target), slack)
         if off < best_off or (off == best_off and cut < best - 1e-12 * abs(best)):
-            best, best_off, best_at = cut, off, steps
-    for i in range(steps - 1, best_at - 1, -1):
+            best, best_off, best_at = cut, off, moves
+    for i in range(moves - 1, best_at - 1, -1):
         u = moved[i]
         held += size[u] if half[u] == 1 else -size[u]
         half[u] = 1 - half[u]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nidmap.rankmap.progress import step
+from nidmap.rankmap.progress import advance
 from nidmap.rankmap.refine.cache import cache_folder, numba_installed
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,10 +53,10 @@ class Csr(NamedTuple):
 
 
 if numba_installed():
-    step()
+    advance()
     import numba
 
-    step()
+    advance()
 
 #: Numbers are handed to kernels as this: numba compiles them anew for each kind of whole number
 #: and for each constant.

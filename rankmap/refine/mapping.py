@@ -71,7 +71,7 @@ def map_ranks(
     known = cut_nodes(distance, counts)
     held = np.append(0, np.cumsum(counts[known.order]))
     end = time.thread_time() + seconds
-    progress.step("graph: cut down the machine")
+    progress.advance("graph: cut down the machine")
     if numba_installed():
         beginning = budget.BEGINNING if distance.coords is None else budget.TORUS_BEGINNING
         allowed = beginning * effort * budget.total_work(graph.size)
@@ -121,7 +121,7 @@ def _improve_nodes(
             break
         nodes = known.order[low:high]
         ranks = np.concatenate([by_node[first[p] : first[p + 1]] for p in nodes.tolist()])
-        progress.step(f"graph: part {number} of {len(parts)}")
+        progress.advance(f"graph: part {number} of {len(parts)}")
         piece = Piece(graph, node, nodes, np.sort(ranks), distance)
         if piece.inner and numba_installed():
             allowed = left * len(ranks)
@@ -203,7 +203,7 @@ class Piece:
     ) -> None:
         """Place ranks anew, in place, where that is better."""
         piece_node, slots = self._local(node, len(counts)).astype(np.int32), counts[self.nodes]
-        progress.step()
+        progress.advance()
         n = len(piece_node)
         g = Csr(self.ptr, self.adj, self.weight, np.zeros(n), np.ones_like(piece_node))
         first, none = np.append(0, np.cumsum(slots)), np.full(n, -1, dtype=np.int32)

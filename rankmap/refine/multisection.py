@@ -114,7 +114,7 @@ def multisect(g: Csr, plan: CutPlan, allowed: float, state: State, end: float) -
     for c, share in enumerate((plan.shares / np.maximum(left, 1e-300)).tolist()):
         if time.thread_time() > end:
             break
-        progress.step()
+        progress.advance()
         cut_work = share * max(0.0, allowed - float(state[1]))
         _bisect_at_cut(g, plan, c, ranks, local, where, cut_work, state)
     return ranks.astype(np.int64)

@@ -47,7 +47,7 @@ def bisect_down(edges: Traffic, held: Ints, known: Cuts, seed: int, rounds: int)
     row = order_by_matching(edges, n, np.random.default_rng(seed))
     place, block = inverse(row), np.zeros(n, dtype=np.int64)
     for cuts in _by_depth(known.cuts):
-        progress.step()
+        progress.advance()
         low, cut = held[cuts[:, 0]], held[cuts[:, 1]]
         edge = np.sort(np.append(low, cut))  # of the blocks' halves, those never cut again apart
         slot = inverse(np.lexsort((place, block)))

@@ -190,7 +190,7 @@ def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placemen
     """Return the order with the least predicted time, with what is to be said of it."""
 
     def watch(moment: Moment) -> None:
-        progress.step()
+        progress.advance()
 
     fitted = fit_pattern(model.pattern, placement)
     compile_first(model, placement, seconds)

@@ -39,7 +39,7 @@ def compile_first(
     model: Predictor,
     placement: Placement,
     seconds: float = math.inf,
-    tell: Callable[[str], object] = progress.step,
+    tell: Callable[[str], object] = progress.advance,
 ) -> None:
     """Compile what the search for a placement uses where nobody has, which takes long.
 

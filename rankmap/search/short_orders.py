@@ -28,7 +28,7 @@ from nidmap.rankmap.pattern.tiling import weight_inside
 from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.progress import step
+from nidmap.rankmap.progress import advance
 from nidmap.rankmap.score.distance import job_distance
 from nidmap.rankmap.score.traffic import cost_of
 from nidmap.rankmap.search.cost import without_time
@@ -195,7 +195,7 @@ class _Front:
         tried = []
         for order in itertools.takewhile(lambda _: self.left > 0, orders):
             self.left -= 1
-            step()
+            advance()
             tried.append(self._keep(_Tried(self.cost(order), self.length(order), order)))
         return tried
 
@@ -361,7 +361,7 @@ def _try_boxes(front: _Front) -> None:
     for level in units.levels:
         size = int(np.bincount(np.diff(level.starts)).argmax())  # of most units: holes do no harm
         boxes = boxes_of(size, dims)
-        gain = weight_inside(grid, boxes) * level.step * (front.wanted.ranks // size)
+        gain = weight_inside(grid, boxes) * level.added_distance * (front.wanted.ranks // size)
         longer = [
             (worth + box_gain, [*chain, tuple(box)])
             for worth, chain in chains

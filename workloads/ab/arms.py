@@ -152,7 +152,7 @@ def _compared_arms(
             "--strategy or --order makes another order",
         )
     return arms, {
-        "workload": " ".join(job.launcher.step.argv[job.launcher.step.program :]),
+        "workload": " ".join(job.launcher.parsed.argv[job.launcher.parsed.program :]),
         "ranks": placement.ranks,
         "nodes": len(placement.names),
         "ppn": max(placement.counts.tolist()),

@@ -156,8 +156,8 @@ def _list_permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield a pair of neighbours, shifts, random permutations, and everyone to everyone."""
     every = np.arange(count)
     yield Flows("one node to the next", every[:1], every[1:2])
-    for step in sorted({1, max(1, count // 4), count // 2}):
-        yield Flows(f"each node to the one {step} further", every, (every + step) % count)
+    for shift in sorted({1, max(1, count // 4), count // 2}):
+        yield Flows(f"each node to the one {shift} further", every, (every + shift) % count)
     yield Flows("each node to its mirror", every, every[::-1].copy())
     for k in range(SHUFFLES if count > 2 else 0):
         yield Flows(f"random permutation {k + 1}", every, rng.permutation(count))

@@ -30,9 +30,9 @@ def axis_chunks(size: int, slice_bytes: int, limit: int = CHUNK) -> Iterator[sli
     >>> list(axis_chunks(5, 100, limit=200))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    step = max(1, limit // max(slice_bytes, 1))
-    for start in range(0, size, step):
-        yield slice(start, min(start + step, size))
+    length = max(1, limit // max(slice_bytes, 1))
+    for start in range(0, size, length):
+        yield slice(start, min(start + length, size))
 
 
 #: By speed, the fastest first.
@@ -129,18 +129,18 @@ class Local:
         The two may be one array where they have one shape and type. `x` is left as it
         is, but backward where it has several axes and `out` is real.
         """
-        for step in self._steps(axes)[:: 1 if forward else -1]:
-            half = self._field.half in step
+        for together in self._axes_of_calls(axes)[:: 1 if forward else -1]:
+            half = self._field.half in together
             target = out if forward or half or x.dtype == out.dtype else x
             if half:
-                (self._kernel.r2c if forward else self._kernel.c2r)(x, step[0], target)
+                (self._kernel.r2c if forward else self._kernel.c2r)(x, together[0], target)
             else:
-                self._kernel.c2c(x, step, forward, target)
+                self._kernel.c2c(x, together, forward, target)
             x = target
         if x is not out:
             np.copyto(out, x)
 
-    def _steps(self, axes: Sequence[int]) -> list[tuple[int, ...]]:
+    def _axes_of_calls(self, axes: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the axes that one call each can do, in the order of a forward transform.
 
         The one of which half a spectrum is kept comes first: what was real
@@ -149,4 +149,4 @@ class Local:
         """
         half, shape = self._field.half, self._field.shape
         others = tuple(axis for axis in axes if axis != half and shape[axis] > 1)
-        return [step for step in ((half,) if half in axes else (), others) if step]
+        return [some for some in ((half,) if half in axes else (), others) if some]

@@ -128,15 +128,15 @@ class Ranks:
         # Upwards from one's own: at any moment each rank is the target of one sender.
         turns = [(self.rank + k) % self.size for k in range(1, self.size)]
         kind = _bytes_type(items.dtype.itemsize)
-        step = max(1, piece // items.dtype.itemsize)
+        length = max(1, piece // items.dtype.itemsize)
         requests = [
             self.comm.Irecv([part, len(part), kind], source=rank, tag=TAG)
-            for rank, part in _parts_of_ranks(out, receive, turns[::-1], step)
+            for rank, part in _parts_of_ranks(out, receive, turns[::-1], length)
         ]
         _items_of(out, receive, self.rank)[:] = _items_of(items, send, self.rank)
         requests += [
             self.comm.Isend([part, len(part), kind], dest=rank, tag=TAG)
-            for rank, part in _parts_of_ranks(items, send, turns, step)
+            for rank, part in _parts_of_ranks(items, send, turns, length)
         ]
         self._mpi.Request.Waitall(requests)
         kind.Free()
@@ -166,10 +166,10 @@ def _items_of(items: Array, counts: Ints, rank: int) -> Array:
 
 
 def _parts_of_ranks(
-    items: Array, counts: Ints, turns: Sequence[int], step: int
+    items: Array, counts: Ints, turns: Sequence[int], length: int
 ) -> Iterator[tuple[int, Array]]:
     """Yield (other rank, its items in pieces), rank by rank."""
     ends = np.cumsum(counts).tolist()
     for rank in turns:
-        for start in range(ends[rank - 1] if rank else 0, ends[rank], step):
-            yield rank, items[start : min(start + step, ends[rank])]
+        for start in range(ends[rank - 1] if rank else 0, ends[rank], length):
+            yield rank, items[start : min(start + length, ends[rank])]

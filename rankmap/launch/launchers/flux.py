@@ -47,17 +47,17 @@ class Flux(Launcher):
 
     def check(self) -> None:
         """Refuse other commands than ``flux run``."""
-        if self.step.argv[1:2] != ("run",):
+        if self.parsed.argv[1:2] != ("run",):
             raise LaunchError("only the ranks of flux run can be ordered")
         super().check()
 
     def find_allocation(self) -> Allocation | None:
         """Return the hosts of the Flux instance that the command runs in, as it says them."""
-        return flux_instance(self.env, self.step.argv[0])
+        return flux_instance(self.env, self.parsed.argv[0])
 
     def counts(self, ranks: int, nodes: int) -> Ints:
         """Return even counts over all nodes: Flux's own where ``-N`` is all of them."""
-        if self.step.number("nodes") not in (None, nodes) or ranks % nodes:
+        if self.parsed.number("nodes") not in (None, nodes) or ranks % nodes:
             raise LaunchError(
                 f"Flux itself chooses how {ranks} ranks go on {nodes} nodes",
                 "use all nodes of the instance, with as many ranks on each",

@@ -78,7 +78,7 @@ class _HydraFamily(Launcher):
 
     def is_started_by_slurm(self) -> bool:
         """Tell whether Slurm starts Hydra's proxies: as told, else inside of its jobs."""
-        starter = self.step.values.get("starter") or self.first_set(self.starter_variables)[1]
+        starter = self.parsed.values.get("starter") or self.first_set(self.starter_variables)[1]
         return starter == "slurm" or bool(self.env.get("SLURM_JOB_ID") and not starter)
 
 
@@ -181,9 +181,9 @@ class OpenMpi(Launcher):
 
     def mapped(self) -> tuple[int, int]:
         """Return the ranks on each node (0: not said) and the cores of each, by ``--map-by``."""
-        match = _MAPPING.fullmatch(self.step.values.get("map", ""))
+        match = _MAPPING.fullmatch(self.parsed.values.get("map", ""))
         if not match:
-            raise LaunchError(f"mpirun {self.step.words('map')} places ranks itself")
+            raise LaunchError(f"mpirun {self.parsed.words('map')} places ranks itself")
         return int(match[1] or 0), max(1, int(match[2] or 1))
 
     def per_node(self) -> int | None:
@@ -197,7 +197,7 @@ class OpenMpi(Launcher):
     def ranks(self, nodes: int) -> int:
         """Return the number of ranks; without ``-n`` it is that of the slots."""
         slots = self.allocation.tasks if self.allocation else None
-        if slots is None or "ranks" in self.step.values or self.per_node():
+        if slots is None or "ranks" in self.parsed.values or self.per_node():
             return super().ranks(nodes)
         return int(slots.sum())
 
@@ -208,7 +208,7 @@ class OpenMpi(Launcher):
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with its order file in place of its own mapping."""
         job = self.allocation
-        if job and job.tasks is not None and "oversubscribe" not in self.step.values:
+        if job and job.tasks is not None and "oversubscribe" not in self.parsed.values:
             job.refuse_more(order, job.tasks, "ranks")  # mpirun would not start
         gone = ["map", "per_node"]
         if self.bound:
@@ -258,7 +258,7 @@ class Pals(CrayOrder):
         """Return the order as others do, without ``--gpu-bind`` where this PALS knows none."""
         bound_order = super().bind(order, pattern)
         try:
-            knows = "--gpu-bind" in run_query([self.step.argv[0], "--help"], self.env)
+            knows = "--gpu-bind" in run_query([self.parsed.argv[0], "--help"], self.env)
         except LaunchError:
             knows = False
         if self.bound and not knows:

@@ -65,7 +65,7 @@ class Srun(Launcher):
     def check(self) -> None:
         """Refuse a distribution of the user's own."""
         super().check()
-        kind = self.step.values.get("distribution") or self.env.get("SLURM_DISTRIBUTION", "")
+        kind = self.parsed.values.get("distribution") or self.env.get("SLURM_DISTRIBUTION", "")
         if kind.partition(":")[0].partition(",")[0].lower() not in ("", "block", "*"):
             raise LaunchError(f"srun --distribution={kind} places ranks itself")
 
@@ -74,12 +74,12 @@ class Srun(Launcher):
 
         With ``-c`` alone it is what the CPUs have room for, which is not guessed.
         """
-        known = self.step.number("ranks") or (self.allocation and self.allocation.ranks)
+        known = self.parsed.number("ranks") or (self.allocation and self.allocation.ranks)
         if known:
             return known
-        if not self.per_node() and "cores" in self.step.values:
+        if not self.per_node() and "cores" in self.parsed.values:
             return super().ranks(nodes)
-        return (self.per_node() or 1) * (self.step.number("nodes") or nodes)
+        return (self.per_node() or 1) * (self.parsed.number("nodes") or nodes)
 
     def per_node(self) -> int | None:
         """Return that of the command, else the job's."""
@@ -87,7 +87,7 @@ class Srun(Launcher):
 
     def counts(self, ranks: int, nodes: int) -> Ints:
         """Return srun's own counts; so many a node hold where they divide exactly."""
-        wanted = self.step.number("nodes") or nodes
+        wanted = self.parsed.number("nodes") or nodes
         if wanted > nodes:
             raise LaunchError(f"{wanted} nodes requested, but the job has {nodes}")
         if ranks in (wanted, (self.per_node() or 0) * wanted):
@@ -99,7 +99,7 @@ class Srun(Launcher):
 
     def asked_remarks(self, seconds: float) -> list[str]:
         """Return what Slurm's settings make of the command: without PMI ranks are alone."""
-        if "mpi" in self.step.values or self.env.get("SLURM_MPI_TYPE"):
+        if "mpi" in self.parsed.values or self.env.get("SLURM_MPI_TYPE"):
             return []
         try:
             default = slurm_settings(Deadline(seconds)).get("MpiDefault", "")
@@ -124,12 +124,12 @@ class HostfileSrun(Srun):
     def check(self) -> None:
         """Refuse what would win over a host file."""
         super().check()
-        if "list" in self.step.values:
+        if "list" in self.parsed.values:
             raise LaunchError("srun -w overrides a host file", "give run --nodes instead")
 
     def mapping(self) -> ProcessMapping | None:
         """Return PMI-2's, which is what Slurm's PMI is where none is named; PMIx has no limit."""
-        mpi = self.step.values.get("mpi") or self.env.get("SLURM_MPI_TYPE", "")
+        mpi = self.parsed.values.get("mpi") or self.env.get("SLURM_MPI_TYPE", "")
         return None if mpi.startswith("pmix") else self.limit
 
     def launch(self, order: Placement, path: str) -> Launch:
@@ -156,6 +156,6 @@ class CraySrun(CrayOrder, Srun):
             list=NodeList(placement.names.tolist()).fold(),
             nodes=len(placement.counts),
             ranks=order.ranks,
-            distribution=self.step.values.get("distribution", "block"),
+            distribution=self.parsed.values.get("distribution", "block"),
             **({"per_node": placement.ppn} if placement.ppn else {}),
         )

@@ -47,7 +47,7 @@ def launched(how):
 
 def check_kept(how, launch):
     """Hold a launch to the user's words, but for those that name nodes: it may name them anew."""
-    words = list(zip(how.step.argv, how.step.roles, strict=True))
+    words = list(zip(how.parsed.argv, how.parsed.roles, strict=True))
     lost = {role for word, roles in words if word not in launch.argv for role in roles}
     assert lost <= {"hosts", "files", "list", "nodes", "per_node"}, f"{lost} of {words} are lost"
     after = iter(launch.argv)
@@ -75,7 +75,7 @@ def test_a_module_has_a_launcher_with_a_sample(name):
 def test_a_users_command_is_read_and_reaches_the_launcher(program, mpi, line):
     how = read(mpi, line)
     assert isinstance(how, Launcher)
-    assert how.step.argv[how.step.program :] == ("./app", "-n", "9")
+    assert how.parsed.argv[how.parsed.program :] == ("./app", "-n", "9")
     assert how.ranks(2) == 4
     launch = launched(how)
     check_kept(how, launch)
@@ -97,7 +97,7 @@ def test_a_class_says_what_it_is(program, mpi, line):
 def test_words_that_nobody_knows_are_passed_on(program, mpi, line):
     strange = f"{line.removesuffix('./app')}--frobnicate=3 --mumble ./app"
     how = read(mpi, strange)
-    assert how.step.argv[how.step.program :] == ("./app", "-n", "9")
+    assert how.parsed.argv[how.parsed.program :] == ("./app", "-n", "9")
     check_kept(how, launched(how))
 
 

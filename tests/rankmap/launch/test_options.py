@@ -118,9 +118,9 @@ def test_any_words_are_read_or_refused(words):
 
 def test_options_are_taken_out():
     words = ["x", "-n", "4", "--nodes=2", "-I", "-n", "5", "./app", "-n", "6"]
-    step = SMALL.parse(words)
-    assert step.without("ranks") == ("x", "--nodes=2", "-I", "./app", "-n", "6")
-    assert step.without("nodes", "ranks") == ("x", "-I", "./app", "-n", "6")
+    parsed = SMALL.parse(words)
+    assert parsed.without("ranks") == ("x", "--nodes=2", "-I", "./app", "-n", "6")
+    assert parsed.without("nodes", "ranks") == ("x", "-I", "./app", "-n", "6")
     for shared in ("-ln64", "-vn64"):
         with pytest.raises(LaunchError, match=f"{shared} combines several options"):
             SMALL.parse(["x", shared, "./app"]).without("ranks")

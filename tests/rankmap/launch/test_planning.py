@@ -11,7 +11,7 @@ import pytest
 from nidmap.placement.errors import UsageError
 from nidmap.rankmap.launch import Launch, planning
 from nidmap.rankmap.launch.planning import PlannedLaunch, PlanningResult, plan_aside
-from nidmap.rankmap.progress import step
+from nidmap.rankmap.progress import advance
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,7 @@ def test_a_child_that_says_it_goes_on_is_heard(monkeypatch):
     said, wait = os.pipe()
 
     def work():
-        step()
+        advance()
         os.read(said, 1)  # until that was heard
         yield planned("a")
 
