@@ -1,4 +1,4 @@
-"""Which sets of flows are measured: those that make one class bind, and tell routings apart.
+"""Which sets of flows are measured: those in which one class of links is the bottleneck.
 
 In most of them each node sends to at most one other and receives from at most
 one: a node's own link then carries one message, and what a link between
@@ -8,10 +8,9 @@ to several others, so that its own link binds.
 Beside them stand the pairs of nodes between which single messages are timed,
 by how far they lie apart, and which ranks sit on which node.
 
-A set makes a class of links bind where its busiest link of that class takes
-longer than any other link, by what the machine's configuration says of
-bandwidths; which link that is depends on the routing, so sets are chosen for
-every routing that the network could have.
+A class of links is the bottleneck of a set where its busiest link of that class takes
+longer than any other link, by what the machine's configuration says of bandwidths
+and routing.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.machine import Machine
-from nidmap.placement.network import Demand, channels, loads, routings
+from nidmap.placement.network import Demand, channels, loads
 from nidmap.placement.network.model import injection_bandwidth
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import GB
@@ -267,23 +265,14 @@ def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tup
     return dict(found)
 
 
-#: A class binds where it takes so many times as long as any other.
+#: A class is the bottleneck where it takes this many times as long as any other.
 MARGIN = 1.05
 
 #: No margin is better than this one: the first such set counts.
 ENOUGH = 1.25
 
-#: Two routings are told apart by a set of flows whose times differ by this factor.
-APART = 1.25
-
-#: Differences in time below this factor are none that a measurement could show.
-SAME = 1.03
-
-#: Sets of flows that are to tell two routings apart.
-WITNESSES = 3
-
-#: Sets that are kept of those that make a class bind under the default routing.
-KEPT = 3
+#: Sets that are measured for each class.
+KEPT = 2
 
 #: The class of nodes' own links.
 NODE = "injection"
@@ -296,20 +285,14 @@ class FlowTimes:
     Attributes
     ----------
     flows : sequence of Flows
-    routings, classes : tuple of str
-    seconds : float64 (flows, routings, classes)
-        For a GB a flow.
+    classes : tuple of str
+    seconds : float64 (flows, classes)
+        For a GB a flow, under the machine's routing.
     """
 
     flows: Sequence[Flows]
-    routings: tuple[str, ...]
     classes: tuple[str, ...]
     seconds: Floats
-
-    @property
-    def times(self) -> Floats:
-        """Seconds of each set under each routing, float64 (flows, routings)."""
-        return np.asarray(self.seconds.max(axis=2))
 
     def take(self, some: Sequence[int]) -> FlowTimes:
         """Return the table of these sets."""
@@ -344,24 +327,17 @@ class MeasurePlan:
         return len(self.seats[0])
 
 
-def without_stated_routing(machine: Machine) -> tuple[Machine, bool]:
-    """Return the machine without what it is said to route by, each node's link limited.
+def with_limited_nodes(machine: Machine) -> tuple[Machine, bool]:
+    """Return the machine with each node's own link limited, and whether that had to be assumed.
 
-    Returns
-    -------
-    (Machine, bool)
-        And whether a node's link had to be assumed, as fast as the fastest link.
+    An unlimited one is taken to be as fast as the fastest link.
 
     Raises
     ------
     UsageError
-        Where no bandwidth of any link is known.
+        No bandwidth of any link is known.
     """
-    stated = dict(machine.topology.parameters)
-    for name in ("routing", "routings"):
-        stated.pop(name, None)
-    topology = replace(machine.topology, parameters=stated)
-    machine = replace(machine, topology=topology, _cache={})
+    topology = machine.topology
     known = channels(machine).bandwidth
     known = known[np.isfinite(known)]
     if not len(known):
@@ -408,36 +384,21 @@ def undirected_class(kind: str) -> str:
     return f"up{kind[4:]}" if kind.startswith("down") else kind
 
 
-def predict_table(
-    machine: Machine, rows: Ints, flows: Sequence[Flows], routings: Sequence[str]
-) -> FlowTimes:
-    """Return what each set of flows takes under each routing.
-
-    Parameters
-    ----------
-    machine : Machine
-        As `without_stated_routing` returns it.
-    rows : int64 (n,)
-        The job's nodes.
-    flows : sequence of Flows
-    routings : sequence of str
-    """
-    kinds = [NODE, *(undirected_class(kind) for kind in channels(machine, routings[0]).kinds)]
+def predict_table(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> FlowTimes:
+    """Return what each set of flows takes under the machine's routing."""
+    kinds = [NODE, *(undirected_class(kind) for kind in channels(machine).kinds)]
     classes = tuple(dict.fromkeys(kinds))
-    seconds = np.zeros((len(flows), len(routings), len(classes)))
-    for i, one in enumerate(flows):
-        for r, routing in enumerate(routings):
-            seconds[i, r] = _class_seconds(machine, rows, one, routing, classes)
-    return FlowTimes(flows, tuple(routings), classes, seconds)
+    seconds = [_class_seconds(machine, rows, flow_set, classes) for flow_set in flows]
+    return FlowTimes(flows, classes, np.array(seconds).reshape(len(flows), len(classes)))
 
 
 def _class_seconds(
-    machine: Machine, rows: Ints, flows: Flows, routing: str, classes: Sequence[str]
+    machine: Machine, rows: Ints, flows: Flows, classes: Sequence[str]
 ) -> list[float]:
     """Return the seconds of the busiest link of each class."""
     demand = Demand.of(machine, Traffic.of(rows[flows.source], rows[flows.target], GB))
     seconds = dict.fromkeys(classes, 0.0)
-    for kind, longest in loads(machine, demand, routing).by_class().items():
+    for kind, longest in loads(machine, demand).by_class().items():
         name = undirected_class(kind)
         seconds[name] = max(seconds[name], longest)
     return list(seconds.values())
@@ -446,42 +407,22 @@ def _class_seconds(
 def choose_sets(machine: Machine, rows: Ints) -> FlowTimes:
     """Return the sets of flows that are worth measuring, of all `candidates`.
 
-    They make each class bind under each routing, and tell routings apart. All are looked at
-    under the network's usual routing, and the best of each class, and all permutations, under
-    every other one as well. A shift by half the nodes and a random permutation are always
-    among them, as witnesses of what the fit says.
+    Of each class those in which it is the bottleneck most clearly; of equals those of fewest
+    flows. Those in which every node sends are always among them, as witnesses of whether the
+    routing explains the times: a wrong one gets most of them wrong.
 
     Parameters
     ----------
     machine : Machine
-        As `without_stated_routing` returns it.
+        As `with_limited_nodes` returns it.
     rows : int64 (n,)
     """
-    names, flows = routings(machine), candidates(machine, rows)
-    first = predict_table(machine, rows, flows, names[:1])
-    several = [i for i, one in enumerate(flows) if len(one) >= len(rows)]
-    best = {i for k in range(len(first.classes)) for i in _best_sets(first, 0, k, KEPT)}
-    some = sorted(best.union(several))
-    table = predict_table(machine, rows, [flows[i] for i in some], names)
-    picked: dict[int, None] = {}
-    for r in range(len(names)):
-        for k in range(len(table.classes)):
-            picked |= dict.fromkeys(_best_sets(table, r, k, 1))
-    shift = f"each node to the one {len(rows) // 2} further"
-    always = [i for i, one in enumerate(table.flows) if one.name in (shift, "random permutation 1")]
-    picked |= dict.fromkeys(always)
-    for a, b in combinations(range(len(names)), 2):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.nan_to_num(np.abs(np.log(table.times[:, b] / table.times[:, a])))
-        if np.sum(ratio[list(picked)] > np.log(APART)) < WITNESSES:
-            most = np.argsort(-ratio, kind="stable")[:WITNESSES].tolist()
-            picked |= dict.fromkeys(i for i in most if ratio[i] > np.log(SAME))
-    return table.take(list(picked))
-
-
-def _best_sets(table: FlowTimes, routing: int, kind: int, count: int) -> list[int]:
-    """Return the sets that make a class bind most clearly; of equals those of fewest flows."""
-    margin = np.minimum(margins(table.seconds)[:, routing, kind], ENOUGH)
-    sizes = [len(one) for one in table.flows]
-    ranked = sorted(range(len(margin)), key=lambda i: (-round(float(margin[i]), 2), sizes[i]))
-    return [i for i in ranked[:count] if margin[i] >= MARGIN]
+    table = predict_table(machine, rows, candidates(machine, rows))
+    margin = np.minimum(margins(table.seconds), ENOUGH)
+    sizes = np.array([len(flow_set) for flow_set in table.flows])
+    chosen: dict[int, None] = {}
+    for kind in range(len(table.classes)):
+        ranked = np.lexsort((sizes, -margin[:, kind].round(2)))[:KEPT].tolist()
+        chosen |= {i: None for i in ranked if margin[i, kind] >= MARGIN}
+    chosen |= {i: None for i in range(len(sizes)) if sizes[i] >= len(rows)}
+    return table.take(list(chosen))

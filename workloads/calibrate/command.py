@@ -28,7 +28,7 @@ from nidmap.workloads.calibrate.choice import (
     margins,
     pairs_by_level,
     seats_of,
-    without_stated_routing,
+    with_limited_nodes,
 )
 from nidmap.workloads.calibrate.readings import Reader, Rounds
 from nidmap.workloads.calibrate.result import Readings, result_of
@@ -68,8 +68,8 @@ def calibrate(
     """Measure the constants of a machine on some of its nodes, in minutes.
 
     What one rank and one node send, copies inside a node, latency by level,
-    message rate, bandwidth by link class where the nodes reach it, the gap
-    between steps, and which routing explains the times. Inside an allocation
+    message rate, bandwidth by link class where the nodes reach it, and the gap
+    between steps; and whether the machine's routing explains the times. Inside an allocation
     of 16 to 64 nodes, with a launcher behind --, or with the allocation's own
     where there is none. The figures go to -o as TOML (without it to stdout),
     and replace those of the machine as -m MACHINE -m FILE.
@@ -139,12 +139,12 @@ class _CalibrationPlace:
     rows: Ints
     assumed: bool
 
-    def hops(self, routing: str) -> dict[str, float]:
+    def hops(self) -> dict[str, float]:
         """Return the links between routers on the way of each timed pair, by its reading's name."""
         ends = rails_of(self.machine).first_ends
         return {
             f"latency {level} {k}": float(
-                hops(self.machine, *ends(self.rows[[a]], self.rows[[b]]), routing).sum()
+                hops(self.machine, *ends(self.rows[[a]], self.rows[[b]])).sum()
             )
             for level, pairs in self.plan.pairs.items()
             for k, (a, b) in enumerate(pairs)
@@ -179,10 +179,10 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 def _measured_job(hosts: Sequence[str], specs: tuple[str, ...]) -> _CalibrationPlace:
     """Return what is measured on the nodes that the ranks are on."""
     seats = seats_of(hosts)
-    machine, assumed = without_stated_routing(machine_from(specs))
+    machine, assumed = with_limited_nodes(machine_from(specs))
     rows = rows_of(machine, list(seats), "the job's nodes")
     table = choose_sets(machine, rows)
-    clear = margins(table.seconds)[:, 0, table.classes.index(NODE)]
+    clear = margins(table.seconds)[:, table.classes.index(NODE)]
     pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))))
     return _CalibrationPlace(
         MeasurePlan(list(seats.values()), table, pairs, int(clear.argmax())),
@@ -197,7 +197,7 @@ def _write_figures(
 ) -> None:
     """Write the figures, and say what was found."""
     read = Readings(session.rounds, sizes)
-    result = result_of(job.machine, job.plan, read, job.hops, job.assumed)
+    result = result_of(job.machine, job.plan, read, job.hops(), job.assumed)
     about = {
         "machine": job.machine.name,
         "date": session.journal.header["date"],

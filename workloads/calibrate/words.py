@@ -65,16 +65,15 @@ def _toml(value: Any) -> str:
 
 
 def about_fit(result: Result) -> list[str]:
-    """Return what is to be said of routings and of classes that were not reached."""
-    best, names = result.network.best, result.network.alike
-    if not names:
-        lines = [f"no routing explains the times: {best.routing} is off by {best.error:.0%}"]
+    """Return what is to be said of the routing and of classes that were not reached."""
+    off = f"{result.links.error:.1%}"
+    if result.links.explains:
+        lines = [f"routing {result.routing} explains the times: off by {off}"]
     else:
-        lines = [f"routing {' or '.join(names)}: off by {best.error:.1%} in the mean"]
-        others = [fit for fit in result.network.fits if fit.routing not in names]
-        lines[0] += "".join(f"; {fit.routing} by {fit.error:.1%}" for fit in others)
-    if len(names) > 1:
-        lines.append(f"{', '.join(names)} cannot be told apart on these nodes")
+        lines = [
+            f"routing {result.routing} does not explain the times: off by {off}; "
+            "calibrate under another one: -m MACHINE,routing=..."
+        ]
     if result.unreached:
         lines.append(f"not reached with these nodes: {', '.join(result.unreached)}")
     return lines
@@ -97,8 +96,8 @@ def table_text(result: Result) -> str:
     return "\n".join([table, *about_fit(result), *result.notes, ""])
 
 
-def _short_number(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else f"{value:.4g}"
+def _short_number(value: float) -> str:
+    return f"{value:.4g}"
 
 
 def document(result: Result, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,8 +109,11 @@ def document(result: Result, about: Mapping[str, Any]) -> dict[str, Any]:
         "schema": "nidmap.calibrate/1",
         **about,
         "figures": figures,
-        "routings": {fit.routing: fit.error for fit in result.network.fits},
-        "routing": list(result.network.alike),
+        "routing": {
+            "name": result.routing,
+            "error": result.links.error,
+            "explains": result.links.explains,
+        },
         "unreached": list(result.unreached),
         "notes": result.notes,
     }

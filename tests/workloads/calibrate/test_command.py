@@ -9,7 +9,6 @@ import pytest
 from nidmap.placement.commands import run
 from nidmap.placement.errors import UsageError
 from nidmap.placement.load import load_machine
-from nidmap.placement.network import routings
 from nidmap.placement.network.model import injection_bandwidth
 from nidmap.placement.support import child
 from nidmap.rankmap.predict.constants import machine_constants
@@ -32,7 +31,7 @@ NAMES = "NIDMAP_PROCESSOR_NAMES"
 
 
 def test_what_is_written_is_what_a_machine_takes(tmp_path):
-    result = measured("minicray:dragonfly", "single", np.full(4, 0.5), 0.005)
+    result = measured("minicray:dragonfly", np.full(4, 0.5), 0.005)
     path = tmp_path / "calibrated.toml"
     path.write_text(overlay_text(result, ABOUT))
     machine = load_machine("minicray:dragonfly", str(path))
@@ -47,7 +46,6 @@ def test_what_is_written_is_what_a_machine_takes(tmp_path):
     assert known.process_gbs == pytest.approx(figures["sending.process"], rel=1e-5)
     assert known.memory_gbs == pytest.approx(figures["sending.memory"], rel=1e-5)
     assert (known.payload, known.source) == (1.0, str(path))
-    assert routings(machine)[0] == "single"
     assert run(["site", "check", str(path)]) == 0
     assert "2026-11-22, 24 nodes nid[00000-00023]" in path.read_text()
     assert "interval = [" in path.read_text()
@@ -69,11 +67,11 @@ def test_ranks_are_started_in_an_allocation_as_the_environment_says(monkeypatch)
 
 
 def test_a_table_and_json_say_the_same():
-    result = measured("minicray:dragonfly", "single", np.full(4, 0.5), 0.005)
+    result = measured("minicray:dragonfly", np.full(4, 0.5), 0.005)
     text = table_text(result)
     found = json.loads(json.dumps(document(result, ABOUT)))
-    assert found["routing"] == ["single"]
-    assert "routing single: off by" in text
+    assert (found["routing"]["name"], found["routing"]["explains"]) == ("minimal", True)
+    assert "routing minimal explains the times: off by" in text
     assert set(found["figures"]) == {one.key for one in result.figures}
     assert found["figures"]["bandwidth.blue"]["stated"] == 4.6875
 
