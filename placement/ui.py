@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
 def say(text: str) -> None:
     """Write one line of talk to stderr, unless ``--quiet``: stdout carries the result only."""
-    context = click.get_current_context(silent=True)
-    if context is None or not context.meta.get("quiet"):
+    if not is_quiet():
         warn(text)
+
+
+def is_quiet() -> bool:
+    """Return whether ``--quiet`` was given."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get("quiet"))
 
 
 def warn(text: str) -> None:

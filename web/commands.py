@@ -11,8 +11,9 @@ from urllib.parse import quote, unquote
 
 import click
 
-from nidmap.placement.commands.common import machine_from, machine_option
+from nidmap.placement.commands.common import machine_option
 from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.machine_option import machine_from
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import write_output
 from nidmap.placement.ui import say

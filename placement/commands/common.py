@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from nidmap.placement.errors import SiteError, at_line
 from nidmap.placement.hooks import SERVICES, load
-from nidmap.placement.support.lazy import lazy
-from nidmap.placement.support.quantities import counted
-from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nidmap.placement import load as loading
-    from nidmap.placement import sites
-    from nidmap.placement.machine import Machine
-    from nidmap.placement.sites import loading as site_files
-
     Param = click.ParamType[Any]
 else:
     Param = click.ParamType  # not yet generic in older versions of click
-    sites = lazy("nidmap.placement.sites")
-    loading = lazy("nidmap.placement.load")
-    site_files = lazy("nidmap.placement.sites.loading")
 
 #: What a shell can complete here, and what says its names.
 _NAMES = {
@@ -174,66 +161,6 @@ def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(*flags, help=text)(command)
     return command
-
-
-def machine_from(specs: tuple[str, ...]) -> Machine:
-    """Load the machine that the ``-m`` options name, else the one that this is, and say which."""
-    named = named_specs(specs)
-    if named:
-        return loading.load_machine(*named)
-    sources = loading.open_sources(*machine_specs(specs))
-    machine = loading.build(sources)
-    kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
-    taken = f"{machine.name} ({kind}) {sources.why}"
-    click.get_current_context().meta["machine_taken"] = taken
-    say(f"nidmap: machine {taken}; -m names another")
-    return machine
-
-
-def named_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the ``-m`` options, else ``$NIDMAP_MACHINE``, else what the user's own file says."""
-    return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or configured_specs()
-
-
-def configured_specs() -> tuple[str, ...]:
-    """Return what the user's own file names as the machine; () where it names none.
-
-    The file has one key, ``machine``: a word of ``-m``, or a list of them.
-
-    Raises
-    ------
-    SiteError
-        It cannot be read, or says something else.
-    """
-    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    path = os.path.join(folder, "nidmap", "config.toml")
-    if not os.path.exists(path):
-        return ()
-    tables = site_files.read_tables(path)
-    words = tables.pop("machine", [])
-    named = [words] if isinstance(words, str) else words
-    if tables or not isinstance(named, list) or not all(isinstance(word, str) for word in named):
-        what = f"no such key: {next(iter(tables))}" if tables else "machine is not text"
-        raise SiteError(f"{at_line(path)}: {what}", 'machine = "lumi", or a list of words of -m')
-    return tuple(named)
-
-
-def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the same, and where nothing is named the word for the machine that this is."""
-    named = named_specs(specs)
-    if named:
-        return named
-    context = click.get_current_context(silent=True)
-    partition = context.params.get("partition") if context is not None else None
-    partition = partition or os.environ.get("SLURM_JOB_PARTITION", "")
-    return (f"here:{partition.partition(',')[0]}",)
-
-
-def absolute_specs(specs: tuple[str, ...]) -> list[str]:
-    """Return the ``-m`` options as any folder understands them: files by their whole path."""
-    known = sites.site_names()
-    texts = machine_specs(specs)
-    return [os.path.abspath(s) if os.path.exists(s) and s not in known else s for s in texts]
 
 
 _SIZE = re.compile(r"(-?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?)\s?(?:([kKMGT])(i?)B?|B)?", re.ASCII)

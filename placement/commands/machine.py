@@ -9,15 +9,11 @@ import click
 
 from nidmap.placement import exports
 from nidmap.placement.check import check_sources
-from nidmap.placement.commands.common import (
-    json_option,
-    machine_from,
-    machine_option,
-    machine_specs,
-)
+from nidmap.placement.commands.common import json_option, machine_option
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.load import open_sources
 from nidmap.placement.machine import Machine
+from nidmap.placement.machine_option import machine_from, machine_specs
 from nidmap.placement.records import Finding
 from nidmap.placement.support.quantities import counted, plural
 from nidmap.placement.support.reading import format_of_name

@@ -19,14 +19,13 @@ from nidmap.placement.commands.common import (
     AdvancedCommand,
     LazyGroup,
     json_option,
-    machine_from,
     machine_option,
-    named_specs,
     slurm_options,
 )
 from nidmap.placement.errors import ParseError, UsageError
 from nidmap.placement.hooks import NODES, SERVICES, load
 from nidmap.placement.machine import Machine
+from nidmap.placement.machine_option import machine_from, named_specs
 from nidmap.placement.names import hostlist, name_numbers
 from nidmap.placement.names.hostlist import TextPiece
 from nidmap.placement.names.pasted import read_list

@@ -16,7 +16,6 @@ from nidmap.placement.commands.common import (
     advanced,
     among,
     kind_option,
-    machine_from,
     machine_option,
     quiet_option,
     sending_options,
@@ -28,6 +27,7 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.hooks import SERVICES, load
 from nidmap.placement.lookup import find_rows
 from nidmap.placement.machine import Machine
+from nidmap.placement.machine_option import machine_from
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.plan import plan as choose
 from nidmap.placement.planners import BUNDLED, PREDICTING

@@ -24,7 +24,7 @@ import click
 
 from nidmap.placement import __version__
 from nidmap.placement import slurm as scripts
-from nidmap.placement.commands.common import absolute_specs, machine_from, machine_option
+from nidmap.placement.commands.common import machine_option
 from nidmap.placement.commands.plan import plan, report_of
 from nidmap.placement.errors import (
     LaunchError,
@@ -35,6 +35,7 @@ from nidmap.placement.errors import (
     printable,
 )
 from nidmap.placement.hooks import SERVICES, load
+from nidmap.placement.machine_option import absolute_specs, machine_from
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.slurm.starts import check_plan
 from nidmap.placement.support.writing import write_output

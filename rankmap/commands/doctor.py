@@ -15,9 +15,10 @@ import msgspec
 
 from nidmap.placement import __version__
 from nidmap.placement.commands import EXTRAS, NAMES
-from nidmap.placement.commands.common import json_option, machine_option, machine_specs, named_specs
+from nidmap.placement.commands.common import json_option, machine_option
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.load import build, open_sources
+from nidmap.placement.machine_option import machine_specs, named_specs
 from nidmap.placement.slurm.command import ask_slurm, slurm_settings
 from nidmap.placement.support.child import Deadline
 from nidmap.placement.support.quantities import counted

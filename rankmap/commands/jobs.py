@@ -9,8 +9,9 @@ import click
 import numpy as np
 
 from nidmap.placement.accounting import accounted_jobs, read_jobs
-from nidmap.placement.commands.common import machine_from, machine_option
+from nidmap.placement.commands.common import machine_option
 from nidmap.placement.errors import ParseError, UsageError, printable
+from nidmap.placement.machine_option import machine_from
 from nidmap.placement.scheduler.availability import is_down, read_availability
 from nidmap.placement.seats import seat_jobs
 from nidmap.placement.support.quantities import counted

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from nidmap.placement.commands.common import machine_from, machine_option, quiet_option
+from nidmap.placement.commands.common import machine_option, quiet_option
 from nidmap.placement.commands.nodes import piped_text
 from nidmap.placement.errors import UsageError
+from nidmap.placement.machine_option import machine_from
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.quantities import counted

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nidmap.placement.commands.common import machine_from, named_specs
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError
 from nidmap.placement.lookup import rows_of
+from nidmap.placement.machine_option import machine_from, named_specs
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.options import lay_figures

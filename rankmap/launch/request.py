@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nidmap.placement.commands.common import SENDING, machine_from
 from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.machine_option import machine_from
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.ui import say
@@ -60,7 +60,7 @@ class JobArguments:
 
     def sending(self) -> dict[str, Any]:
         """Return what else is said of what the job sends, as a `Job` takes it."""
-        options = {name: getattr(self, name) for name in SENDING}
+        options = {name: getattr(self, name) for name in ("bytes", "algorithm", "background")}
         return {name: value for name, value in options.items() if value is not None}
 
     def job(self, needed: bool = True) -> Job:

@@ -14,12 +14,11 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from nidmap.placement.commands.common import named_specs
 from nidmap.placement.errors import NidmapError, UsageError, error_text
+from nidmap.placement.machine_option import named_specs
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import write_output
+from nidmap.placement.ui import is_quiet
 from nidmap.rankmap.launch import Launch
 from nidmap.rankmap.launch.process import REFUSED, become, job_environment, report_unclear
 
@@ -97,7 +96,7 @@ def _answer_options(request: RunRequest, world: bool) -> dict[str, Any]:
         "strategy": "" if request.strategy == "auto" else request.strategy,
         "order_file": os.path.abspath(path) if path else "",
         "job": {"pattern": pattern, **job.sending()},
-        "quiet": bool(click.get_current_context().meta.get("quiet")),
+        "quiet": is_quiet(),
     }
 
 

@@ -159,6 +159,27 @@ def test_seams_inside_a_room(part):
     assert wrong == []
 
 
+#: Modules outside of folders of commands that are part of the command line all the same.
+COMMAND_LINE = ("web.nodes", "web.figures", "workloads.options", "workloads.world")
+
+
+def is_command(module):
+    """Say whether a module is part of the command line."""
+    room, *parts = module.removeprefix("nidmap.").split(".")
+    return ".".join([room, *parts]) in COMMAND_LINE or bool({"command", "commands"} & set(parts))
+
+
+def test_only_commands_import_commands():
+    graph = import_graph()
+    wrong = [
+        (module, used)
+        for module in graph
+        for used in graph[module]
+        if used.split(".")[2:3] == ["commands"] and not is_command(module)
+    ]
+    assert wrong == []
+
+
 def import_graph():
     """Return module -> the modules of ours that it imports, those of functions and types too."""
     graph = {}

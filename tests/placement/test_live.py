@@ -2,11 +2,11 @@
 
 import pytest
 
-from nidmap.placement.commands.common import configured_specs
 from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.errors import LaunchError, SiteError, UsageError
 from nidmap.placement.live import ask_scheduler, places_by_name, with_own_interfaces
 from nidmap.placement.load import load_machine
+from nidmap.placement.machine_option import configured_specs
 from nidmap.placement.readers import read_text
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from nidmap.placement.commands.common import machine_from, machine_option
+from nidmap.placement.commands.common import machine_option
 from nidmap.placement.errors import LaunchError, OutputError, UsageError, printable
 from nidmap.placement.lookup import rows_of
+from nidmap.placement.machine_option import machine_from
 from nidmap.placement.network import hops
 from nidmap.placement.network.rails import rails_of
 from nidmap.placement.nodelist import NodeList

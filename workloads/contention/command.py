@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nidmap.placement.commands.common import ByteCount, machine_from, machine_option
+from nidmap.placement.commands.common import ByteCount, machine_option
 from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.machine_option import machine_from
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import size_text, time_text
 from nidmap.placement.support.tables import align_columns

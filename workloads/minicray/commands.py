@@ -14,8 +14,9 @@ from typing import Any
 
 import click
 
-from nidmap.placement.commands.common import machine_option, named_specs
+from nidmap.placement.commands.common import machine_option
 from nidmap.placement.errors import LaunchError, UsageError, printable
+from nidmap.placement.machine_option import named_specs
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.ui import say
 from nidmap.rankmap.launch import CRAY, INTEL, MPICH, OPENMPI

@@ -1,0 +1,85 @@
+"""The machine that ``-m`` names, else the environment, else the user's own file, else this one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from nidmap.placement.errors import SiteError, at_line
+from nidmap.placement.support.lazy import lazy
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.ui import say
+
+if TYPE_CHECKING:
+    from nidmap.placement import load as loading
+    from nidmap.placement import sites
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.sites import loading as site_files
+else:  # a launch starts without numpy
+    sites = lazy("nidmap.placement.sites")
+    loading = lazy("nidmap.placement.load")
+    site_files = lazy("nidmap.placement.sites.loading")
+
+
+def machine_from(specs: tuple[str, ...]) -> Machine:
+    """Load the machine that the ``-m`` options name, else the one that this is, and say which."""
+    named = named_specs(specs)
+    if named:
+        return loading.load_machine(*named)
+    sources = loading.open_sources(*machine_specs(specs))
+    machine = loading.build(sources)
+    kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
+    taken = f"{machine.name} ({kind}) {sources.why}"
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta["machine_taken"] = taken
+    say(f"nidmap: machine {taken}; -m names another")
+    return machine
+
+
+def named_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ``-m`` options, else ``$NIDMAP_MACHINE``, else what the user's own file says."""
+    return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or configured_specs()
+
+
+def configured_specs() -> tuple[str, ...]:
+    """Return what the user's own file names as the machine; () where it names none.
+
+    The file has one key, ``machine``: a word of ``-m``, or a list of them.
+
+    Raises
+    ------
+    SiteError
+        It cannot be read, or says something else.
+    """
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    path = os.path.join(folder, "nidmap", "config.toml")
+    if not os.path.exists(path):
+        return ()
+    tables = site_files.read_tables(path)
+    words = tables.pop("machine", [])
+    named = [words] if isinstance(words, str) else words
+    if tables or not isinstance(named, list) or not all(isinstance(word, str) for word in named):
+        what = f"no such key: {next(iter(tables))}" if tables else "machine is not text"
+        raise SiteError(f"{at_line(path)}: {what}", 'machine = "lumi", or a list of words of -m')
+    return tuple(named)
+
+
+def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the same, and where nothing is named the word for the machine that this is."""
+    named = named_specs(specs)
+    if named:
+        return named
+    context = click.get_current_context(silent=True)
+    partition = context.params.get("partition") if context is not None else None
+    partition = partition or os.environ.get("SLURM_JOB_PARTITION", "")
+    return (f"here:{partition.partition(',')[0]}",)
+
+
+def absolute_specs(specs: tuple[str, ...]) -> list[str]:
+    """Return the ``-m`` options as any folder understands them: files by their whole path."""
+    known = sites.site_names()
+    texts = machine_specs(specs)
+    return [os.path.abspath(s) if os.path.exists(s) and s not in known else s for s in texts]
