@@ -1,23 +1,14 @@
 """``nidmap bench stencil``: halo exchange with six neighbours, as in DASH.
 
-Six messages are brought to six neighbours in one of these ways.
-
-``put``
-    a blocking one-sided put to each, as DART's: MPI_Put and MPI_Win_flush,
-    one after the other. Where the neighbour is on the same node and shared
-    windows are on, the bytes are written into its memory instead (the
-    "zero-copy model" of DART-MPI).
-``neighbor``
-    one MPI_Neighbor_alltoall on a Cartesian communicator.
+Six messages are brought to six neighbours by one MPI_Neighbor_alltoall on a Cartesian
+communicator.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -27,7 +18,7 @@ from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import exact_size, time_text
 from nidmap.placement.support.tables import align_columns
-from nidmap.workloads.options import Common, Sizes, Words, bench_callback, option_with_default
+from nidmap.workloads.options import Common, Sizes, bench_callback, option_with_default
 from nidmap.workloads.session import Session
 from nidmap.workloads.trials import SEED, read_extents, require_fit, seconds_of
 from nidmap.workloads.world import MPI, Comm, raise_together
@@ -56,29 +47,19 @@ Bytes = NDArray[np.uint8]
 )
 @option_with_default("--dims", str, "auto", "Grid of units: 4x4x2.", metavar="GRID")
 @click.option("--periodic", is_flag=True, help="The grid wraps around: six neighbours for all.")
-@option_with_default(
-    "--method methods",
-    Words(("put", "neighbor")),
-    "put",
-    "put (blocking, one-sided), neighbor (a collective), or all.",
-    metavar="WAYS",
-)
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
     help="Exchanges over all repetitions. Default: the paper's 10,000, fewer where a rank "
     "would move more than 4 GiB.",
 )
-@click.option("--no-shm", is_flag=True, help="No shared windows between ranks of a node.")
 @bench_callback
 def stencil(
     common: Common,
     sizes: tuple[int, ...],
     dims: str,
     periodic: bool,
-    methods: tuple[str, ...],
     iterations: int | None,
-    no_shm: bool,
 ) -> int:
     """Time halo exchanges with six neighbours.
 
@@ -87,20 +68,18 @@ def stencil(
 
     \b
     nidmap bench stencil -n 8 --bytes 64KiB
-    nidmap bench stencil -n 8 --periodic --method all --bytes 1-64KiB
-    srun -n 9216 nidmap bench stencil --dims 24x24x16 --no-shm -o stencil.csv
+    nidmap bench stencil -n 8 --periodic --bytes 1-64KiB
+    srun -n 9216 nidmap bench stencil --dims 24x24x16 -o stencil.csv
     """
-    how: dict[str, Any] = {"periodic": periodic, "shm": not no_shm}
-    given = {"bytes": sizes, "dims": dims, "periodic": periodic, "method": list(methods)}
-    given |= {"iterations": iterations, "no_shm": no_shm}
+    how: dict[str, Any] = {"periodic": periodic}
+    given = {"bytes": sizes, "dims": dims, "periodic": periodic, "iterations": iterations}
     with Session(common, "stencil", given) as session:
-        for size, method in product(sizes, methods):
+        for size in sizes:
             if session.over():
                 break
             how["iterations"] = per_repetition(iterations, 6 * size, common.repeat)
-            made = make_halo(session.comm, bytes=size, dims=dims, method=method, **how)
-            grid = "x".join(map(str, made.grid))
-            session.measure(made, bytes=size, method=method, dims=grid, **how)
+            made = make_halo(session.comm, bytes=size, dims=dims, **how)
+            session.measure(made, bytes=size, dims="x".join(map(str, made.grid)), **how)
             made.close()
     _show_session(session)
     return session.exit_code
@@ -129,11 +108,11 @@ def per_repetition(wanted: int | None, moved: int, repeat: int) -> int:
 
 def _show_session(session: Session) -> None:
     document = session.document()
-    rows: list[list[object]] = [["bytes", "method", "best", "median", "worst"]]
+    rows: list[list[object]] = [["bytes", "best", "median", "worst"]]
     for case in document["cases"]:
         total = case["seconds"]["total"]
         times = [time_text(total[name]) for name in ("best", "median", "worst")]
-        rows.append([exact_size(case["bytes"]), case["method"], *times])
+        rows.append([exact_size(case["bytes"]), *times])
     session.common.show(document, align_columns(rows) if len(rows) > 1 else "")
 
 
@@ -202,9 +181,7 @@ def make_halo(
     bytes: int = 1024,  # noqa: A002  # the option's name
     dims: str = "auto",
     periodic: bool = False,
-    method: str = "put",
     iterations: int = 100,
-    shm: bool = True,
 ) -> Halo:
     """Return a halo exchange, its blocks filled. Collective.
 
@@ -218,14 +195,8 @@ def make_halo(
         The grid of units: ``4x4x2`` or ``auto``.
     periodic : bool
         Whether the grid wraps around: then each unit has six neighbours.
-    method : str
-        One of `METHODS`.
     iterations : int
         Exchanges of one repetition.
-    shm : bool
-        Whether puts to units on the same node write into their memory. The
-        paper has this off, to see the network alone; what an MPI does by
-        itself inside a node is its own affair (MPICH: MPIR_CVAR_NOLOCAL=1).
 
     Raises
     ------
@@ -235,12 +206,10 @@ def make_halo(
     """
     grid = grid_of(dims, comm.Get_size())
     require_fit(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
-    halo = METHODS[method](comm, bytes, grid, periodic, iterations)
-    halo.prepare(shm)
-    return halo
+    return Halo(comm, bytes, grid, periodic, iterations)
 
 
-class Halo(ABC):
+class Halo:
     """Six blocks out and six in, over and over. Collective.
 
     Memory: twelve messages.
@@ -263,11 +232,7 @@ class Halo(ABC):
         Six ranks, `NONE` where there is none.
     out, into : uint8 (6, size)
         Blocks by direction: what goes that way, and what came from there.
-    loose : bool
-        Whether blocks of one rank in several directions may change places.
     """
-
-    loose = False
 
     def __init__(
         self, comm: Comm, size: int, grid: tuple[int, int, int], periodic: bool, iterations: int
@@ -278,20 +243,12 @@ class Halo(ABC):
         self.neighbours = rank_neighbours(rank, grid, periodic)
         self.out: Bytes = np.stack([_sent_block(rank, way, size) for way in range(6)])
         self.into: Bytes = np.zeros((6, size), np.uint8)
+        self._cart = comm.Create_cart(list(grid), [periodic] * 3, reorder=False)
+        self._sides = [[side, size, MPI.BYTE] for side in (self.out, self.into)]
 
-    @abstractmethod
-    def prepare(self, shared: bool) -> None:
-        """Make what the exchanges need.
-
-        Parameters
-        ----------
-        shared : bool
-            Whether puts to neighbours on the same node are written to their memory.
-        """
-
-    @abstractmethod
     def exchange(self) -> None:
-        """Send all blocks."""
+        """Exchange all six blocks."""
+        self._cart.Neighbor_alltoall(*self._sides)
 
     def run(self) -> dict[str, float]:
         """Exchange `iterations` times and return the seconds of one."""
@@ -300,117 +257,24 @@ class Halo(ABC):
 
     def verify(self) -> None:
         """Raise on all ranks where a block is not what the neighbour sent."""
-        self.settle()
         with raise_together(self.comm):
             for way, rank in enumerate(self.neighbours):
-                if rank != NONE and not self._right(way, rank):
+                if rank != NONE and not self._is_right(way, rank):
                     raise NidmapError(f"the block from rank {rank} did not arrive as it was sent")
 
-    def _right(self, way: int, rank: int) -> bool:
+    def _is_right(self, way: int, rank: int) -> bool:
         """Tell whether what came from a direction is what was sent this way.
 
         Where one rank is the neighbour in several directions, MPI does not
         say which of its blocks a neighbour collective brings where.
         """
-        ways = [OPPOSITE[way]]
-        if self.loose:
-            ways = [OPPOSITE[other] for other in range(6) if self.neighbours[other] == rank]
+        ways = [OPPOSITE[other] for other in range(6) if self.neighbours[other] == rank]
         blocks = (_sent_block(rank, w, self.size) for w in ways)
         return any(np.array_equal(self.into[way], block) for block in blocks)
-
-    def settle(self) -> None:
-        """Wait until what all ranks sent is in `into`. Collective."""
-        self.comm.Barrier()
-
-    def close(self) -> None:
-        """Free what MPI keeps. Collective."""
-        self.comm.Barrier()
-
-
-class Put(Halo):
-    """``put``: one after the other, each complete before the next."""
-
-    def prepare(self, shared: bool) -> None:
-        """Open the windows that neighbours put into, in memory that the node shares if wanted."""
-        comm, size = self.comm, self.size
-        self._node: Comm | None = None
-        self._near: dict[int, Bytes] = {}
-        if shared:
-            self._node = node = cast("Comm", comm.Split_type(MPI.COMM_TYPE_SHARED))
-            self._memory = MPI.Win.Allocate_shared(max(6 * size, 8), 1, comm=node)
-            self._memory.Lock_all(MPI.MODE_NOCHECK)
-            for at, rank in enumerate(node.allgather(comm.Get_rank())):
-                self._near[rank] = self._blocks(self._memory.Shared_query(at)[0])
-            self.into = self._near[comm.Get_rank()]  # itself, where the grid wraps around
-            self._window = MPI.Win.Create(self.into.reshape(-1), 1, comm=comm)
-        else:
-            self._window = MPI.Win.Allocate(6 * size, 1, comm=comm)
-            self.into = self._blocks(self._window.tomemory())
-        self.into[...] = 0
-        self._window.Lock_all(MPI.MODE_NOCHECK)
-        self._puts = [
-            (rank, OPPOSITE[way], [self.out[way], size, MPI.BYTE])
-            for way, rank in enumerate(self.neighbours)
-            if rank != NONE
-        ]
-        comm.Barrier()  # nobody puts before all have cleared their blocks
-
-    def _blocks(self, memory: Any) -> Bytes:
-        """Return the six blocks in the memory that holds them."""
-        return np.frombuffer(memory, np.uint8)[: 6 * self.size].reshape(6, self.size)
-
-    def exchange(self) -> None:
-        """Put each block into its neighbour's memory."""
-        window = self._window
-        for rank, way, block in self._puts:
-            near = self._near.get(rank)
-            if near is not None:
-                near[way] = block[0]
-            else:
-                window.Put(block, rank, way * self.size)
-                window.Flush(rank)
-
-    def settle(self) -> None:
-        """Wait until what all ranks put is visible. Collective."""
-        self._window.Flush_all()
-        self._window.Sync()
-        self.comm.Barrier()
-        self._window.Sync()
-
-    def close(self) -> None:
-        """Free the windows. Collective."""
-        self.comm.Barrier()
-        self._window.Unlock_all()
-        self._near.clear()
-        self.into = np.zeros((6, 0), np.uint8)
-        self._window.Free()
-        if self._node is not None:
-            self._memory.Unlock_all()
-            self._memory.Free()
-            self._node.Free()
-
-
-class Neighbor(Halo):
-    """``neighbor``: one collective on a Cartesian communicator."""
-
-    loose = True
-
-    def prepare(self, shared: bool) -> None:
-        """Make the Cartesian communicator."""
-        self._cart = self.comm.Create_cart(list(self.grid), [self.periodic] * 3, reorder=False)
-        self._out, self._into = ([side, self.size, MPI.BYTE] for side in (self.out, self.into))
-
-    def exchange(self) -> None:
-        """Exchange all six blocks."""
-        self._cart.Neighbor_alltoall(self._out, self._into)
 
     def close(self) -> None:
         """Free the Cartesian communicator. Collective."""
         self._cart.Free()
-
-
-#: The ways to exchange.
-METHODS: dict[str, type[Halo]] = {"put": Put, "neighbor": Neighbor}
 
 
 def _sent_block(rank: int, way: int, size: int) -> Bytes:

@@ -72,7 +72,7 @@ CASES = {
         ),
         Case(
             "stencil", _DRAGONFLY, "stencil",
-            ("bytes=50000", "dims=4x3x2", "method=neighbor", "iterations=1"),
+            ("bytes=50000", "dims=4x3x2", "iterations=1"),
             "stencil:4x3x2", 50e3, nodes=12, ppn=2, held=8,
         ),
         Case(
@@ -87,13 +87,13 @@ CASES = {
         ),
         Case(
             "Morton loses", "minicray:torus", "stencil",
-            ("bytes=100000", "dims=2x3x3", "method=neighbor", "iterations=1"),
+            ("bytes=100000", "dims=2x3x3", "iterations=1"),
             "stencil:2x3x3", 100e3, nodes=18, ppn=1, held=0, others=("morton order",),
             strict=False,
         ),
         Case(
             "Morton in holes", "minicray:torus", "stencil",
-            ("bytes=50000", "dims=2x4x2", "method=neighbor", "iterations=1"),
+            ("bytes=50000", "dims=2x4x2", "iterations=1"),
             "stencil:2x4x2", 50e3, nodes=8, ppn=2, held=6, others=("morton order",),
             strict=False,
         ),
