@@ -221,6 +221,7 @@ export class PlanView {
     const alike = twin ? el("p", { class: "soft", text: `the very nodes of ${twin.strategy}` }) : null;
     const parts = [title, timeOf(row, scale), map, alike ?? el("div"), this.deeds(row), figuresOf(row), classBars(row), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
+    node.style.gridRow = `span ${parts.length}`; // a row each, of the same height in all plans
     return { node, map, row, heat };
   }
 
