@@ -401,7 +401,28 @@ def _queued_job(row: dict[str, Any]) -> JobRecord | None:
     words = [row.get(key) for key in ("name", "user_name", "partition")]
     name, user, partition = (word if isinstance(word, str) else "" for word in words)
     state = next((word for word in state_words if isinstance(word, str)), "")
-    return JobRecord(str(number), queued_nodes(listed), name, user, partition, start, state=state)
+    nodes = queued_nodes(listed)
+    ppn = _queued_ppn(row, len(nodes))
+    return JobRecord(str(number), nodes, name, user, partition, start, state=state, ppn=ppn)
+
+
+def _queued_ppn(row: dict[str, Any], nodes: int) -> int:
+    """Return a job's ranks per node; 0 where its row does not tell.
+
+    Slurm counts one task per node where a user names none, so that one alone says nothing.
+
+    Examples
+    --------
+    >>> _queued_ppn({"tasks_per_node": {"set": True, "number": 16}}, 4)
+    16
+    >>> _queued_ppn({"tasks": 64}, 4), _queued_ppn({"tasks": 4}, 4), _queued_ppn({"tasks": 6}, 4)
+    (16, 0, 0)
+    """
+    stated, tasks = _set_number(row.get("tasks_per_node")), _set_number(row.get("tasks"))
+    if isinstance(stated, int) and stated > 0:
+        return stated
+    even = isinstance(tasks, int) and nodes and tasks > nodes and tasks % nodes == 0
+    return tasks // nodes if even else 0
 
 
 def _set_number(value: Any) -> Any:

@@ -275,6 +275,8 @@ class JobRecord:
         Unix time in seconds; NaN for a start that is not known, inf for a job that runs.
     state : str
         Slurm's word, ``COMPLETED``; '' where nothing says.
+    ppn : int
+        Ranks per node; 0 where nothing says.
     """
 
     id: str
@@ -285,3 +287,4 @@ class JobRecord:
     start: float = math.nan
     end: float = math.inf
     state: str = ""
+    ppn: int = 0

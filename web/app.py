@@ -165,12 +165,12 @@ async def _status(service: Service, _: None) -> quart.Response:
     return quart.Response(msgspec.json.encode(service.status()), content_type=JSON)
 
 
-async def _slowdowns(service: Service, _: None) -> bytes:
-    return await service.slowdowns()
+async def _slowdowns(service: Service, wanted: requests.Slowdowns) -> bytes:
+    return msgspec.json.encode(await service.slowdowns(wanted))
 
 
 async def _metrics(service: Service, _: None) -> quart.Response:
-    judged = msgspec.json.decode(await service.slowdowns())
+    judged = await service.slowdowns(requests.Slowdowns())
     text = metrics(service.machine, service.live.snapshot, judged["jobs"])
     return quart.Response(text, content_type=_OPENMETRICS)
 
@@ -243,9 +243,10 @@ _PATHS = (
          "schema version source taken stale error state jobs"),
     Path("GET", "/api/v1/jobs", None, None,
          "The jobs that hold nodes, each with its node list.", "jobs taken stale"),
-    Path("GET", "/api/v1/slowdowns", _slowdowns, None,
-         "The jobs, ordered by slowdown against their best placement.",
-         "schema patterns jobs taken stale"),
+    Path("GET", "/api/v1/slowdowns", _slowdowns, requests.Slowdowns,
+         "The jobs, ordered by slowdown against their best placement; each with its range, and"
+         " the patterns and ranks per node that it was judged with.",
+         "schema timeless jobs taken stale"),
     Path("GET", "/api/v1/nodes", _nodes, requests.Nodes,
          "All that is known of some nodes.", "nodes"),
     Path("GET", "/api/v1/hops", _figure, requests.Hops,

@@ -34,6 +34,7 @@ else:
     service, snapshot = lazy("nidmap.web.service"), lazy("nidmap.web.snapshot")
 
 quart, uvicorn = lazy("quart"), lazy("uvicorn")
+past_jobs = lazy("nidmap.rankmap.past_jobs")
 
 _from = click.option(
     "--from", "sources", multiple=True, metavar="slurm|dump|FILE",
@@ -86,6 +87,10 @@ def web() -> None:
     help="Seconds between two queries of Slurm, whatever the number of viewers.",
 )  # fmt: skip
 @click.option(
+    "--applications", metavar="TOML",
+    help="Patterns of the running jobs, by job name or user (see nidmap jobs).",
+)  # fmt: skip
+@click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0,
     help="Seconds that a plan or comparison may take.",
 )  # fmt: skip
@@ -107,6 +112,8 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     kept, sources = options["token_file"], options["sources"]
     machine = _served_machine(specs)
     origins = _live_sources(machine, sources)
+    file = options["applications"]
+    known = past_jobs.read_applications(file) if file else ()
     listening = server.bound_socket(path) if path else closing(server.bind_socket(host, port))
     with listening as sock:
         named = kept and kept != "none"
@@ -119,6 +126,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
             cookie=f"nidmap-{port if path else sock.getsockname()[1]}",
         )
         settings = service.Settings(
+            applications=known,
             prefix=_path_of(options["prefix"]),
             taken=_newest_dump(specs),
             **{name: options[name] for name in ("users", "every", "seconds")},

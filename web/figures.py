@@ -257,7 +257,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
     rows = rows_of(machine, wanted.nodes)
     _refuse_ranks(len(rows), wanted.ppn)
     placement = Placement(machine.names[rows], parse_counts(wanted.ppn, len(rows)), machine, rows)
-    pattern = parse_pattern(_safe_pattern(wanted.pattern))
+    pattern = parse_pattern(safe_pattern(wanted.pattern))
     if wanted.slots:
         chosen = placement.with_order(
             np.array(wanted.slots), Origin(wanted.strategy, wanted.pattern)
@@ -322,7 +322,7 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
 def _wanted_job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:
     """Return the job that is asked about, where a page may ask about so many ranks."""
     _refuse_ranks(nodes, wanted.ppn)
-    return Job(_safe_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
+    return Job(safe_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
 
 
 def _refuse_ranks(nodes: int, ppn: int) -> None:
@@ -333,7 +333,7 @@ def _refuse_ranks(nodes: int, ppn: int) -> None:
         )
 
 
-def _safe_pattern(spec: str) -> str:
+def safe_pattern(spec: str) -> str:
     """Return a pattern's text, refusing those that would read a file of the server's host."""
     name = spec.strip().partition(":")[0]
     if name in FILE_PATTERNS:

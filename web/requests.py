@@ -71,6 +71,18 @@ class Hops(Struct, rename={"from_": "from"}):
     ] = ""  # fmt: skip
 
 
+class Slowdowns(Struct, frozen=True):
+    """What running jobs send, where the site's file of applications does not say it."""
+
+    pattern: Annotated[Word, Meta(
+        description="Any pattern; a stencil and an all-to-all if none is given.")
+    ] = ""  # fmt: skip
+    ppn: Annotated[Ppn, Meta(
+        description="Ranks per node of jobs that do not tell their own.")
+    ] = 1  # fmt: skip
+    bytes: Size | None = None
+
+
 class Resolve(Struct, forbid_unknown_fields=True):
     """A pasted text."""
 

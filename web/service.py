@@ -13,12 +13,14 @@ import msgspec
 from nidmap.placement import __version__
 from nidmap.placement.errors import UsageError, error_text, printable
 from nidmap.placement.lookup import nodes_of
+from nidmap.rankmap.past_jobs import Application
+from nidmap.rankmap.predict import Job
 from nidmap.web import figures, layout, requests
 from nidmap.web.answers import Document, json_document, page_files
 from nidmap.web.columns import document as machine_columns
 from nidmap.web.guard import Guard
 from nidmap.web.page import STATIC
-from nidmap.web.slowdowns import slowdowns
+from nidmap.web.slowdowns import JobVerdicts, Question
 from nidmap.web.snapshot import SLURM, Snapshot, ask_sources, of_dump
 from nidmap.web.workers import Lane
 
@@ -37,8 +39,8 @@ LEAST = 1.0
 #: The documents of the machine and of its state.
 _DOCUMENTS = ("/api/v1/machine", "/api/v1/layout", "/api/v1/state", "/api/v1/jobs")
 
-#: Seconds for which the figures of all jobs are good: they take seconds of a processor.
-_JUDGED = 300.0
+#: Questions about the running jobs whose figures are kept.
+_QUESTIONS = 16
 
 #: Seconds for a question that should take milliseconds, and for Slurm's own answers.
 _QUICK, _SLURM = 20.0, 60.0
@@ -64,6 +66,8 @@ class Settings:
         Long calculations that may wait.
     seconds : float
         Longest calculation.
+    applications : tuple of Application
+        What jobs send, by their names and users.
     """
 
     prefix: str = "/"
@@ -73,6 +77,7 @@ class Settings:
     plans: int | None = None
     waiting: int = 8
     seconds: float = 60.0
+    applications: tuple[Application, ...] = ()
 
 
 class Service:
@@ -105,8 +110,7 @@ class Service:
         self.live = LiveSnapshot(machine, sources, self._ask, settings.every, first)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
         self._drawing: asyncio.Future[_Drawn] | None = None
-        self._judging: asyncio.Future[bytes] | None = None
-        self._judged = (-1, 0.0)
+        self._judged: dict[requests.Slowdowns, JobVerdicts] = {}
 
     def start(self) -> None:
         """Begin to ask the sources, and to make what the first viewer will ask for."""
@@ -185,16 +189,19 @@ class Service:
         offer, question = now.offer(self.machine, partition), getattr(wanted, "question", "")
         return await lane.json(getattr(figures, name), offer, wanted, question=question, told=told)
 
-    async def slowdowns(self) -> bytes:
-        """Return all jobs' slowdowns as JSON, made anew when the jobs have changed since."""
-        version, since = self._judged
-        old = version != self.live.snapshot.version and time.monotonic() - since > _JUDGED
-        task = self._judging
-        if task is None or old or (task.done() and (task.cancelled() or task.exception())):
-            self._judged = (self.live.snapshot.version, time.monotonic())
-            judging = self.long.json(slowdowns, self.live.snapshot)
-            self._judging = task = asyncio.ensure_future(judging)
-        return await asyncio.shield(task)
+    async def slowdowns(self, wanted: requests.Slowdowns) -> dict[str, Any]:
+        """Return the jobs that run now with their slowdowns; only new ones are judged anew."""
+        verdicts = self._judged.pop(wanted, None)
+        if verdicts is None:
+            pattern = figures.safe_pattern(wanted.pattern)
+            Job(pattern)  # refuses an unknown one
+            others = Application(pattern=pattern, bytes=wanted.bytes or None)
+            question = Question((*self.settings.applications, others), wanted.ppn)
+            verdicts = JobVerdicts(self.long, question)
+        self._judged[wanted] = verdicts  # the one that was asked for last is the last
+        while len(self._judged) > _QUESTIONS:
+            del self._judged[next(iter(self._judged))]
+        return await verdicts.of(self.live.snapshot)
 
     def status(self) -> dict[str, Any]:
         """Return how the server is doing."""

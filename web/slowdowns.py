@@ -1,68 +1,152 @@
 """How well the running jobs sit, and how broken up the free nodes are: for a table and for metrics.
 
 A job is held to the best placement of as many nodes among those free now and its own, by the
-function that ``nidmap jobs`` judges past jobs with (`nidmap.rankmap.past_jobs`).
+function that ``nidmap jobs`` judges past jobs with (`nidmap.rankmap.past_jobs`): with its own
+ranks per node, and what the site's file of applications, else the page's form, says it sends.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import JobRecord
 from nidmap.placement.seats import Seats, free_at_starts
-from nidmap.rankmap.past_jobs import UNKNOWN, Judge
+from nidmap.rankmap.past_jobs import Application, Judge
+from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.search.cost import without_time
 from nidmap.web.workers import report_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from nidmap.placement.machine import Machine
     from nidmap.placement.support.array_types import Mask
     from nidmap.rankmap.past_jobs import Verdict
-    from nidmap.web.snapshot import Snapshot
+    from nidmap.web.snapshot import Job, Snapshot
+    from nidmap.web.workers import Lane
+
+#: Seconds for which a job's figures are good: what is free beside it changes meanwhile.
+GOOD = 300.0
+
+#: What a job has no figures for that could not be judged in time.
+_NOTHING = ("spread", "best", "slowdown", "slowdown_low", "slowdown_high", "judged")
 
 
-def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
-    """Return the jobs, the slowest against its best placement first.
+class Question(NamedTuple):
+    """What running jobs are held against.
 
-    Where there is no time for all jobs, the smallest have no figures (None).
+    Attributes
+    ----------
+    applications : tuple of Application
+        The first that fits a job says what it sends.
+    ppn : int
+        Ranks per node of a job that does not tell its own.
     """
+
+    applications: tuple[Application, ...] = ()
+    ppn: int = 1
+
+
+class Judged(NamedTuple):
+    """Figures of jobs by id, None where it was too late for them; why costs are no times, or ''."""
+
+    figures: dict[str, dict[str, Any] | None]
+    timeless: str
+
+
+class JobVerdicts:
+    """Keeps the figures of the running jobs, job by job, for one question."""
+
+    def __init__(self, lane: Lane, question: Question) -> None:
+        self._lane = lane
+        self._question = question
+        self._known: dict[tuple[str, bytes], tuple[float, dict[str, Any]]] = {}
+        self._timeless = ""
+        self._turn = asyncio.Lock()
+
+    async def of(self, now: Snapshot) -> dict[str, Any]:
+        """Return the jobs that hold nodes now, the slowest against its best placement first."""
+        async with self._turn:
+            await self._judge_others(now)
+        jobs = [job.document() | self._figures(job) for job in now.jobs]
+        return {
+            "schema": "nidmap.slowdowns/3",
+            "timeless": self._timeless,
+            **now.standing,
+            "jobs": sorted(jobs, key=lambda job: -(job["slowdown"] or 0)),
+        }
+
+    async def _judge_others(self, now: Snapshot) -> None:
+        """Judge the jobs whose figures are missing or old, and forget those of ended ones."""
+        begun = time.time()
+        running = {_key(job): job for job in now.jobs}
+        self._known = {
+            key: kept
+            for key, kept in self._known.items()
+            if key in running and begun - kept[0] < GOOD
+        }
+        wanted = [job.id for key, job in running.items() if key not in self._known]
+        if wanted:
+            judged: Judged = await self._lane.call(judge_running, now, self._question, wanted)
+            self._timeless = judged.timeless
+            for key, job in running.items():
+                if (figures := judged.figures.get(job.id)) is not None:
+                    self._known[key] = begun, figures
+
+    def _figures(self, job: Job) -> dict[str, Any]:
+        if _key(job) not in self._known:
+            return {"touches": {}, "patterns": [], **dict.fromkeys(_NOTHING)}
+        judged, figures = self._known[_key(job)]
+        return figures | {"judged": judged}
+
+
+def _key(job: Job) -> tuple[str, bytes]:
+    """Return what a job's figures are kept by: it may shrink while it runs."""
+    return job.id, job.rows.tobytes()
+
+
+def judge_running(
+    machine: Machine, now: Snapshot, question: Question, wanted: Collection[str]
+) -> Judged:
+    """Judge jobs among those that run, the largest first."""
     inside = {name: now.offer(machine, name).candidates for name in now.partitions}
-    judge, seats = Judge(machine), _seat_running(now)
-    largest = np.argsort(-seats.counts, kind="stable")
-    rows, late = [], False
+    judge, seats = Judge(machine, question.applications), _seat_running(now, question.ppn)
+    asked = set(wanted)
+    largest = [job for job in np.argsort(-seats.counts, kind="stable") if now.jobs[job].id in asked]
+    figures: dict[str, dict[str, Any] | None] = {}
+    late = False
     for job, free in free_at_starts(seats, now.free(machine), largest):
-        late = late or report_progress(lambda: {"text": f"{len(now.jobs)} jobs"})
+        late = late or report_progress(lambda: {"text": f"{len(asked)} jobs"})
         open_ = free & inside.get(now.jobs[job].partition, free)
         verdict = None if late else judge.verdict(seats, job, open_)
-        rows.append(now.jobs[job].document() | _job_figures(verdict))
-    return {
-        "schema": "nidmap.slowdowns/2",
-        "patterns": list(UNKNOWN.patterns),
-        **now.standing,
-        "jobs": sorted(rows, key=lambda job: -(job["slowdown"] or 0)),
-    }
+        figures[now.jobs[job].id] = None if verdict is None else _job_figures(verdict)
+    return Judged(figures, without_time(place_ranks(machine, "#0", 1)))
 
 
-def _seat_running(now: Snapshot) -> Seats:
+def _seat_running(now: Snapshot, ppn: int) -> Seats:
     """Return the running jobs on their rows: all have had their nodes ever since."""
-    jobs = tuple(JobRecord(job.id, NodeList(), job.name) for job in now.jobs)
+    records = [job.record or JobRecord(job.id, NodeList(), job.name) for job in now.jobs]
+    jobs = tuple(
+        JobRecord(job.id, NodeList(), job.name, job.user, ppn=job.ppn or ppn) for job in records
+    )
     rows = [job.rows for job in now.jobs]
     first = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     all_rows = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
     return Seats(jobs, all_rows, first, np.full(len(jobs), np.nan), np.full(len(jobs), np.inf))
 
 
-def _job_figures(verdict: Verdict | None) -> dict[str, Any]:
-    """Return one job's figures; None where it was too late for them."""
-    if verdict is None:
-        nothing = ("spread", "best", "slowdown", "slowdown_low", "slowdown_high")
-        return {"touches": {}, **dict.fromkeys(nothing)}
+def _job_figures(verdict: Verdict) -> dict[str, Any]:
+    """Return one job's figures with what they hold for."""
     low, likely, high = (round(value, 4) for value in verdict.slowdown)
     return {
         "touches": verdict.touches, "spread": verdict.spread, "best": verdict.best,
         "slowdown": likely, "slowdown_low": low, "slowdown_high": high,
+        "patterns": list(verdict.patterns), "ppn": verdict.ppn,
     }  # fmt: skip
 
 
@@ -81,7 +165,7 @@ def _free_by_unit(machine: Machine, free: Mask) -> tuple[str, list[str], list[in
 
 
 def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
-    r"""Write the free nodes now, and what `slowdowns` found of the jobs, as OpenMetrics text.
+    r"""Write the free nodes now, and what was found of the jobs, as OpenMetrics text.
 
     Examples
     --------
@@ -89,7 +173,8 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     >>> from nidmap.web.snapshot import of_dump
     >>> torus = parse_spec("torus:2x2")
     >>> job = {"id": '7"', "count": 8, "touches": {"group": 2, "blade": 2}, "spread": 0.5,
-    ...        "slowdown": 1.2}
+    ...        "slowdown": 1.2, "slowdown_low": 1.1, "slowdown_high": 1.5,
+    ...        "patterns": ["ring"], "ppn": 4}
     >>> for line in metrics(torus, of_dump(torus), [job]).splitlines():
     ...     if line[0] != "#":
     ...         print(line)
@@ -98,7 +183,9 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     nidmap_free_fragmentation_ratio 0.0
     nidmap_job_nodes{job="7\""} 8
     nidmap_job_spread_ratio{job="7\""} 0.5
-    nidmap_job_slowdown_ratio{job="7\""} 1.2
+    nidmap_job_slowdown_ratio{job="7\"",pattern="ring",ppn="4"} 1.2
+    nidmap_job_slowdown_low_ratio{job="7\"",pattern="ring",ppn="4"} 1.1
+    nidmap_job_slowdown_high_ratio{job="7\"",pattern="ring",ppn="4"} 1.5
     nidmap_job_touches{job="7\"",level="group"} 2
     nidmap_job_touches{job="7\"",level="blade"} 2
     nidmap_states_stale 0
@@ -106,6 +193,8 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     level, units, counts, fragmentation = _free_by_unit(machine, now.free(machine))
     nodes = zip(units, counts, strict=True)
     touches = [(job["id"], *touch) for job in jobs for touch in job["touches"].items()]
+    slow = [({"job": j["id"], "pattern": " ".join(j["patterns"]), "ppn": str(j["ppn"])}, j)
+            for j in jobs]  # fmt: skip
     lines = [
         *_gauge_family("free_nodes", "Free nodes of each outermost unit of the network.",
                        (({"level": level, "unit": unit}, count) for unit, count in nodes)),
@@ -115,8 +204,12 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
                        (({"job": j["id"]}, j["count"]) for j in jobs)),
         *_gauge_family("job_spread_ratio", "Pairs of a job's nodes in different outermost units.",
                        (({"job": j["id"]}, j["spread"]) for j in jobs)),
-        *_gauge_family("job_slowdown_ratio", "Communication against the best placement's.",
-                       (({"job": j["id"]}, j["slowdown"]) for j in jobs)),
+        *_gauge_family("job_slowdown_ratio", "Communication against the best placement's, likely.",
+                       ((labels, j["slowdown"]) for labels, j in slow)),
+        *_gauge_family("job_slowdown_low_ratio", "The same, at least.",
+                       ((labels, j["slowdown_low"]) for labels, j in slow)),
+        *_gauge_family("job_slowdown_high_ratio", "The same, at most.",
+                       ((labels, j["slowdown_high"]) for labels, j in slow)),
         *_gauge_family("job_touches", "Units of each level of the network that a job touches.",
                        (({"job": job, "level": level}, number) for job, level, number in touches)),
         *_gauge_family("states_stale", "1: the source of the states does not answer.",

@@ -18,6 +18,7 @@ from nidmap.placement.accounting import jobs_in, running_jobs
 from nidmap.placement.errors import NidmapError, ParseError, UsageError
 from nidmap.placement.lookup import find_rows
 from nidmap.placement.machine import FREE_STATES, Machine
+from nidmap.placement.nodelist import NodeList
 from nidmap.placement.scheduler.availability import (
     counts_of,
     is_down,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nidmap.placement.nodelist import NodeList
     from nidmap.placement.records import JobRecord
     from nidmap.placement.scheduler.availability import Availability
     from nidmap.placement.support.array_types import Ints, Mask, Strs
@@ -62,6 +62,8 @@ class Job:
     user : str
         '' unless users are shown.
     rows : int64 (k,)
+    record : JobRecord or None
+        As its source has it, but for the nodes: never shown.
     """
 
     id: str
@@ -69,12 +71,14 @@ class Job:
     name: str = ""
     partition: str = ""
     user: str = ""
+    record: JobRecord | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the job as JSON takes it; the user only where there is one."""
         fields = {
             "id": self.id, "rows": folded_rows(self.rows), "count": len(self.rows),
             "name": self.name, "partition": self.partition,
+            "ppn": self.record.ppn if self.record else 0,
         }  # fmt: skip
         return fields | ({"user": self.user} if self.user else {})
 
@@ -282,7 +286,8 @@ def _with_jobs(
         rows = np.sort(part)
         name, partition = _mask_names(job.name, hidden)[:_LONGEST], job.partition[:_LONGEST]
         user = job.user[:_LONGEST] if users else ""
-        held.append(Job(job.id, rows[rows >= 0], name, partition, user))
+        record = replace(job, nodes=NodeList())
+        held.append(Job(job.id, rows[rows >= 0], name, partition, user, record))
     return replace(bare, jobs=tuple(job for job in held if len(job.rows)))
 
 

@@ -78,6 +78,8 @@ class Verdict:
         The strategy that chose the best nodes; '' where its own are.
     share : Span
         Share of its time that it communicates.
+    ppn : int
+        Ranks per node that it was judged with.
     """
 
     job: int
@@ -89,6 +91,7 @@ class Verdict:
     patterns: tuple[str, ...]
     best: str
     share: Span
+    ppn: int = 1
 
     @property
     def saved(self) -> Span:
@@ -104,6 +107,8 @@ class Judge:
     ----------
     machine : Machine
     applications : tuple of Application
+        The first that fits a job says what it sends. Ranks per node that it does not state are
+        the job's own where its record tells them, else one.
 
     Examples
     --------
@@ -127,7 +132,10 @@ class Judge:
     def verdict(self, seats: Seats, job: int, free: Mask) -> Verdict:
         """Return how one job sat, where these nodes were free beside its own."""
         rows = seats.of(job)
-        application = application_of(seats.jobs[job], self.applications)
+        record = seats.jobs[job]
+        application = application_of(record, self.applications)
+        ppn = application.ppn or record.ppn or 1
+        application = msgspec.structs.replace(application, ppn=ppn)
         usable = self.usable(rows, free)
         try:
             slowdown, best = self._slowdown(rows, usable, application)
@@ -144,6 +152,7 @@ class Judge:
             application.patterns,
             best,
             application.share,
+            ppn,
         )
 
     def usable(self, rows: Ints, free: Mask) -> Mask:
@@ -169,7 +178,7 @@ class Judge:
         return Span(min(low, likely), likely, max(high, likely)), best
 
     def _cost(self, pattern: str, application: Application) -> QuickCost:
-        key = pattern, application.ppn, application.bytes
+        key = pattern, application.ppn or 1, application.bytes
         if key not in self._costs:
             self._costs[key] = QuickCost(Predictor(self.machine, Job(*key)))
         return self._costs[key]
@@ -314,8 +323,8 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     communication : float, [float, float] or None
         Share of a job's time that it communicates, or at least and at most;
         None: `ASSUMED_SHARE`.
-    ppn : int
-        Ranks on each node.
+    ppn : int or None
+        Ranks on each node; None: the job's own.
     bytes : float or None
         Payload of a message.
     """
@@ -324,7 +333,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     user: str = "*"
     pattern: str = ""
     communication: Share | Ends | None = None
-    ppn: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
+    ppn: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
     bytes: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
     @property

@@ -190,7 +190,7 @@ class Summary:
             "end": end if end < float("inf") else None,
             "application": self.application(verdict),
             "nodes": verdict.nodes, "touches": verdict.touches, "spread": verdict.spread,
-            "free": verdict.free, "patterns": list(verdict.patterns),
+            "free": verdict.free, "patterns": list(verdict.patterns), "ppn": verdict.ppn,
             "slowdown": _round_span(verdict.slowdown), "best": verdict.best,
             "node_hours": round(self.hours_of(verdict), 3),
             "saved_node_hours": None if self.timeless else _round_span(self.saved_by(verdict)),

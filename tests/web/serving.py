@@ -91,8 +91,8 @@ def running(machine, sources=(), token="", **options):
         assert not thread.is_alive()
 
 
-def squeue(*jobs):
-    """Return what ``squeue --json`` prints for (id, nodes, name, user)."""
+def squeue(*jobs, ppn=0):
+    """Return what ``squeue --json`` prints for (id, nodes, name, user), all of so many ranks."""
     return json.dumps(
         {
             "jobs": [
@@ -103,6 +103,7 @@ def squeue(*jobs):
                     "name": name,
                     "user_name": user,
                     "partition": "workq",
+                    "tasks_per_node": {"set": ppn > 0, "infinite": False, "number": ppn},
                 }
                 for number, nodes, name, user in jobs
             ]

@@ -198,3 +198,21 @@ def test_out_of_order_nodes_of_a_mark_are_said(opened, small):
         page.paste("#0-7")
         page.sentence("; 2 of them are down")
         page.leave()
+
+
+def test_the_jobs_are_those_that_run_now_held_against_the_form(opened, small, tmp_path):
+    from tests.web.serving import running, squeue, until
+
+    path = tmp_path / "squeue.json"
+    path.write_text(squeue((1, "nid[00000-00030]", "wrf", "ada"), ppn=16))
+    with running(small, (str(path),), every=1.0) as site:
+        until(lambda: site.service.live.snapshot.jobs)
+        page = opened(site).go("#t=jobs&p=ring")
+        row = "document.getElementById('jobs-body').textContent"
+        page.until(f"() => /1wrf3116.*ring/.test({row})")
+        page.page.fill("#pattern", "sort")
+        page.page.click("#job-go")
+        page.until(f"() => /1wrf3116.*sort/.test({row})")
+        path.write_text(squeue((2, "nid[00032-00035]", "cp2k", "ada")))
+        page.until(f"() => {row}.includes('cp2k') && !{row}.includes('wrf')")
+        page.leave()

@@ -56,6 +56,65 @@ def test_the_page_says_what_the_command_says(torn, tmp_path):
         ]
 
 
+@pytest.fixture
+def queue(small, tmp_path):
+    """A server whose list of jobs a test writes, `queue(*jobs)`, with 16 ranks per node."""
+    path = tmp_path / "squeue.json"
+    path.write_text(squeue(JOBS[0], ppn=16))
+    with running(small, (str(path),), every=0.2) as site:
+
+        def write(*jobs):
+            path.write_text(squeue(*jobs, ppn=16))
+            ids = [str(job[0]) for job in jobs]
+            until(lambda: [job.id for job in site.service.live.snapshot.jobs] == ids)
+
+        site.write, site.path = write, path
+        until(lambda: site.service.live.snapshot.jobs)
+        yield site
+
+
+def figures_of(command):
+    return {job["id"]: [*job["slowdown"].values(), job["ppn"], job["patterns"]] for job in command}
+
+
+def test_jobs_are_judged_with_their_own_ranks_as_by_the_command(queue, tmp_path):
+    queue.write(*JOBS)
+    assert run(["jobs", str(queue.path), "-m", SPEC, "-o", str(tmp_path / "out.json")]) == 0
+    command = figures_of(json.loads((tmp_path / "out.json").read_text())["jobs"])
+    names = ("slowdown_low", "slowdown", "slowdown_high", "ppn", "patterns")
+    jobs = queue.ask("/api/v1/slowdowns").json["jobs"]
+    assert {job["id"]: [job[name] for name in names] for job in jobs} == command
+    assert {job["ppn"] for job in jobs} == {16}
+
+
+def test_jobs_are_held_against_the_forms_pattern(queue):
+    def asked(words):
+        return queue.ask(f"/api/v1/slowdowns?{words}").json["jobs"][0]
+
+    assert asked("pattern=ring&ppn=4")["patterns"] == ["ring"]
+    assert asked("pattern=ring&ppn=4")["ppn"] == 16, "the job's own"
+    assert asked("pattern=fft:3x3")["patterns"] == ["stencil:auto", "alltoall"], "it does not fit"
+    refused = queue.ask("/api/v1/slowdowns?pattern=nope")
+    assert (refused.status, "nope" in refused.json["detail"]) == (409, True)
+
+
+def test_a_new_job_is_there_at_once_and_only_it_is_judged(queue, monkeypatch):
+    wanted, call = [], queue.service.long.call
+
+    async def judging(function, now, question, ids):
+        wanted.append(sorted(ids))
+        return await call(function, now, question, ids)
+
+    monkeypatch.setattr(queue.service.long, "call", judging)
+    queue.write(*JOBS[:2])
+    first = {job["id"]: job for job in queue.ask("/api/v1/slowdowns").json["jobs"]}
+    queue.write(*JOBS[1:])
+    second = {job["id"]: job for job in queue.ask("/api/v1/slowdowns").json["jobs"]}
+    assert (first.keys(), second.keys()) == ({"1", "2"}, {"2", "3"})
+    assert second["2"]["judged"] == first["2"]["judged"]
+    assert wanted == [["1", "2"], ["3"]]
+
+
 def test_metrics_are_open_metrics(torn):
     reply = torn.ask("/metrics")
     assert reply.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
@@ -66,6 +125,13 @@ def test_metrics_are_open_metrics(torn):
     assert sum(free) == torn.ask("/api/v1/state").json["free"] == 128 - 18
     assert values['nidmap_job_touches{job="2",level="group"}'] == "4"
     assert 0 <= float(values["nidmap_free_fragmentation_ratio"]) <= 1
+    slow = {k.split("{")[0]: float(v) for k, v in values.items() if '"2"' in k and "slowdown" in k}
+    shown = next(job for job in torn.ask("/api/v1/slowdowns").json["jobs"] if job["id"] == "2")
+    assert slow == {
+        f"nidmap_job_{name}_ratio": shown[name]
+        for name in ("slowdown", "slowdown_low", "slowdown_high")
+    }
+    assert any('pattern="stencil:auto alltoall",ppn="1"' in name for name in values)
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(families) == len(set(families))
     assert all(name.split("{")[0] in families for name in values)

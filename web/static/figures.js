@@ -30,3 +30,11 @@ function plural(level, number) {
   if (number === 1 || level === "chassis") return level;
   return level === "leaf" ? "leaves" : /(s|ch|x)$/.test(level) ? `${level}es` : `${level}s`;
 }
+
+/** Say how old something is, in seconds. */
+export function spokenAge(seconds) {
+  const whole = Math.max(Math.round(seconds), 0);
+  if (whole < 60) return `${whole < 10 ? whole : Math.floor(whole / 5) * 5} s`;
+  if (whole < 7200) return `${Math.floor(whole / 60)} min`;
+  return whole < 172800 ? `${Math.floor(whole / 3600)} h` : `${Math.floor(whole / 86400)} days`;
+}

@@ -1,6 +1,7 @@
 /** What Slurm says now: asked for again and again, its age always told. */
 
 import { getDated } from "./api.js";
+import { spokenAge } from "./figures.js";
 
 /** Between two questions: as often as the server asks its sources, four times a minute at least. */
 const LEAST_S = 1, MOST_S = 15;
@@ -75,12 +76,4 @@ export class Live {
     if (this.source === "dump") return [age ? `from the machine's dump of ${age} ago` : "not live: states as described", "file"];
     return [`from a file of ${age} ago`, "file"];
   }
-}
-
-/** Say a number of seconds. */
-export function spokenAge(seconds) {
-  const whole = Math.max(Math.round(seconds), 0);
-  if (whole < 60) return `${whole < 10 ? whole : Math.floor(whole / 5) * 5} s`;
-  if (whole < 7200) return `${Math.floor(whole / 60)} min`;
-  return whole < 172800 ? `${Math.floor(whole / 3600)} h` : `${Math.floor(whole / 86400)} days`;
 }
