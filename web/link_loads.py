@@ -127,8 +127,8 @@ def group_matrix(prediction: Prediction) -> dict[str, Any] | None:
     else:
         load = np.zeros((len(units), len(units)))
         for phase in prediction.phases:
-            for source, target, sent in phase.demand.blocks():
-                load += _sum_pairs(label[source], label[target], sent, len(units))
+            for source, target, size in phase.demand.blocks():
+                load += _sum_pairs(label[source], label[target], size, len(units))
     return {
         "level": level,
         "what": "links" if grouped else "bytes",

@@ -82,40 +82,40 @@ def isx(common: Common, schemes: tuple[str, ...], **options: Any) -> int:
             for scheme in schemes
         ]
         session.interleave(cases)
-        sent = made.traffic()
+        node_bytes = made.traffic()
         made.free()
-    _show_session(session, made.problem, sent)
+    _show_session(session, made.problem, node_bytes)
     return session.exit_code
 
 
-def _exchange_rates(result: Repetitions, sent: float) -> dict[str, float]:
+def _exchange_rates(result: Repetitions, size: float) -> dict[str, float]:
     """Return bytes a second of a node in the exchange: worst, mean and best iteration."""
-    rates = [sent / max(entry["max"], 1e-9) for entry in result.phases["KeyExchange"]]
+    rates = [size / max(entry["max"], 1e-9) for entry in result.phases["KeyExchange"]]
     return {"worst": min(rates), "mean": sum(rates) / len(rates), "best": max(rates)}
 
 
-def _show_session(session: Session, problem: Problem, sent: NodeBytes) -> None:
+def _show_session(session: Session, problem: Problem, node_bytes: NodeBytes) -> None:
     document = session.document()
     document |= {
         "generator": GENERATOR,
         "problem": asdict(problem),
-        "node_bytes": asdict(sent),
+        "node_bytes": asdict(node_bytes),
     }
     how = f"shift by {problem.shift}" if problem.shift is not None else "division"
     text = [
         f"{problem.mode}: {problem.keys} keys below {problem.max_key}, {problem.ranks} buckets of "
         f"{problem.width} by {how}\n"
-        f"a node sends {sent.ranks / 1e6:.3f} MB to other ranks, {sent.off_node / 1e6:.3f} MB to "
-        "other nodes\n"
+        f"a node sends {node_bytes.ranks / 1e6:.3f} MB to other ranks,"
+        f" {node_bytes.off_node / 1e6:.3f} MB to other nodes\n"
     ]
     rows = []
     for case, result in zip(document["cases"], session.finished, strict=True):
         case["bandwidth"] = {
-            name: _exchange_rates(result, count) for name, count in asdict(sent).items()
+            name: _exchange_rates(result, count) for name, count in asdict(node_bytes).items()
         }
         text.append(phase_table(result, case["exchange"]))
         rates = [
-            rate_text(rate) if getattr(sent, name) else "-"
+            rate_text(rate) if getattr(node_bytes, name) else "-"
             for name, rates in case["bandwidth"].items()
             for rate in rates.values()
         ]

@@ -302,11 +302,11 @@ class Seating(NamedTuple):
         seats, inside = seats.copy(), self.inside
         apart = self.between[np.ix_(seats, seats)]
         pays = inside @ apart  # what rank i pays at the place of rank j, the others where they are
-        sent = self.outside[:, None] - self.outside[None, :]
+        outside_gap = self.outside[:, None] - self.outside[None, :]
         for _ in range(10 * len(seats)):
             paid, nic = np.diagonal(pays), self.to_nic[seats]
             gain = paid[:, None] + paid[None, :] - pays - pays.T - 2 * inside * apart
-            gain += sent * (nic[:, None] - nic[None, :])
+            gain += outside_gap * (nic[:, None] - nic[None, :])
             i, j = divmod(int(np.argmax(gain)), len(seats))
             if gain[i, j] <= 1e-9 * max(1e-30, float(np.abs(pays).max(initial=0.0))):
                 break

@@ -15,7 +15,7 @@ from nidmap.placement.support.reading import format_of_name
 from nidmap.placement.support.tables import align_columns, csv_table
 from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import bar, say
-from nidmap.rankmap.commands.job_options import sent_options
+from nidmap.rankmap.commands.job_options import pattern_options
 from nidmap.rankmap.compare import compare_strategies
 from nidmap.rankmap.compare.plots import draw_comparison
 from nidmap.rankmap.launch.request import JobArguments
@@ -32,7 +32,7 @@ _WORDS = (0, 1, 6, 7)
 
 
 @click.command(cls=AdvancedCommand)
-@sent_options
+@pattern_options
 @click.option("-N", "--count", "count", type=int, required=True, help="Number of nodes.")
 @click.option(
     "--strategies", metavar="A,B", default="", help="Planners; default: auto and its candidates."
@@ -67,8 +67,8 @@ def compare(
     nidmap compare -m torus:8x8x8 -N 64 --pattern stencil:4x4x4 --strategies hilbert -o a.svg
     """
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
-    sent, machine = job.job(), job.machine()
-    predictor = Predictor(machine, sent)
+    wanted, machine = job.job(), job.machine()
+    predictor = Predictor(machine, wanted)
     offered = candidates(machine, count, params["source"], exclude=params["exclude"])
     with bar() as shown:
         comparison = compare_strategies(

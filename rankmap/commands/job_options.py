@@ -50,7 +50,7 @@ def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return machine_option(gather_options(JobArguments, "job", _JOB, command))
 
 
-def sent_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def pattern_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what `job_options` adds, but for the nodes: they are to be chosen."""
     return machine_option(gather_options(JobArguments, "job", _JOB[1:], command))
 

@@ -106,13 +106,13 @@ def order(
         raise UsageError("no format json", "--json, or -o FILE.json, writes it")
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
-    placement, sent = job.placement(job.machine()), job.job()
+    placement, wanted = job.placement(job.machine()), job.job()
     seconds = _seconds_left(deadline, strategy, placement.ranks)
     if strategy == "graph" and deadline is not None:
         strategy = f"graph:seconds={seconds:g}"
     with _show_progress(placement.ranks, strategy, pattern, seconds):
-        ordered = order_by_strategy(placement, sent, strategy, seconds)
-    ordered, limit_words = fit_format(ordered, chosen, numbering, mapping_limit, sent)
+        ordered = order_by_strategy(placement, wanted, strategy, seconds)
+    ordered, limit_words = fit_format(ordered, chosen, numbering, mapping_limit, wanted)
     if binder:
         if chosen not in ("json", "openmpi") and output in (None, "-"):
             raise UsageError(

@@ -49,14 +49,14 @@ def score(job: JobArguments, order: OrderArguments, as_json: bool) -> int:
     """
     if (order.path is None) == (order.strategy is None):
         raise UsageError("give either --order FILE or --strategy S")
-    sent, pattern = job.job(), parse_pattern(job.named_pattern())
+    wanted, pattern = job.job(), parse_pattern(job.named_pattern())
     placement = job.placement(job.machine())
     fitted = pattern.on(placement)
     for note in getattr(fitted, "notes", ()):
         say(f"nidmap: {note}")
     try:
         if order.strategy:
-            ordered = order_by_strategy(placement, sent, order.strategy)
+            ordered = order_by_strategy(placement, wanted, order.strategy)
         else:
             ordered = order.read(placement)
     except BrokenOrderError as error:

@@ -94,8 +94,8 @@ def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, 
         raise UsageError(
             "standard input belongs to the program", "give --nodes a list, --order a file"
         )
-    sent = request.job.job(needed=False)
-    if not sent.pattern and request.order_file is None:
+    job = request.job.job(needed=False)
+    if not job.pattern and request.order_file is None:
         raise UsageError("no --pattern given")
     if request.order_file is not None and request.strategy != "auto":
         raise UsageError("give either --order or --strategy")
@@ -103,7 +103,7 @@ def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, 
     if machine is not None and library and not machine.topology.parameters.get("mpi"):
         machine = lay_figures(machine, {"mpi": library})
     launcher.allocation = _name_nodes(launcher.find_allocation(), machine)
-    return JobLaunch(request, launcher, sent, machine)
+    return JobLaunch(request, launcher, job, machine)
 
 
 def _find_machine(specs: tuple[str, ...], env: Mapping[str, str]) -> Machine | None:
@@ -164,8 +164,8 @@ class JobLaunch:
     request : RunRequest
     launcher : Launcher
         With the command and its allocation.
-    sent : Job
-        What it sends; its pattern is '' where none was given.
+    job : Job
+        What is sent; its pattern is '' where none was given.
     machine : Machine or None
     placement : Placement
         Which nodes, and how many ranks on each, rank r on slot r.
@@ -173,7 +173,7 @@ class JobLaunch:
 
     request: RunRequest
     launcher: Launcher
-    sent: Job
+    job: Job
     machine: Machine | None
     placement: Placement = field(init=False)
 
@@ -187,17 +187,17 @@ class JobLaunch:
         if request.order_file is not None:
             numbering = request.launcher_order or "sorted"
             order = read_order_file(request.order_file, None, self.placement, numbering)
-            return order.with_origin(pattern=str(self.sent.pattern or order.origin.pattern))
+            return order.with_origin(pattern=str(self.job.pattern or order.origin.pattern))
         seconds = request.search_seconds
-        return order_by_strategy(self.placement, self.sent, request.strategy, seconds)
+        return order_by_strategy(self.placement, self.job, request.strategy, seconds)
 
     def expected(self, order: Placement) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
-        return expectation(order, self._sent_in(order), self.launcher.keeps_list)
+        return expectation(order, self._job_of(order), self.launcher.keeps_list)
 
-    def _sent_in(self, order: Placement) -> Job:
+    def _job_of(self, order: Placement) -> Job:
         """Return what the job sends: of what an order is for, where nothing says."""
-        return self.sent if self.sent.pattern else replace(self.sent, pattern=order.origin.pattern)
+        return self.job if self.job.pattern else replace(self.job, pattern=order.origin.pattern)
 
     def asked_remarks(self) -> list[str]:
         """Return what the user should know of the command that only asking the site tells."""
@@ -227,10 +227,10 @@ class JobLaunch:
         """
         order = self.ordered()
         progress.advance()
-        launcher, request, job = self.launcher, self.request, self.launcher.allocation
+        launcher, request, allocated = self.launcher, self.request, self.launcher.allocation
         free = self.lay(order)
-        sent, limit = self._sent_in(order), request.mapping_limit
-        laid, remark = fit_order(free, launcher.mapping(), limit, sent)
+        job, limit = self._job_of(order), request.mapping_limit
+        laid, remark = fit_order(free, launcher.mapping(), limit, job)
         remarks = self.remarks(order) + ([remark] if laid != free else [])
         if request.bind:
             laid = launcher.bind(laid, parse_pattern(laid.origin.pattern).on(laid))
@@ -239,7 +239,9 @@ class JobLaunch:
             order = laid.renumbered(np.array([place[name] for name in order.names.tolist()]))
         file_name = find_format(launcher.format).file_name
         folders = order_folders(launcher.on_nodes, request.order_dir)
-        path = store_order(launcher.text(laid), file_name, job.job if job else "", folders)
+        path = store_order(
+            launcher.text(laid), file_name, allocated.job if allocated else "", folders
+        )
         try:
             launch = launcher.launch(laid, path)
             return Prepared(
@@ -258,18 +260,20 @@ class JobLaunch:
 
     def _place_job_step(self) -> Placement:
         """Return the nodes of the job step, and how many ranks it has on each."""
-        request, launcher, job = self.request, self.launcher, self.launcher.allocation
+        request, launcher, allocated = self.request, self.launcher, self.launcher.allocation
         ppn = request.job.ppn
         listed, source = read_list(request.job.nodes or "", "--nodes")
-        nodes = listed or launcher.parsed.values.get("list") or (job.nodes if job else "")
+        nodes = (
+            listed or launcher.parsed.values.get("list") or (allocated.nodes if allocated else "")
+        )
         if not nodes:
             raise LaunchError("no nodes: this is not inside a job", "--nodes names them")
         placement = place_ranks(self.machine, nodes, ppn, repeats=source not in ("", "--nodes"))
-        outside = set(placement.names.tolist()).difference(job.nodes) if job else None
+        outside = set(placement.names.tolist()).difference(allocated.nodes) if allocated else None
         if outside:
             raise LaunchError(f"node {min(outside)} is not in the allocation")
         stated = ppn is not None or placement.ppn != 1
-        if not stated or "ranks" in launcher.parsed.values or (job and job.ranks):
+        if not stated or "ranks" in launcher.parsed.values or (allocated and allocated.ranks):
             ranks = launcher.ranks(len(placement.names))
             if not stated:
                 counts = self._launcher_counts(ranks, placement)
@@ -283,16 +287,16 @@ class JobLaunch:
         if wanted not in (None, len(placement.names)):
             raise LaunchError(f"{wanted} nodes requested, but {placement.words()} given")
         cores, shared = launcher.cores(), "overcommit" in launcher.parsed.values
-        if job and job.cpus is not None and cores > 1 and not shared:
-            job.refuse_more(placement, job.cpus // cores, f"ranks of {cores} CPUs")
+        if allocated and allocated.cpus is not None and cores > 1 and not shared:
+            allocated.refuse_more(placement, allocated.cpus // cores, f"ranks of {cores} CPUs")
         return placement
 
     def _launcher_counts(self, ranks: int, placement: Placement) -> Ints:
         """Return the launcher's own counts of ranks a node, for the nodes as they are listed."""
-        job = self.launcher.allocation
+        allocated = self.launcher.allocation
         counts = self.launcher.counts(ranks, len(placement.names))
-        if job is not None and set(job.nodes) == set(placement.names.tolist()):
-            count_of = dict(zip(job.nodes, counts.tolist(), strict=True))
+        if allocated is not None and set(allocated.nodes) == set(placement.names.tolist()):
+            count_of = dict(zip(allocated.nodes, counts.tolist(), strict=True))
             return np.array([count_of[name] for name in placement.names.tolist()], dtype=np.int64)
         return counts if self.launcher.keeps_list else counts[inverse(placement.sorting())]
 
@@ -333,7 +337,7 @@ class JobLaunch:
 
     def remarks(self, order: Placement) -> list[str]:
         """Return what the user should know of the launch."""
-        remarks, request, job = [], self.request, self.launcher.allocation
+        remarks, request, allocated = [], self.request, self.launcher.allocation
         if self.launcher.asks_order and request.dry_run and not request.launcher_order:
             remarks.append(
                 "this dry run takes the nodes in NID order; a real run asks the launcher"
@@ -341,7 +345,8 @@ class JobLaunch:
         file = request.order_file  # of slots: it has numbers alone, whatever the nodes are
         if file and request.job.nodes is None and format_named(file) == "slots":
             remarks.append("the file's slot numbers are applied to the nodes in the job's order")
-        if job is not None and request.job.nodes is None and len(order.names) < len(job.nodes):
-            first = f"{len(order.names)} of the job's {len(job.nodes)} nodes"
+        count = 0 if allocated is None else len(allocated.nodes)
+        if request.job.nodes is None and len(order.names) < count:
+            first = f"{len(order.names)} of the job's {count} nodes"
             remarks.append(f"the step uses the first {first}; --nodes picks others")
         return remarks

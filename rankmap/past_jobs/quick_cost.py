@@ -55,8 +55,8 @@ class Span(NamedTuple):
     high: float
 
 
-class _Sent(NamedTuple):
-    """What the nodes of a job send at the same time.
+class _PhaseCost(NamedTuple):
+    """What a phase of a job costs its nodes.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class QuickCost:
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
             self._plain = cost_by(model, self.timeless)
-        self._sent: dict[int, list[_Sent]] = {}
+        self._phases_of: dict[int, list[_PhaseCost]] = {}
         self._known: dict[bytes, Span] = {}
 
     def of(self, rows: Ints) -> Span:
@@ -143,24 +143,24 @@ class QuickCost:
             cost = self._plain.of(self.model.place(rows))
             return Span(cost, cost, cost)
         cut = direct = likely = 0.0
-        for sent in self._phases(rows):
-            least, straight = cut_times(self.machine, rows, sent.traffic)
-            least = max(least, sent.least)
+        for phase in self._phases(rows):
+            least, straight = cut_times(self.machine, rows, phase.traffic)
+            least = max(least, phase.least)
             straight = max(least, straight)
-            cut += least + sent.posted
-            direct += straight + sent.posted
+            cut += least + phase.posted
+            direct += straight + phase.posted
             adapts = self.model.routing == "adaptive"
-            likely += (math.sqrt(least * straight) if adapts else straight) + sent.posted
+            likely += (math.sqrt(least * straight) if adapts else straight) + phase.posted
         return Span(cut, likely, direct)
 
-    def _phases(self, rows: Ints) -> list[_Sent]:
+    def _phases(self, rows: Ints) -> list[_PhaseCost]:
         """Return what so many nodes send, wherever they are: all are taken to be alike."""
-        if len(rows) not in self._sent:
-            self._sent[len(rows)] = list(_sent_in_phases(self.model, rows))
-        return self._sent[len(rows)]
+        if len(rows) not in self._phases_of:
+            self._phases_of[len(rows)] = list(_phase_costs(self.model, rows))
+        return self._phases_of[len(rows)]
 
 
-def _sent_in_phases(model: Predictor, rows: Ints) -> Iterator[_Sent]:
+def _phase_costs(model: Predictor, rows: Ints) -> Iterator[_PhaseCost]:
     """Yield the phases of a pattern with rank r in slot r."""
     placement = model.place(rows)
     pattern = fit_pattern(model.pattern, placement)
@@ -169,7 +169,7 @@ def _sent_in_phases(model: Predictor, rows: Ints) -> Iterator[_Sent]:
         if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
             traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
-        yield _Sent(*model.node_limits(phase), traffic)
+        yield _PhaseCost(*model.node_limits(phase), traffic)
 
 
 def _is_complete(pattern: Pattern) -> bool:

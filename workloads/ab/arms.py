@@ -158,7 +158,7 @@ def _compared_arms(
         "ppn": max(placement.counts.tolist()),
         "hosts": placement.names.tolist(),
         "counts": placement.counts.tolist(),
-        "pattern": job.sent.pattern,
+        "pattern": job.job.pattern,
         "arms": [arm.document() for arm in arms],
         "expected": {arm.name: arm.expected for arm in arms if arm.expected},
     }

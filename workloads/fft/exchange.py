@@ -114,15 +114,15 @@ class Packed(Transposition):
 
     def exchange(self, send: Array, receive: Array) -> None:
         """Exchange by MPI_Alltoall, or by MPI_Alltoallv."""
-        sent, came = (
+        send_counts, receive_counts = (
             [math.prod(shape) for shape in shapes]
             for shapes in (self.swap.sent_shapes(), self.swap.received_shapes())
         )
         with self.phases("exchange"):
             if self.swap.even:
-                self.comm.Alltoall(send[: sum(sent)], receive[: sum(came)])
+                self.comm.Alltoall(send[: sum(send_counts)], receive[: sum(receive_counts)])
             else:
-                self.comm.Alltoallv([send, sent], [receive, came])
+                self.comm.Alltoallv([send, send_counts], [receive, receive_counts])
 
     def take(self, receive: Array, chunk: Index) -> Array:
         """Return a chunk, its parts brought together where they lie in several blocks."""

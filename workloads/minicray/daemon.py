@@ -238,8 +238,8 @@ class Daemon:
             for line in lines:
                 device, _, rest = line.partition(":")
                 if link := space["counts"].get(device.strip()):
-                    sent = map(int, rest.split()[8:12])
-                    now[link] = dict(zip(_COUNTED, sent, strict=True))
+                    counters = map(int, rest.split()[8:12])
+                    now[link] = dict(zip(_COUNTED, counters, strict=True))
         before = self.zero
         if zero:
             self.zero = now
