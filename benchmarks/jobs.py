@@ -20,11 +20,11 @@ import numpy as np
 import nidmap
 from benchmarks.timing import calibration
 from nidmap.placement.accounting import read_jobs
+from nidmap.placement.job_nodes import JobNodes, find_job_nodes, free_at_starts
 from nidmap.placement.lookup import nodes_of
 from nidmap.placement.plan import plan
 from nidmap.placement.records import JobRecord
 from nidmap.placement.scheduler.kinds import ANY
-from nidmap.placement.seats import Seats, free_at_starts, seat_jobs
 from nidmap.rankmap.past_jobs import Judge, Verdict, application_of, judge_jobs
 from nidmap.rankmap.past_jobs.quick_cost import Span
 from nidmap.rankmap.predict import Job, Predictor
@@ -89,15 +89,15 @@ def main(machine: str = "lumi", count: int = 100_000, sample: int = 0) -> None:
     m = nidmap.load_machine(machine)
     text = as_sacct(trace(m, count))
     begun = time.perf_counter()
-    seats = seat_jobs(m, read_jobs(text, "trace"))
+    job_nodes = find_job_nodes(m, read_jobs(text, "trace"))
     read, begun = time.perf_counter() - begun, time.perf_counter()
-    verdicts = judge_jobs(m, seats, range(len(seats)))
+    verdicts = judge_jobs(m, job_nodes, range(len(job_nodes)))
     judged = time.perf_counter() - begun
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(each.ru_utime + each.ru_stime for each in used)
     slow = np.array([v.slowdown for v in verdicts])
     print(
-        f"{machine}: {len(m)} nodes, {count} jobs, {int(seats.first[-1])} nodes of jobs, "
+        f"{machine}: {len(m)} nodes, {count} jobs, {int(job_nodes.first[-1])} nodes of jobs, "
         f"{len(text) >> 20} MB; sort of 10^7 int64 {calibration():.2f} s\n"
         f"read {read:.1f} s, judged {judged:.1f} s, CPU of all {cpu:.1f} s, "
         f"most memory {used[0].ru_maxrss >> 10} MB, of a worker {used[1].ru_maxrss >> 10} MB\n"
@@ -105,10 +105,10 @@ def main(machine: str = "lumi", count: int = 100_000, sample: int = 0) -> None:
         f"{np.quantile(slow, [0.5, 0.9, 0.99], axis=0).round(2).tolist()}"
     )
     if sample:
-        _compare(m, seats, verdicts, sample)
+        _compare(m, job_nodes, verdicts, sample)
 
 
-def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: int) -> None:
+def _compare(machine: Machine, job_nodes: JobNodes, verdicts: list[Verdict], sample: int) -> None:
     """Hold quick answers of a sample against full searches: half of it jobs that sat worse."""
     rng, judge = np.random.default_rng(3), Judge(machine)
     several = [v for v in verdicts if 1 < v.nodes <= 256]
@@ -118,8 +118,8 @@ def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: in
         chosen = rng.permutation(len(some))[: sample // 2].tolist()
         picked |= {some[k].job: some[k] for k in chosen}
     pairs = []
-    for job, free in free_at_starts(seats, machine.compute, list(picked)):
-        found = search_best(judge, seats, picked[job], free)
+    for job, free in free_at_starts(job_nodes, machine.compute, list(picked)):
+        found = search_best(judge, job_nodes, picked[job], free)
         pairs.append((picked[job].slowdown, found))
         ends = (" ".join(f"{x:.2f}" for x in span) for span in pairs[-1])
         print(f"  {picked[job].nodes:4} nodes: quick, full: {'   '.join(ends)}")
@@ -133,10 +133,10 @@ def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: in
     )
 
 
-def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Span:
+def search_best(judge: Judge, job_nodes: JobNodes, verdict: Verdict, free: Mask) -> Span:
     """Return the slowdown of a job by a full search of the best placement, and by the predictor."""
-    rows = seats.of(verdict.job)
-    application = application_of(seats.jobs[verdict.job], judge.applications)
+    rows = job_nodes.of(verdict.job)
+    application = application_of(job_nodes.jobs[verdict.job], judge.applications)
     usable = judge.usable(rows, free)
     spanned: list[Span] = []
     for pattern in verdict.patterns:

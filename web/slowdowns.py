@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nidmap.placement.job_nodes import JobNodes, free_at_starts
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import JobRecord
-from nidmap.placement.seats import Seats, free_at_starts
 from nidmap.rankmap.past_jobs import Application, Judge
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.search.cost import without_time
@@ -115,20 +115,22 @@ def judge_running(
 ) -> Judged:
     """Judge jobs among those that run, the largest first."""
     inside = {name: now.offer(machine, name).candidates for name in now.partitions}
-    judge, seats = Judge(machine, question.applications), _seat_running(now, question.ppn)
+    judge, job_nodes = Judge(machine, question.applications), _running_job_nodes(now, question.ppn)
     asked = set(wanted)
-    largest = [job for job in np.argsort(-seats.counts, kind="stable") if now.jobs[job].id in asked]
+    largest = [
+        job for job in np.argsort(-job_nodes.counts, kind="stable") if now.jobs[job].id in asked
+    ]
     figures: dict[str, dict[str, Any] | None] = {}
     late = False
-    for job, free in free_at_starts(seats, now.free(machine), largest):
+    for job, free in free_at_starts(job_nodes, now.free(machine), largest):
         late = late or report_progress(lambda: {"text": f"{len(asked)} jobs"})
         open_ = free & inside.get(now.jobs[job].partition, free)
-        verdict = None if late else judge.verdict(seats, job, open_)
+        verdict = None if late else judge.verdict(job_nodes, job, open_)
         figures[now.jobs[job].id] = None if verdict is None else _job_figures(verdict)
     return Judged(figures, without_time(place_ranks(machine, "#0", 1)))
 
 
-def _seat_running(now: Snapshot, ppn: int) -> Seats:
+def _running_job_nodes(now: Snapshot, ppn: int) -> JobNodes:
     """Return the running jobs on their rows: all have had their nodes ever since."""
     records = [job.record or JobRecord(job.id, NodeList(), job.name) for job in now.jobs]
     jobs = tuple(
@@ -137,7 +139,7 @@ def _seat_running(now: Snapshot, ppn: int) -> Seats:
     rows = [job.rows for job in now.jobs]
     first = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     all_rows = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
-    return Seats(jobs, all_rows, first, np.full(len(jobs), np.nan), np.full(len(jobs), np.inf))
+    return JobNodes(jobs, all_rows, first, np.full(len(jobs), np.nan), np.full(len(jobs), np.inf))
 
 
 def _job_figures(verdict: Verdict) -> dict[str, Any]:

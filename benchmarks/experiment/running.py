@@ -78,8 +78,8 @@ class Arm:
         >>> Arm("one", np.array([7, 3]), np.array([0, 2, 1, 3])).members(np.array([3, 7]), 2)
         [2, 0, 3, 1]
         """
-        seats = np.searchsorted(used, self.rows[self.slots // ppn]) * ppn + self.slots % ppn
-        found: list[int] = seats.tolist()
+        places = np.searchsorted(used, self.rows[self.slots // ppn]) * ppn + self.slots % ppn
+        found: list[int] = places.tolist()
         return found
 
     def same_as(self, other: Arm, ppn: int) -> bool:

@@ -29,7 +29,7 @@ import numpy as np
 
 from nidmap.placement.errors import ParseError
 from nidmap.placement.geometry.listed import wiring_of
-from nidmap.placement.geometry.network import Geometry, seats
+from nidmap.placement.geometry.network import Geometry, switch_positions
 from nidmap.placement.machine import Topology
 from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
@@ -451,7 +451,7 @@ def _make_network(
     leaf = _place_switches(cables, cabled)
     first = np.full(len(cables.names), len(leaf), dtype=np.int64)
     np.minimum.at(first, leaf, np.arange(len(leaf)))
-    places = seats(leaf, shape.level, shape.units, first)
+    places = switch_positions(leaf, shape.level, shape.units, first)
     topology = Topology(
         kind=shape.kind,
         levels=(*shape.levels, "node"),

@@ -67,7 +67,7 @@ def refuse_first(
         raise table.error(row, text(row), hint)
 
 
-class SwitchSeats(NamedTuple):
+class SwitchPositions(NamedTuple):
     """Coordinates of n nodes on s switches of d levels.
 
     Attributes
@@ -88,8 +88,10 @@ class SwitchSeats(NamedTuple):
     switches: NDArray[np.int32]
 
 
-def seats(leaf: Array, level: Array, units: Sequence[Ints], first: Ints) -> SwitchSeats:
-    """Return where nodes sit.
+def switch_positions(
+    leaf: Array, level: Array, units: Sequence[Ints], first: Ints
+) -> SwitchPositions:
+    """Return the positions of nodes on switches.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def seats(leaf: Array, level: Array, units: Sequence[Ints], first: Ints) -> Swit
         outer = unit
     order = np.lexsort((*number.T[::-1], level))
     coords = np.column_stack([number[leaf], rank_within(leaf)]).astype(np.int32)
-    return SwitchSeats(coords, order, np.argsort(order), number[order])
+    return SwitchPositions(coords, order, np.argsort(order), number[order])
 
 
 def _dense_rank(outer: Ints, key: Ints) -> Ints:

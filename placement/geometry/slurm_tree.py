@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from nidmap.placement.fabrics import GPU_INSIDE, GPU_OUTSIDE, GPUS
-from nidmap.placement.geometry.network import Geometry, refuse_first, seats
+from nidmap.placement.geometry.network import Geometry, refuse_first, switch_positions
 from nidmap.placement.lookup import find_rows
 from nidmap.placement.machine import Links, Switches, Topology
 from nidmap.placement.node_table import Table
@@ -164,7 +164,9 @@ def place_forest(forest: Switches) -> Geometry:
     height, roots = _tree_height(forest), int((forest.parent < 0).sum())
     kept = height if roots > 1 or height == 1 else height - 1
     first = np.arange(len(forest.names))
-    places = seats(forest.leaf_of, forest.level, _highest_ancestors(forest)[:kept], first)
+    places = switch_positions(
+        forest.leaf_of, forest.level, _highest_ancestors(forest)[:kept], first
+    )
     topology = Topology(
         kind="tree",
         levels=(*(f"level{k}" for k in range(kept, 0, -1)), "node"),

@@ -91,7 +91,7 @@ def _make_layout(
 def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     """Return the columns of one partition."""
     refuse_too_many(f"partition.{part.name}.group_nodes", int(group_sizes(part).sum()))
-    places = seats(part)
+    places = partition_positions(part)
     n = len(places["group"])
     refuse_different(f"partition.{part.name}.count", part.count, n, "what its groups hold")
     number = np.arange(n)
@@ -180,7 +180,7 @@ def _pair_links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict
     return {"global": mean, "global_table": tuple(map(tuple, links.tolist()))}
 
 
-def seats(partition: Partition) -> dict[str, Ints]:
+def partition_positions(partition: Partition) -> dict[str, Ints]:
     """Return where the n nodes of a partition sit, group by group.
 
     Returns
@@ -200,7 +200,7 @@ def seats(partition: Partition) -> dict[str, Ints]:
     >>> def said(value): return Figure(value, "assumed", "an example")
     >>> part = Partition(name="G", groups=said(2), group_nodes=said(6), group_switches=said(4),
     ...                  chassis_nodes=said(4), chassis_switches=said(2), nics=said(2))
-    >>> seats(part)["switches"][:6].tolist()
+    >>> partition_positions(part)["switches"][:6].tolist()
     [[0, 1], [0, 1], [1, 0], [1, 0], [2, 3], [2, 3]]
     """
     sizes = group_sizes(partition)

@@ -1,10 +1,10 @@
-"""Who sits where inside each node: the places that its cores make, and ranks near their partners.
+"""Which cores ranks get inside each node: places of equal size, and ranks near their partners.
 
 Every rank has as many cores as the others, but for one. Cores are dealt from the
 outside in: to sockets, in each to its NUMA domains, in each to its caches, so that
 no rank lies across two of them where equal shares allow that. On a node with GPUs
-whose ranks can share them evenly, each rank gets cores beside its GPU instead: on
-Frontier the ranks that stand on cores 1-7, 9-15, … get the GPUs 4, 5, 2, 3, 6, 7, 0, 1.
+whose ranks can share them evenly, each rank gets cores near its GPU instead: on
+Frontier the ranks on cores 1-7, 9-15, … get the GPUs 4, 5, 2, 3, 6, 7, 0, 1.
 
 For the ranks of one node, on places p, the sum over pairs of weight times
 `costs_between` their places and over ranks of what they send elsewhere times `costs_to_nics`
@@ -234,7 +234,7 @@ def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
 _FEW = 6
 
 
-class Seating(NamedTuple):
+class NodeArrangement(NamedTuple):
     """The ranks of a node and its places: what is to be made small.
 
     Attributes
@@ -252,12 +252,12 @@ class Seating(NamedTuple):
     between: Floats
     to_nic: Floats
 
-    def cost(self, seats: Ints) -> float:
+    def cost(self, places: Ints) -> float:
         """Return what all copies cost with the ranks at these places, int64 (k,)."""
-        pairs = float((self.inside * self.between[np.ix_(seats, seats)]).sum()) / 2
-        return pairs + float(self.outside @ self.to_nic[seats])
+        pairs = float((self.inside * self.between[np.ix_(places, places)]).sum()) / 2
+        return pairs + float(self.outside @ self.to_nic[places])
 
-    def best_seats(self) -> Ints:
+    def best_places(self) -> Ints:
         """Return the place of each rank, int64 (k,), at which copies cost least.
 
         Never worse than ranks in turn; that where all are alike.
@@ -266,8 +266,8 @@ class Seating(NamedTuple):
         --------
         >>> talk = np.array([[0, 0, 9.0, 0], [0, 0, 0, 9.0], [9.0, 0, 0, 0], [0, 9.0, 0, 0]])
         >>> apart = np.array([[0, 1.0, 4, 4], [1, 0, 4, 4], [4, 4, 0, 1], [4, 4, 1, 0]])
-        >>> seating = Seating(talk, np.zeros(4), apart, np.zeros(4))
-        >>> seating.cost(seating.best_seats())
+        >>> arrangement = NodeArrangement(talk, np.zeros(4), apart, np.zeros(4))
+        >>> arrangement.cost(arrangement.best_places())
         18.0
         """
         turn = np.arange(len(self.outside))
@@ -282,40 +282,40 @@ class Seating(NamedTuple):
     def _place_greedily(self) -> Ints:
         """Return places given one by one, each the nearest.
 
-        Next comes the rank that talks most to those who sit.
+        Next comes the rank that talks most to those placed already.
         """
         k = len(self.inside)
-        seats = np.full(k, -1)
+        places = np.full(k, -1)
         free, waiting = np.ones(k, bool), np.ones(k, bool)
-        to_seated = 1e-9 * self.inside.sum(axis=1)
+        to_placed = 1e-9 * self.inside.sum(axis=1)
         for _ in range(k):
-            rank = int(np.argmax(np.where(waiting, to_seated, -np.inf)))
-            sat = np.flatnonzero(seats >= 0)
-            far = self.between[:, seats[sat]] @ self.inside[sat, rank]
+            rank = int(np.argmax(np.where(waiting, to_placed, -np.inf)))
+            placed = np.flatnonzero(places >= 0)
+            far = self.between[:, places[placed]] @ self.inside[placed, rank]
             place = int(np.argmin(np.where(free, far, np.inf)))
-            seats[rank], free[place], waiting[rank] = place, False, False
-            to_seated += self.inside[rank]
-        return seats
+            places[rank], free[place], waiting[rank] = place, False, False
+            to_placed += self.inside[rank]
+        return places
 
-    def _exchange_ranks(self, seats: Ints) -> Ints:
+    def _exchange_ranks(self, places: Ints) -> Ints:
         """Return the places after the best exchanges of two ranks, until none is a gain."""
-        seats, inside = seats.copy(), self.inside
-        apart = self.between[np.ix_(seats, seats)]
+        places, inside = places.copy(), self.inside
+        apart = self.between[np.ix_(places, places)]
         pays = inside @ apart  # what rank i pays at the place of rank j, the others where they are
         outside_gap = self.outside[:, None] - self.outside[None, :]
-        for _ in range(10 * len(seats)):
-            paid, nic = np.diagonal(pays), self.to_nic[seats]
+        for _ in range(10 * len(places)):
+            paid, nic = np.diagonal(pays), self.to_nic[places]
             gain = paid[:, None] + paid[None, :] - pays - pays.T - 2 * inside * apart
             gain += outside_gap * (nic[:, None] - nic[None, :])
-            i, j = divmod(int(np.argmax(gain)), len(seats))
+            i, j = divmod(int(np.argmax(gain)), len(places))
             if gain[i, j] <= 1e-9 * max(1e-30, float(np.abs(pays).max(initial=0.0))):
                 break
             pays += np.outer(inside[:, j] - inside[:, i], apart[i] - apart[j])
             pays[:, [i, j]] = pays[:, [j, i]]
             apart[[i, j]] = apart[[j, i]]
             apart[:, [i, j]] = apart[:, [j, i]]
-            seats[[i, j]] = seats[[j, i]]
-        return seats
+            places[[i, j]] = places[[j, i]]
+        return places
 
 
 class Arranged(NamedTuple):
@@ -374,17 +374,17 @@ def arrange_inside(
     nodes = [*_traffic_of_nodes(by_rank, pattern)]
     if alike:
         _, inside, outside = (sum(column) for column in zip(*nodes, strict=True))
-        common = Seating(inside, outside, *costs[len(outside)]).best_seats()
+        common = NodeArrangement(inside, outside, *costs[len(outside)]).best_places()
     slots = order.slot_of_rank.copy()
     known: dict[bytes, Ints] = {}
     cost = before = 0.0
     for low, (members, inside, outside) in zip(order.first_slot.tolist(), nodes, strict=True):
-        seating = Seating(inside, outside, *costs[len(members)])
+        arrangement = NodeArrangement(inside, outside, *costs[len(members)])
         key = inside.tobytes() + outside.tobytes()
         if key not in known:
-            known[key] = common if alike else seating.best_seats()
-        cost += seating.cost(known[key])
-        before += seating.cost(np.arange(len(members)))
+            known[key] = common if alike else arrangement.best_places()
+        cost += arrangement.cost(known[key])
+        before += arrangement.cost(np.arange(len(members)))
         slots[members] = low + known[key]
     return Arranged(order.with_order(slots, order.origin), places_of, cost, before)
 

@@ -11,9 +11,9 @@ import numpy as np
 from nidmap.placement.accounting import accounted_jobs, read_jobs
 from nidmap.placement.commands.common import machine_option
 from nidmap.placement.errors import ParseError, UsageError, printable
+from nidmap.placement.job_nodes import find_job_nodes
 from nidmap.placement.machine_option import machine_from
 from nidmap.placement.scheduler.availability import is_down, read_availability
-from nidmap.placement.seats import seat_jobs
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import decode, format_of_name, load, read_bytes
 from nidmap.placement.support.writing import to_json, write_output
@@ -26,9 +26,9 @@ from nidmap.rankmap.search.cost import without_time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from nidmap.placement.job_nodes import JobNodes
     from nidmap.placement.machine import Machine
     from nidmap.placement.records import JobRecord
-    from nidmap.placement.seats import Seats
     from nidmap.placement.support.array_types import Mask
     from nidmap.rankmap.past_jobs import Verdict
 
@@ -85,19 +85,21 @@ def jobs(
     records = accounted_jobs(since) if source is None else read_jobs(
         decode(read_bytes(source, "nidmap jobs -"), source), source
     )  # fmt: skip
-    seats = _seat_jobs(machine, records, source or "sacct")
-    wanted = _pick_jobs(seats, None if user == "all" else user, last)
+    job_nodes = _find_job_nodes(machine, records, source or "sacct")
+    wanted = _pick_jobs(job_nodes, None if user == "all" else user, last)
     usable, notes = _usable_nodes(machine, state)
-    if seats.strangers:
-        notes.append(f"not in the machine: {counted(seats.strangers, 'node')} of the jobs")
+    if job_nodes.strangers:
+        notes.append(f"not in the machine: {counted(job_nodes.strangers, 'node')} of the jobs")
     with bar() as show:
-        verdicts = judge_jobs(machine, seats, wanted, known, usable, show)
+        verdicts = judge_jobs(machine, job_nodes, wanted, known, usable, show)
     whose = "the last" if user in (None, "all") else f"{printable(str(user), 40)}'s last"
     if source is None and user == getpass.getuser():
         whose = "your last"
     timeless = without_time(place_ranks(machine, "#0", 1))
     notes = [*machine.notes, *notes, *_list_assumptions(verdicts, bool(timeless))]
-    summary = Summary(machine.name, seats, tuple(verdicts), known, whose, timeless, tuple(notes))
+    summary = Summary(
+        machine.name, job_nodes, tuple(verdicts), known, whose, timeless, tuple(notes)
+    )
     if form in ("png", "svg"):
         write_output(report.draw(summary, form), output)
     elif form == "json":
@@ -108,23 +110,23 @@ def jobs(
         say(f"nidmap: {summary.sentence}")
 
 
-def _seat_jobs(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
-    seats = seat_jobs(machine, records)
-    if not len(seats):
-        if not seats.strangers:
+def _find_job_nodes(machine: Machine, records: Iterable[JobRecord], source: str) -> JobNodes:
+    job_nodes = find_job_nodes(machine, records)
+    if not len(job_nodes):
+        if not job_nodes.strangers:
             raise ParseError(source, 0, "lists no job with nodes")
         what = f"no job has a node of {machine.name}"
         raise ParseError(source, 0, what, f"its nodes have names like {machine.names[0]}")
-    return seats
+    return job_nodes
 
 
-def _pick_jobs(seats: Seats, user: str | None, last: int) -> list[int]:
+def _pick_jobs(job_nodes: JobNodes, user: str | None, last: int) -> list[int]:
     """Return the jobs to judge: the last ones of a user, by their starts."""
-    picked = [k for k, job in enumerate(seats.jobs) if user is None or job.user == user]
+    picked = [k for k, job in enumerate(job_nodes.jobs) if user is None or job.user == user]
     if not picked:
         hint = "--user all judges those of all users"
         raise UsageError(f"no job of user {user}", hint)
-    picked.sort(key=lambda k: (seats.start[k] == seats.start[k], seats.start[k]))
+    picked.sort(key=lambda k: (job_nodes.start[k] == job_nodes.start[k], job_nodes.start[k]))
     return picked[-last:]
 
 

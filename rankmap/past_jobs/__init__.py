@@ -34,12 +34,12 @@ import msgspec
 import numpy as np
 
 from nidmap.placement.errors import NidmapError, ParseError, UsageError, schema_sentence
+from nidmap.placement.job_nodes import JobNodes, free_at_starts
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
 from nidmap.placement.planners import Request, find, spans
 from nidmap.placement.records import JobRecord
 from nidmap.placement.scheduler.kinds import kinds_of, offered
-from nidmap.placement.seats import Seats, free_at_starts
 from nidmap.placement.sites.loading import read_tables
 from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.rankmap.past_jobs.quick_cost import QuickCost, Span
@@ -62,7 +62,7 @@ class Verdict:
     Attributes
     ----------
     job : int
-        Its place among the `nidmap.placement.seats.Seats`.
+        Its place among the `nidmap.placement.job_nodes.JobNodes`.
     nodes : int
     touches : dict of str to int
         Groups, chassis, leaves … that it had nodes in.
@@ -114,11 +114,11 @@ class Judge:
     --------
     >>> import nidmap
     >>> from nidmap.placement.records import JobRecord
-    >>> from nidmap.placement.seats import seat_jobs
+    >>> from nidmap.placement.job_nodes import find_job_nodes
     >>> from nidmap.placement.nodelist import NodeList
     >>> m = nidmap.load_machine("fattree:leaf=4,leaves=4,spines=1,bw=1")
     >>> apart = JobRecord("7", NodeList.parse("nid[00000-00001,00004-00005]"), start=1.0)
-    >>> found = Judge(m).verdict(seat_jobs(m, [apart]), 0, m.compute)
+    >>> found = Judge(m).verdict(find_job_nodes(m, [apart]), 0, m.compute)
     >>> round(found.slowdown.high, 2), found.best
     (1.33, 'level-spread')
     """
@@ -129,10 +129,10 @@ class Judge:
         self._costs: dict[tuple[str, int, float | None], QuickCost] = {}
         self._ideal: dict[tuple[QuickCost, int, bytes], Span] = {}
 
-    def verdict(self, seats: Seats, job: int, free: Mask) -> Verdict:
+    def verdict(self, job_nodes: JobNodes, job: int, free: Mask) -> Verdict:
         """Return how one job sat, where these nodes were free beside its own."""
-        rows = seats.of(job)
-        record = seats.jobs[job]
+        rows = job_nodes.of(job)
+        record = job_nodes.jobs[job]
         application = application_of(record, self.applications)
         ppn = application.ppn or record.ppn or 1
         application = msgspec.structs.replace(application, ppn=ppn)
@@ -230,7 +230,7 @@ def _spread_share(machine: Machine, rows: Ints) -> float:
 
 def judge_jobs(
     machine: Machine,
-    seats: Seats,
+    job_nodes: JobNodes,
     wanted: Sequence[int] | Ints,
     applications: tuple[Application, ...] = (),
     usable: Mask | None = None,
@@ -241,7 +241,7 @@ def judge_jobs(
     Parameters
     ----------
     machine : Machine
-    seats : Seats
+    job_nodes : JobNodes
         All jobs that had nodes: those not asked about say what was taken.
     wanted : sequence of int
         The jobs to judge.
@@ -257,11 +257,11 @@ def judge_jobs(
         In the order of the jobs' starts.
     """
     there = machine.compute if usable is None else usable
-    sweep = free_at_starts(seats, there, wanted)
+    sweep = free_at_starts(job_nodes, there, wanted)
     judge = Judge(machine, applications)
-    verdicts: Iterable[Verdict] = (judge.verdict(seats, job, free) for job, free in sweep)
+    verdicts: Iterable[Verdict] = (judge.verdict(job_nodes, job, free) for job, free in sweep)
     if len(wanted) > _FEW:
-        verdicts = _in_parallel(judge, seats, sweep)
+        verdicts = _in_parallel(judge, job_nodes, sweep)
     judged: list[Verdict] = []
     for verdict in verdicts:
         judged.append(verdict)
@@ -271,16 +271,18 @@ def judge_jobs(
 
 
 #: What a worker judges with.
-_worker: list[tuple[Judge, Seats]] = []
+_worker: list[tuple[Judge, JobNodes]] = []
 
 
 def _in_parallel(
-    judge: Judge, seats: Seats, sweep: Iterator[tuple[int, Mask]]
+    judge: Judge, job_nodes: JobNodes, sweep: Iterator[tuple[int, Mask]]
 ) -> Iterator[Verdict]:
     """Yield verdicts; no more chunks of jobs wait than there are workers to take them."""
     workers = len(os.sched_getaffinity(0))
     waiting: deque[Future[list[Verdict]]] = deque()
-    with ProcessPoolExecutor(workers, initializer=_begin_worker, initargs=(judge, seats)) as pool:
+    with ProcessPoolExecutor(
+        workers, initializer=_begin_worker, initargs=(judge, job_nodes)
+    ) as pool:
         try:
             while chunk := list(islice(sweep, _CHUNK)):
                 waiting.append(pool.submit(_judge_chunk, chunk))
@@ -292,14 +294,14 @@ def _in_parallel(
             pool.shutdown(cancel_futures=True)
 
 
-def _begin_worker(judge: Judge, seats: Seats) -> None:
+def _begin_worker(judge: Judge, job_nodes: JobNodes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
-    _worker[:] = [(judge, seats)]
+    _worker[:] = [(judge, job_nodes)]
 
 
 def _judge_chunk(chunk: list[tuple[int, Mask]]) -> list[Verdict]:
-    judge, seats = _worker[0]
-    return [judge.verdict(seats, job, free) for job, free in chunk]
+    judge, job_nodes = _worker[0]
+    return [judge.verdict(job_nodes, job, free) for job, free in chunk]
 
 
 #: Share of its time that a job communicates where nobody says it, at least and at most: assumed.

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from nidmap.placement.job_nodes import JobNodes
 from nidmap.placement.records import JobRecord
-from nidmap.placement.seats import Seats
 from nidmap.placement.support.array_types import Floats
 from nidmap.placement.support.quantities import counted, plural, unit_name
 from nidmap.placement.support.tables import align_columns, csv_table
@@ -64,7 +64,7 @@ class Summary:
     ----------
     machine : str
         Its name.
-    seats : Seats
+    job_nodes : JobNodes
     verdicts : tuple of Verdict
     applications : tuple of Application
     whose : str
@@ -76,7 +76,7 @@ class Summary:
     """
 
     machine: str
-    seats: Seats
+    job_nodes: JobNodes
     verdicts: tuple[Verdict, ...]
     applications: tuple[Application, ...] = ()
     whose: str = "the last"
@@ -100,7 +100,7 @@ class Summary:
 
     def record(self, verdict: Verdict) -> JobRecord:
         """Return what is known of a job."""
-        return self.seats.jobs[verdict.job]
+        return self.job_nodes.jobs[verdict.job]
 
     def hours_of(self, verdict: Verdict) -> float:
         """Return a job's node-hours."""
@@ -108,7 +108,7 @@ class Summary:
 
     @cached_property
     def _node_hours(self) -> Floats:
-        return self.seats.node_hours
+        return self.job_nodes.node_hours
 
     def saved_by(self, verdict: Verdict) -> Span:
         """Return the node-hours that a job's best placement would have saved."""
@@ -182,7 +182,7 @@ class Summary:
     def row(self, verdict: Verdict) -> dict[str, Any]:
         """Return one job as JSON takes it."""
         job = self.record(verdict)
-        end = float(self.seats.end[verdict.job])
+        end = float(self.job_nodes.end[verdict.job])
         return {
             "id": job.id, "name": job.name, "user": job.user, "partition": job.partition,
             "state": job.state,

@@ -17,11 +17,11 @@ import numpy as np
 
 from nidmap.placement.accounting import running_jobs
 from nidmap.placement.errors import ParseError, UsageError, printable
+from nidmap.placement.job_nodes import find_job_nodes
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import Demand, channels, loads
 from nidmap.placement.options import MOST
-from nidmap.placement.seats import seat_jobs
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.traffic import Traffic
 
@@ -165,10 +165,10 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     LaunchError
         Slurm is missing, down, slow, or prints what is not Slurm's.
     """
-    seats = seat_jobs(machine, running_jobs())
-    jobs = [Other(seats.of(k), load, f"job {job.id}") for k, job in enumerate(seats.jobs)]
-    lost = f"{seats.strangers} nodes of running jobs are not in {machine.name}"
-    return jobs, [lost] if seats.strangers else []
+    job_nodes = find_job_nodes(machine, running_jobs())
+    jobs = [Other(job_nodes.of(k), load, f"job {job.id}") for k, job in enumerate(job_nodes.jobs)]
+    lost = f"{job_nodes.strangers} nodes of running jobs are not in {machine.name}"
+    return jobs, [lost] if job_nodes.strangers else []
 
 
 def others_beside(others: Sequence[Other], rows: Ints) -> list[Other]:

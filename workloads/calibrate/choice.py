@@ -184,7 +184,7 @@ def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterat
             yield Flows(name, np.full(width, source), np.array(others))
 
 
-def seats_of(hosts: Sequence[str]) -> dict[str, list[int]]:
+def ranks_by_host(hosts: Sequence[str]) -> dict[str, list[int]]:
     """Return the ranks on each node.
 
     Parameters
@@ -199,7 +199,7 @@ def seats_of(hosts: Sequence[str]) -> dict[str, list[int]]:
 
     Examples
     --------
-    >>> seats_of(["a", "b", "a", "b"])
+    >>> ranks_by_host(["a", "b", "a", "b"])
     {'a': [0, 2], 'b': [1, 3]}
     """
     found: dict[str, list[int]] = {}
@@ -306,7 +306,7 @@ class MeasurePlan:
 
     Attributes
     ----------
-    seats : list of list of int
+    ranks_of_nodes : list of list of int
         Ranks of each node.
     table : FlowTimes
         Of the sets of flows that were chosen.
@@ -316,7 +316,7 @@ class MeasurePlan:
         The set of flows in which what ranks send is compared by their number.
     """
 
-    seats: list[list[int]]
+    ranks_of_nodes: list[list[int]]
     table: FlowTimes
     pairs: dict[str, list[tuple[int, int]]]
     node_set: int
@@ -324,7 +324,7 @@ class MeasurePlan:
     @property
     def ppn(self) -> int:
         """Ranks of a node."""
-        return len(self.seats[0])
+        return len(self.ranks_of_nodes[0])
 
 
 def with_limited_nodes(machine: Machine) -> tuple[Machine, bool]:

@@ -28,7 +28,7 @@ from nidmap.workloads.calibrate.choice import (
     choose_sets,
     margins,
     pairs_by_level,
-    seats_of,
+    ranks_by_host,
     with_limited_nodes,
 )
 from nidmap.workloads.calibrate.readings import Reader, Rounds
@@ -179,14 +179,14 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 
 def _measured_job(hosts: Sequence[str], specs: tuple[str, ...]) -> _CalibrationPlace:
     """Return what is measured on the nodes that the ranks are on."""
-    seats = seats_of(hosts)
+    ranks_of_nodes = ranks_by_host(hosts)
     machine, assumed = with_limited_nodes(machine_from(specs))
-    rows = rows_of(machine, list(seats), "the job's nodes")
+    rows = rows_of(machine, list(ranks_of_nodes), "the job's nodes")
     table = choose_sets(machine, rows)
     clear = margins(table.seconds)[:, table.classes.index(NODE)]
-    pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))))
+    pairs = pairs_by_level(machine, rows, len(next(iter(ranks_of_nodes.values()))))
     return _CalibrationPlace(
-        MeasurePlan(list(seats.values()), table, pairs, int(clear.argmax())),
+        MeasurePlan(list(ranks_of_nodes.values()), table, pairs, int(clear.argmax())),
         machine,
         rows,
         assumed,

@@ -98,9 +98,9 @@ class Reader:
             for name, one, each in named
         ]
         if plan.ppn > 1:
-            to_next = partial(self._time_steps, plan.seats[0], 1)
+            to_next = partial(self._time_steps, plan.ranks_of_nodes[0], 1)
             found.append(partial(self._read_both, "copies", to_next))
-        ring = [ranks[0] for ranks in plan.seats]
+        ring = [ranks[0] for ranks in plan.ranks_of_nodes]
         steps = partial(self._time_steps, ring, min(STEPS, len(ring) - 1))
         found.append(partial(self._read_both, "step", steps))
         return [*found, self._read_messages, self._read_latencies]
@@ -134,7 +134,7 @@ class Reader:
 
     def _read_messages(self) -> dict[str, float]:
         """Return the seconds between two messages of one rank, and of one node."""
-        ends = list(zip(*self.plan.seats[:2], strict=True))
+        ends = list(zip(*self.plan.ranks_of_nodes[:2], strict=True))
         seconds = {"message": self._time_stream(ends[:1]) / WINDOW}
         if len(ends) > 1:
             seconds["node messages"] = self._time_stream(ends) / (WINDOW * len(ends))
@@ -146,9 +146,9 @@ class Reader:
         Each rank takes its pairs in the order given: pairs without a rank in
         common go at the same time.
         """
-        seats, me = self.plan.seats, self.comm.Get_rank()
+        ranks_of_nodes, me = self.plan.ranks_of_nodes, self.comm.Get_rank()
         named = {
-            f"latency {level} {k}": (seats[a][0], seats[b][int(a == b)])
+            f"latency {level} {k}": (ranks_of_nodes[a][0], ranks_of_nodes[b][int(a == b)])
             for level, listed in self.plan.pairs.items()
             for k, (a, b) in enumerate(listed)
         }
@@ -187,9 +187,9 @@ class Reader:
 
         So many ranks (`each`) of each node share its flow.
         """
-        seats, comm, me = self.plan.seats, self.comm, self.comm.Get_rank()
+        ranks_of_nodes, comm, me = self.plan.ranks_of_nodes, self.comm, self.comm.Get_rank()
         pairs = [
-            (seats[a][k], seats[b][k])
+            (ranks_of_nodes[a][k], ranks_of_nodes[b][k])
             for a, b in zip(flows.source.tolist(), flows.target.tolist(), strict=True)
             for k in range(each)
         ]

@@ -101,7 +101,7 @@ def test_nodes_have_one_name_and_one_seat_each(name):
     site = load_site(name)
     nodes, extents = site.records().nodes, site.topology().extents
     assert len(set(nodes.name.tolist())) == len(nodes)
-    assert len({tuple(seat) for seat in nodes.position.tolist()}) == len(nodes)
+    assert len({tuple(position) for position in nodes.position.tolist()}) == len(nodes)
     assert nodes.position.min() >= 0
     assert (nodes.position.max(axis=0) < np.array(extents)).all()
     assert len(extents) == len(site.topology().levels)
@@ -137,7 +137,7 @@ def test_gemini_nids_and_coordinates_follow_the_cnames(name):
     p, q = GEMINI[name]
     nodes = nodes_of(name)
     pick = slice(None, None, 97)
-    for cname, nid, seat in zip(
+    for cname, nid, position in zip(
         nodes.cname[pick].tolist(),
         nodes.nid[pick].tolist(),
         nodes.position[pick].tolist(),
@@ -151,7 +151,7 @@ def test_gemini_nids_and_coordinates_follow_the_cnames(name):
         b = (p - x) % p
         place = 24 * y + (23 - z if y % 2 else z)
         place = 48 * q - 1 - place if b % 2 else place
-        assert seat == [x, y, z, n % 2]
+        assert position == [x, y, z, n % 2]
         assert nid == 96 * q * b + 2 * place + n % 2  # two nodes a router, 48 Q routers a plane
     assert load_site(name).topology().extents == (p, 2 * q, 24, 2)
 
@@ -271,10 +271,10 @@ def test_no_switch_has_more_than_16_nodes_ports(name):
     site = load_site(name)
     dump = site.records()
     nodes = dump.nodes
-    seats = dump.parameters.get("attachments", nodes.position[:, 1:2])
+    attachments = dump.parameters.get("attachments", nodes.position[:, 1:2])
     used = Counter()
     for group, switches, nics in zip(
-        nodes.position[:, 0].tolist(), seats.tolist(), nodes.nics.tolist(), strict=True
+        nodes.position[:, 0].tolist(), attachments.tolist(), nodes.nics.tolist(), strict=True
     ):
         there = [s for s in switches if s >= 0]
         assert len(set(there)) == len(there)
@@ -282,14 +282,14 @@ def test_no_switch_has_more_than_16_nodes_ports(name):
             used[(group, switch)] += nics // len(there)
     assert max(used.values()) <= 16
     assert sum(used.values()) == int(nodes.nics.sum())
-    assert [row[0] for row in seats.tolist()] == nodes.position[:, 1].tolist()
+    assert [row[0] for row in attachments.tolist()] == nodes.position[:, 1].tolist()
 
 
 def test_four_nics_sit_on_four_switches_that_a_chassis_shares():
     dump = load_site("frontier").records()
-    seats = dump.parameters["attachments"]
-    assert {tuple(sorted(row)) for row in seats[:16].tolist()} == {(0, 1, 2, 3)}
-    assert {tuple(sorted(row)) for row in seats[16:32].tolist()} == {(4, 5, 6, 7)}
+    attachments = dump.parameters["attachments"]
+    assert {tuple(sorted(row)) for row in attachments[:16].tolist()} == {(0, 1, 2, 3)}
+    assert {tuple(sorted(row)) for row in attachments[16:32].tolist()} == {(4, 5, 6, 7)}
     lumi = load_site("lumi").records()
     assert lumi.parameters["attachments"][0].tolist() == [0, -1, -1, -1]
 

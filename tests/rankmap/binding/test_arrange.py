@@ -11,7 +11,7 @@ import nidmap
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Core, NodeHardware
 from nidmap.rankmap.binding import bind
-from nidmap.rankmap.binding.arrange import Seating, arrange_inside
+from nidmap.rankmap.binding.arrange import NodeArrangement, arrange_inside
 from nidmap.rankmap.orders import find
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
@@ -40,20 +40,21 @@ def test_seats_are_the_best_of_all_for_few_ranks_and_no_exchange_betters_them(pr
     talk, outside, apart, nics = (np.array(part, float) for part in problem)
     k = len(outside)
     inside, between = symmetric(talk, k), symmetric(apart, k)
-    seating = Seating(inside, outside, between, nics)
-    seats = seating.best_seats()
-    assert sorted(seats.tolist()) == [*range(k)]
-    cost = seating.cost(seats)
+    arrangement = NodeArrangement(inside, outside, between, nics)
+    places = arrangement.best_places()
+    assert sorted(places.tolist()) == [*range(k)]
+    cost = arrangement.cost(places)
     every = [
-        seating.cost(np.array(one)) for one in (itertools.permutations(range(k)) if k <= 6 else ())
+        arrangement.cost(np.array(one))
+        for one in (itertools.permutations(range(k)) if k <= 6 else ())
     ]
     assert cost <= min(every, default=cost) + 1e-6
-    assert cost <= seating.cost(np.arange(k)) + 1e-9
+    assert cost <= arrangement.cost(np.arange(k)) + 1e-9
     # No exchange of two is better.
     for i, j in itertools.combinations(range(k), 2):
-        other = seats.copy()
+        other = places.copy()
         other[[i, j]] = other[[j, i]]
-        assert cost <= seating.cost(other) + 1e-6
+        assert cost <= arrangement.cost(other) + 1e-6
 
 
 def measured_cost(order, pattern):

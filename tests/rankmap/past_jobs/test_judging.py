@@ -6,9 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from nidmap.placement.job_nodes import find_job_nodes, free_at_starts
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import JobRecord
-from nidmap.placement.seats import free_at_starts, seat_jobs
 from nidmap.placement.specs import parse_spec
 from nidmap.rankmap import past_jobs
 from nidmap.rankmap.past_jobs import Application, judge_jobs
@@ -51,18 +51,18 @@ def best_of_all(cost, usable, count):
 @pytest.mark.parametrize("spec", SPECS)
 def test_slowdowns_against_every_placement(spec):
     machine = parse_spec(spec)
-    seats = seat_jobs(machine, drawn_jobs(machine, 40, seed=5))
+    job_nodes = find_job_nodes(machine, drawn_jobs(machine, 40, seed=5))
     known = (Application(pattern="alltoall"),)
-    verdicts = {v.job: v for v in judge_jobs(machine, seats, range(len(seats)), known)}
+    verdicts = {v.job: v for v in judge_jobs(machine, job_nodes, range(len(job_nodes)), known)}
     cost = QuickCost(Predictor(machine, Job("alltoall")))
     reached = []
-    for job, free in free_at_starts(seats, machine.compute, range(len(seats))):
-        rows = seats.of(job).astype(np.int64)
+    for job, free in free_at_starts(job_nodes, machine.compute, range(len(job_nodes))):
+        rows = job_nodes.of(job).astype(np.int64)
         usable = free.copy()
         usable[rows] = True
         found = verdicts[job]
         assert found.free == usable.sum()
-        assert (found.nodes, len(rows)) == (len(rows), seats.counts[job])
+        assert (found.nodes, len(rows)) == (len(rows), job_nodes.counts[job])
         if len(rows) < 2:
             assert found.slowdown == (1, 1, 1)
             continue
@@ -76,12 +76,14 @@ def test_slowdowns_against_every_placement(spec):
 
 def test_workers_say_the_same(monkeypatch):
     machine = parse_spec(SPECS[0])
-    seats = seat_jobs(machine, drawn_jobs(machine, 60, seed=7))
-    plain = judge_jobs(machine, seats, range(len(seats)))
+    job_nodes = find_job_nodes(machine, drawn_jobs(machine, 60, seed=7))
+    plain = judge_jobs(machine, job_nodes, range(len(job_nodes)))
     monkeypatch.setattr(past_jobs, "_FEW", 10)
     monkeypatch.setattr(past_jobs, "_CHUNK", 7)
     told = []
-    found = judge_jobs(machine, seats, range(len(seats)), told=lambda done, text: told.append(done))
+    found = judge_jobs(
+        machine, job_nodes, range(len(job_nodes)), told=lambda done, text: told.append(done)
+    )
     assert found == plain
     assert told == sorted(told)
     assert told[-1] == 1
@@ -92,9 +94,9 @@ def test_node_hours_are_those_of_the_share_alone():
     apart = NodeList.parse("nid[00000-00001,00004-00005]")
     job = JobRecord("7", apart, "lmp-1", "ada", start=3600.0, end=3 * 3600.0)
     later = JobRecord("8", NodeList(["nid00009"]), "x", "bob", start=3600.0)
-    seats = seat_jobs(machine, [job, later])
+    job_nodes = find_job_nodes(machine, [job, later])
     application = Application("lmp*", pattern="alltoall", communication=0.3)
-    found = Summary("m", seats, tuple(judge_jobs(machine, seats, [0, 1], (application,))))
+    found = Summary("m", job_nodes, tuple(judge_jobs(machine, job_nodes, [0, 1], (application,))))
     slow = found.verdicts[0].slowdown
     assert slow.likely == pytest.approx(4 / 3, rel=1e-3)  # 4 GB over a leaf's link, 3 GB of a node
     assert found.hours == pytest.approx(4 * 2 + 2)
@@ -108,8 +110,10 @@ def test_node_hours_are_those_of_the_share_alone():
 
 def test_a_pattern_of_other_ranks_is_as_if_unknown():
     machine = parse_spec(SPECS[0])
-    seats = seat_jobs(machine, [JobRecord("7", NodeList(["nid00000", "nid00004"]), start=1.0)])
+    job_nodes = find_job_nodes(
+        machine, [JobRecord("7", NodeList(["nid00000", "nid00004"]), start=1.0)]
+    )
     known = (Application(pattern="fft:4x4", communication=0.5),)
-    (found,) = judge_jobs(machine, seats, [0], known)
+    (found,) = judge_jobs(machine, job_nodes, [0], known)
     assert found.patterns == ("stencil:auto", "alltoall")
     assert found.share == (0.5, 0.5, 0.5)

@@ -13,7 +13,7 @@ from nidmap.placement.network.model import injection_bandwidth
 from nidmap.placement.support import child
 from nidmap.rankmap.predict.constants import machine_constants
 from nidmap.workloads.calibrate import command
-from nidmap.workloads.calibrate.choice import pairs_by_level, seats_of
+from nidmap.workloads.calibrate.choice import pairs_by_level, ranks_by_host
 from nidmap.workloads.calibrate.words import document, overlay_text, table_text
 from tests.workloads.calibrate.test_result import measured
 from tests.workloads.conftest import started
@@ -77,11 +77,11 @@ def test_a_table_and_json_say_the_same():
 
 
 def test_ranks_are_to_be_equal_on_several_nodes():
-    assert seats_of(["a", "a", "b", "b"]) == {"a": [0, 1], "b": [2, 3]}
+    assert ranks_by_host(["a", "a", "b", "b"]) == {"a": [0, 1], "b": [2, 3]}
     with pytest.raises(UsageError, match="all ranks are on one node, a"):
-        seats_of(["a", "a"])
+        ranks_by_host(["a", "a"])
     with pytest.raises(UsageError, match="1 on b, 2 on a"):
-        seats_of(["a", "a", "b"])
+        ranks_by_host(["a", "a", "b"])
 
 
 @pytest.mark.parametrize(

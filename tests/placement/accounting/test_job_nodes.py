@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nidmap.placement.job_nodes import find_job_nodes, free_at_starts
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import JobRecord
-from nidmap.placement.seats import free_at_starts, seat_jobs
 from nidmap.placement.specs import parse_spec
 
 MACHINE = parse_spec("torus:3x4")
@@ -33,22 +33,22 @@ def had_nodes(job, moment):
 def test_free_is_what_no_other_job_had(every, down):
     usable = MACHINE.compute.copy()
     usable[list(down)] = False
-    seats = seat_jobs(MACHINE, every)
+    job_nodes = find_job_nodes(MACHINE, every)
     names = MACHINE.names.tolist()
-    seated = [job for job in every if set(job.nodes) & set(names)]
-    assert [job.id for job in seats.jobs] == [job.id for job in seated]
-    assert seats.strangers == sum(len(set(job.nodes) - set(names)) for job in every)
-    found = dict(free_at_starts(seats, usable, range(len(seats))))
-    assert len(found) == len(seated)
-    for k, job in enumerate(seated):
+    listed = [job for job in every if set(job.nodes) & set(names)]
+    assert [job.id for job in job_nodes.jobs] == [job.id for job in listed]
+    assert job_nodes.strangers == sum(len(set(job.nodes) - set(names)) for job in every)
+    found = dict(free_at_starts(job_nodes, usable, range(len(job_nodes))))
+    assert len(found) == len(listed)
+    for k, job in enumerate(listed):
         moment = job.start if job.start == job.start else float("-inf")
-        taken = {n for other in seated if had_nodes(other, moment) for n in other.nodes}
+        taken = {n for other in listed if had_nodes(other, moment) for n in other.nodes}
         free = {n for r, n in enumerate(names) if usable[r]} - taken - set(job.nodes)
         assert {names[row] for row in found[k].nonzero()[0]} == free
-        assert [names[row] for row in seats.of(k)] == sorted(set(job.nodes) & set(names))
+        assert [names[row] for row in job_nodes.of(k)] == sorted(set(job.nodes) & set(names))
 
 
 def test_a_job_that_is_listed_twice_counts_once():
     job = JobRecord("7", NodeList(["nid00001"]), start=1.0, end=5.0)
     again = JobRecord("7", NodeList(["nid00002"]), start=6.0)  # requeued
-    assert len(seat_jobs(MACHINE, [job, job, again])) == 2
+    assert len(find_job_nodes(MACHINE, [job, job, again])) == 2

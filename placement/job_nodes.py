@@ -14,7 +14,7 @@ from nidmap.placement.support.array_types import Floats, Ints, Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seats:
+class JobNodes:
     """Jobs on the nodes of a machine.
 
     Attributes
@@ -62,7 +62,7 @@ class Seats:
         return np.where(np.isnan(hours), 0.0, hours)
 
 
-def seat_jobs(machine: Machine, records: Iterable[JobRecord]) -> Seats:
+def find_job_nodes(machine: Machine, records: Iterable[JobRecord]) -> JobNodes:
     """Return jobs on the rows of a machine; those that have no node there are left out.
 
     A job that is listed twice, with the same id and start, counts once.
@@ -71,8 +71,8 @@ def seat_jobs(machine: Machine, records: Iterable[JobRecord]) -> Seats:
     --------
     >>> from nidmap.placement.specs import parse_spec
     >>> nodes = NodeList.parse("nid[00002,00001],login1")
-    >>> seats = seat_jobs(parse_spec("torus:4"), [JobRecord("7", nodes, start=10.0)])
-    >>> seats.of(0).tolist(), seats.strangers
+    >>> job_nodes = find_job_nodes(parse_spec("torus:4"), [JobRecord("7", nodes, start=10.0)])
+    >>> job_nodes.of(0).tolist(), job_nodes.strangers
     ([1, 2], 1)
     """
     row_of = {name: row for row, name in enumerate(machine.names.tolist())}
@@ -88,11 +88,11 @@ def seat_jobs(machine: Machine, records: Iterable[JobRecord]) -> Seats:
     first = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     all_rows = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
     start, end = (np.array([getattr(j, key) for j in jobs.values()]) for key in ("start", "end"))
-    return Seats(tuple(jobs.values()), all_rows, first, start, end, strangers)
+    return JobNodes(tuple(jobs.values()), all_rows, first, start, end, strangers)
 
 
 def free_at_starts(
-    seats: Seats, usable: Mask, wanted: Sequence[int] | Ints
+    job_nodes: JobNodes, usable: Mask, wanted: Sequence[int] | Ints
 ) -> Iterator[tuple[int, Mask]]:
     """Yield jobs in the order of their starts, and which nodes no other job had then.
 
@@ -101,7 +101,7 @@ def free_at_starts(
 
     Parameters
     ----------
-    seats : Seats
+    job_nodes : JobNodes
     usable : bool (n,)
         Nodes that could be had at all: not those that are down, or compute nothing.
     wanted : sequence of int
@@ -120,25 +120,25 @@ def free_at_starts(
     >>> jobs = [JobRecord(name, NodeList([f"nid0000{k}"]), start=s, end=e)
     ...         for k, (name, (s, e)) in enumerate(spans.items())]
     >>> machine = parse_spec("torus:4")
-    >>> seats = seat_jobs(machine, jobs)
+    >>> job_nodes = find_job_nodes(machine, jobs)
     >>> [(job, mask.nonzero()[0].tolist()) for job, mask in
-    ...  free_at_starts(seats, machine.compute, [0, 1, 2])]
+    ...  free_at_starts(job_nodes, machine.compute, [0, 1, 2])]
     [(0, [1, 2, 3]), (1, [2, 3]), (2, [0, 3])]
     """
-    start = np.where(np.isnan(seats.start), -np.inf, seats.start)
-    lasting = np.flatnonzero(seats.end > start)
+    start = np.where(np.isnan(job_nodes.start), -np.inf, job_nodes.start)
+    lasting = np.flatnonzero(job_nodes.end > start)
     begins = lasting[np.argsort(start[lasting], kind="stable")]
-    ends = lasting[np.argsort(seats.end[lasting], kind="stable")]
+    ends = lasting[np.argsort(job_nodes.end[lasting], kind="stable")]
     held = np.zeros(len(usable), dtype=np.int32)
     begun = ended = 0
     for job in sorted(map(int, wanted), key=start.__getitem__):
         now = start[job]
-        while ended < len(ends) and seats.end[ends[ended]] <= now:
-            held[seats.of(ends[ended])] -= 1
+        while ended < len(ends) and job_nodes.end[ends[ended]] <= now:
+            held[job_nodes.of(ends[ended])] -= 1
             ended += 1
         while begun < len(begins) and start[begins[begun]] <= now:
-            held[seats.of(begins[begun])] += 1
+            held[job_nodes.of(begins[begun])] += 1
             begun += 1
         free = usable & (held <= 0)
-        free[seats.of(job)] = False
+        free[job_nodes.of(job)] = False
         yield job, free
