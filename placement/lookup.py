@@ -271,8 +271,8 @@ def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
     problem = f"{machine.name or 'the machine'} has no node {shown}"
     if not len(machine):
         return problem, "it has no nodes"
-    if beside := _say_neighbours(machine, word):
-        return f"{shown} is an empty slot of {machine.name or 'the machine'}", beside
+    if neighbours := _say_neighbours(machine, word):
+        return f"{shown} is an empty slot of {machine.name or 'the machine'}", neighbours
     prefixes, numbers, widths = name_numbers(machine.names)
     (prefix,), (number,), (width,) = name_numbers(np.array([word]))
     alike = np.flatnonzero((np.char.lower(prefixes) == prefix.lower()) & (widths > 0))
@@ -285,14 +285,14 @@ def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
 
 
 def _say_neighbours(machine: Machine, word: str) -> str:
-    """Say what stands beside a vacant place in one of the cabinets; '' for other words."""
+    """Say what is next to a vacant place in one of the cabinets; '' for other words."""
     match = re.fullmatch(r"((c\d+-\d+)c\ds\d+)n\d", word, re.ASCII)
     if match is None or _why_no_cname(word):
         return ""
     blade, cabinet = match.groups()
-    beside = machine.cname[_in_cname(machine, blade)].tolist()
-    if beside:
-        return f"on its blade there are {', '.join(beside)}"
+    names = machine.cname[_in_cname(machine, blade)].tolist()
+    if names:
+        return f"on its blade there are {', '.join(names)}"
     return f"there is no node on {blade}" if _in_cname(machine, cabinet).any() else ""
 
 

@@ -334,9 +334,9 @@ def overfull(machine: Machine, rows: Ints, counts: Ints) -> str:
 def _describe_touched(facts: dict[str, Any], count: int) -> str:
     where = _count_words(facts["touches"])
     default = facts["default"]["touches"]
-    beside = f"; {facts['default']['words']}: {_count_words(default)}" if default else ""
+    comparison = f"; {facts['default']['words']}: {_count_words(default)}" if default else ""
     free = "1 was free" if facts["free"] == 1 else f"{facts['free']} were free"
-    return f"{counted(count, 'node')} in {where} ({free}){beside}"
+    return f"{counted(count, 'node')} in {where} ({free}){comparison}"
 
 
 def _count_words(touches: dict[str, int]) -> str:

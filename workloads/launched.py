@@ -139,14 +139,14 @@ def _oversubscribe_options(program: str) -> list[str]:
     real = os.path.realpath(program)
     name = os.path.basename(real)
 
-    def has_beside(tool: str) -> bool:
+    def has_sibling(tool: str) -> bool:
         return any(os.path.exists(f"{os.path.dirname(path)}/{tool}") for path in (program, real))
 
     if "hydra" in name or "mpich" in name:
         return []
-    if name != "orterun" and has_beside("prte_info"):
+    if name != "orterun" and has_sibling("prte_info"):
         return ["--map-by", ":OVERSUBSCRIBE"]
-    return ["--oversubscribe"] if name == "orterun" or has_beside("ompi_info") else []
+    return ["--oversubscribe"] if name == "orterun" or has_sibling("ompi_info") else []
 
 
 def rank_environment(count: int) -> dict[str, str]:

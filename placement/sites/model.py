@@ -232,9 +232,9 @@ def _stated_hardware(part: Partition, source: str) -> NodeHardware:
         for core in range(count)
     )
     of_gpus = inside.gpu_l3 or inside.gpu_numa
-    beside = "gpu_l3" if inside.gpu_l3 else "gpu_numa"
+    where = "gpu_l3" if inside.gpu_l3 else "gpu_numa"
     gpus = _node_devices(
-        f"{key}.{beside}", "gpu", of_gpus, whole_figure(part.gpus), cores, beside[4:]
+        f"{key}.{where}", "gpu", of_gpus, whole_figure(part.gpus), cores, where[4:]
     )
     links = inside.gpu_links.value if inside.gpu_links else []
     if any(a >= len(gpus) or b >= len(gpus) for a, b, _ in links):
@@ -261,18 +261,18 @@ def _stated_hardware(part: Partition, source: str) -> NodeHardware:
 def _node_devices(
     key: str,
     kind: str,
-    beside: Figure[list[int]] | None,
+    near_units: Figure[list[int]] | None,
     count: int,
     cores: tuple[Core, ...],
     level: str,
 ) -> tuple[Device, ...]:
-    """Return a node's GPUs or NICs; beside all cores where nothing is stated."""
+    """Return a node's GPUs or NICs; near all cores where nothing is stated."""
     all_cores = tuple(range(len(cores)))
-    if beside is None:
+    if near_units is None:
         return tuple(Device(f"{kind}{k}", all_cores) for k in range(count))
-    if len(beside.value) != count:
-        raise WrongFigure(key, f"{len(beside.value)} numbers for the {count} {kind}s of a node")
-    near = [tuple(k for k in all_cores if getattr(cores[k], level) == n) for n in beside.value]
+    if len(near_units.value) != count:
+        raise WrongFigure(key, f"{len(near_units.value)} numbers for the {count} {kind}s of a node")
+    near = [tuple(k for k in all_cores if getattr(cores[k], level) == n) for n in near_units.value]
     if not all(near):
         raise WrongFigure(key, f"a number beyond those of the node's {level} domains")
     return tuple(Device(f"{kind}{k}", some) for k, some in enumerate(near))

@@ -87,7 +87,7 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
         raise UsageError(
             f"{ranks} ranks for the {threads} hardware threads of a node{kept} ({hardware.source})"
         )
-    places = _beside_gpus(hardware, usable, ranks) or _on_cores(hardware, usable, ranks)
+    places = _near_gpus(hardware, usable, ranks) or _on_cores(hardware, usable, ranks)
     return _with_nics(sorted(places), hardware)
 
 
@@ -127,8 +127,8 @@ def _meeting_levels(places: Sequence[Place], hardware: NodeHardware) -> Ints:
 def _nic_levels(places: Sequence[Place], hardware: NodeHardware) -> Ints:
     """Return the level of `CORE_LEVELS` at which each NIC meets each place, int64 (nics, k)."""
     levels = _meeting_levels(places, hardware)
-    beside = [levels[:, [*nic.near]].min(axis=1) for nic in hardware.nics]
-    return np.array(beside, np.int64).reshape(len(beside), len(places))
+    nearest = [levels[:, [*nic.near]].min(axis=1) for nic in hardware.nics]
+    return np.array(nearest, np.int64).reshape(len(nearest), len(places))
 
 
 def _deal_cores(
@@ -184,18 +184,18 @@ def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[
     ]
 
 
-def _beside_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> list[Place]:
-    """Return places beside GPUs; none where ranks and GPUs do not share evenly.
+def _near_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> list[Place]:
+    """Return places near GPUs; none where ranks and GPUs do not share evenly.
 
-    Where the cores beside the GPUs are too few, or lie across those of others, the GPUs
+    Where the cores near the GPUs are too few, or lie across those of others, the GPUs
     are dealt over all cores.
     """
     count = len(hardware.gpus)
     if not count or (ranks % count and count % ranks):
         return []
-    beside = [tuple(k for k in gpu.near if k in usable) for gpu in hardware.gpus]
+    near_cores = [tuple(k for k in gpu.near if k in usable) for gpu in hardware.gpus]
     ranks_a_gpu = max(1, ranks // count)
-    for near in (beside, [tuple(usable)] * count):
+    for near in (near_cores, [tuple(usable)] * count):
         by_core = sorted(range(count), key=lambda gpu: (near[gpu], gpu))
         sharing: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
         for bundle in _equal_slices(by_core, min(ranks, count)):

@@ -118,9 +118,9 @@ def as_text(comparison: Comparison) -> str:
 def _row_cells(entry: Entry) -> dict[str, str]:
     """Return one entry as the cells of a row, by what stands above them."""
     prediction = entry.found
-    worst, binds, link = prediction.bottleneck, prediction.binds, "-"
-    if binds == "link":
-        binds, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
+    worst, bottleneck, link = prediction.bottleneck, prediction.binds, "-"
+    if bottleneck == "link":
+        bottleneck, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
     return {
         "strategy": entry.strategy,
         "order": entry.order,
@@ -128,7 +128,7 @@ def _row_cells(entry: Entry) -> dict[str, str]:
         "to default": f"{entry.ratio:.3f}",
         "as fast": "-" if entry.default else entry.gain.range_text,
         "of the limit": f"{100 * prediction.share:.3g} %" if prediction.bound_s else "-",
-        "binds": binds or "-",
+        "bottleneck": bottleneck or "-",
         "link": link,
         "hop-bytes": size_text(prediction.hop_bytes),
         **{level: str(count) for level, count in entry.plan.facts["touches"].items()},

@@ -75,10 +75,10 @@ def _prediction_words(prediction: Prediction) -> str:
 
 def _phase_lines(prediction: Prediction) -> str:
     """Return a line for each phase."""
-    rows = [("phase", "time", "limit", "binds")]
+    rows = [("phase", "time", "limit", "bottleneck")]
     for phase in prediction.phases:
-        worst, binds = phase.loads.worst(), phase.binds
-        if binds == "link":
-            binds = f"{worst.kind} {worst.name.rpartition(' ')[0] or worst.name}".strip()
-        rows.append((phase.name, time_text(phase.seconds), time_text(phase.bound_s), binds))
+        worst, bottleneck = phase.loads.worst(), phase.binds
+        if bottleneck == "link":
+            bottleneck = f"{worst.kind} {worst.name.rpartition(' ')[0] or worst.name}".strip()
+        rows.append((phase.name, time_text(phase.seconds), time_text(phase.bound_s), bottleneck))
     return align_columns(rows)

@@ -126,9 +126,9 @@ def _compilers_to_try(command: Sequence[str], env: Mapping[str, str]) -> list[st
     launcher = find_program(command[0], env) if command else None
     places = [launcher, os.path.realpath(launcher)] if launcher else []
     folders = [os.path.dirname(place) for place in places]
-    beside = [os.path.join(folder, name) for folder in folders for name in names]
+    siblings = [os.path.join(folder, name) for folder in folders for name in names]
     cray = ["cc"] if env.get("CRAYPE_VERSION") or env.get("CRAYPE_DIR") else []
-    return [*cray, *dict.fromkeys(beside), *names]
+    return [*cray, *dict.fromkeys(siblings), *names]
 
 
 def _probe_compiler(name: str, env: Mapping[str, str]) -> Compiler | None:

@@ -170,12 +170,12 @@ def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterat
     for router in rng.permutation(list(nodes))[:PAIRS].tolist():
         leaving = np.flatnonzero((found.source == router) & np.isin(found.target, list(nodes)))
         widest = leaving[np.argsort(-found.bandwidth[leaving], kind="stable")]
-        beside = [nodes[end][0] for end in dict.fromkeys(found.target[widest].tolist())]
+        neighbours = [nodes[end][0] for end in dict.fromkeys(found.target[widest].tolist())]
         yield from (
             Flows(f"one node to {width} beside it", np.full(width, nodes[router][0]),
-                  np.array(beside[:width]))
+                  np.array(neighbours[:width]))
             for width in FANS
-            if width <= len(beside)
+            if width <= len(neighbours)
         )  # fmt: skip
     for width in FANS:
         for k in range(PAIRS if width < len(rows) else 0):
