@@ -50,7 +50,7 @@ def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
     with contextlib.ExitStack() as stack:
         for raw, path in raws:
             if path not in (None, "-") and (os.path.isfile(path) or not os.path.exists(path)):
-                ready[path] = _write_beside(raw, path, stack)
+                ready[path] = _write_temporary(raw, path, stack)
         for raw, path in raws:
             if path is None or path == "-":
                 _to_stdout(raw)
@@ -94,8 +94,8 @@ def silence_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> str:
-    """Write a temporary file beside `path`, with its mode, that goes where it is not renamed."""
+def _write_temporary(raw: bytes, path: str, stack: contextlib.ExitStack) -> str:
+    """Write a temporary file next to `path`, with its mode, that goes where it is not renamed."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")

@@ -144,7 +144,7 @@ def _sort_document(
 
 
 def _count_leaving(distance: Distance, order: Ints) -> dict[str, int]:
-    """Return how many steps from a node to the next leave each block of nodes."""
+    """Return how many consecutive pairs of nodes cross each level's blocks."""
     blocks = distance.blocks[order, :-1]
     leaving = (blocks[1:] != blocks[:-1]).sum(axis=0).tolist()
     return dict(zip(distance.names, leaving, strict=False))
@@ -158,14 +158,15 @@ def _describe_order(document: dict[str, Any]) -> str:
         shortest = "there is no shorter ring" if hops["sorted"] == least else (
             f"no ring has fewer than {least}"
         )  # fmt: skip
-        counts = f"{hops['sorted']} hops, {hops['listed']} as listed"
+        counts = f"{hops['sorted']} hops, {hops['listed']} in the original order"
         return f"ring of {nodes} on {document['machine']}: {counts}; {shortest}"
-    steps = [
-        f"{row['sorted']} to another {_block_word(name)} ({row['listed']} as listed)"
-        for name, row in document["leaving"].items()
-    ]
-    counts = f": of {counted(document['count'] - 1, 'step')} to the next, {', '.join(steps)}"
-    return f"{nodes} in the order of the switches of {document['machine']}{counts if steps else ''}"
+    pairs, crossings = document["count"] - 1, []
+    for name, row in document["leaving"].items():
+        verb = "crosses" if row["sorted"] == 1 else "cross"
+        what = f"{row['sorted']} of {pairs} consecutive pairs {verb} a {_block_word(name)}"
+        crossings.append(f"{what} ({row['listed']} in the original order)")
+    counts = f": {', '.join(crossings)}" if crossings else ""
+    return f"{nodes} of {document['machine']} in switch order{counts}"
 
 
 def _block_word(name: str) -> str:

@@ -133,5 +133,5 @@ def test_a_job_script_sorts_its_own_nodes_and_srun_starts_ranks_so(home):
     ranks = sorted(line.split() for line in done.stdout.splitlines())
     nodes = ["cn000", "cn000", "cn002", "cn002", "cn001", "cn001", "cn003", "cn003"]
     assert ranks == [[str(rank), node] for rank, node in enumerate(nodes)]
-    assert "4 nodes in the order of the switches of nidmaptest" in done.stderr
-    assert "1 to another leaf switch (3 as listed)" in done.stderr
+    assert "4 nodes of nidmaptest in switch order" in done.stderr
+    assert "1 of 3 consecutive pairs crosses a leaf switch (3 in the original order)" in done.stderr

@@ -26,7 +26,7 @@ def _outside_of_a_job(monkeypatch):
 def test_formats_keep_the_ranks_of_each_node(inside, form, out):
     done = inside("nodes", "sort", *TREE, "--format", form, "nid00006,nid00000,nid00004*2,nid00001")
     assert (done.code, done.out) == (0, out), done.err
-    assert "of 3 steps to the next, 2 to another leaf switch (3 as listed)" in done.err
+    assert "2 of 3 consecutive pairs cross a leaf switch (3 in the original order)" in done.err
 
 
 def test_a_rank_file_and_node_ranks(inside):
