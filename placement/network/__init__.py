@@ -265,9 +265,11 @@ def loads_of_each(
     ports = getattr(module, "ports", None)
     for demand, (load, note) in zip(demands, divided, strict=True):
         injection, ejection = ports(machine, demand) if ports else (demand.out, demand.into)
+        used = np.flatnonzero(load)
         yield Loads(
             channels=both,
-            load=load,
+            used=used,
+            carried=load[used],
             injection=injection,
             ejection=ejection,
             routing=routing,

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.fabrics import FABRICS
-from nidmap.placement.machine import Machine
+from nidmap.placement.machine import Machine, once
 from nidmap.placement.support.array_types import Floats, Ints, Strs
+from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.topologies import links, router_names
 
@@ -132,6 +133,7 @@ def has_spines(machine: Machine) -> bool:
     return machine.topology.kind == "dragonfly+"
 
 
+@once
 def injection_bandwidth(machine: Machine) -> Floats:
     """Return what each node can send, and receive, in GB/s.
 
@@ -187,8 +189,10 @@ class Loads:
     Attributes
     ----------
     channels : Channels
-    load : float64 (c,)
-        Bytes.
+    used : int64 (k,)
+        The channels that carry anything, ascending.
+    carried : float64 (k,)
+        Bytes on each of them.
     injection, ejection : float64 (n,)
         Bytes that each node sends and receives.
     routing : str
@@ -199,20 +203,32 @@ class Loads:
     """
 
     channels: Channels
-    load: Floats
+    used: Ints
+    carried: Floats
     injection: Floats
     ejection: Floats
     routing: str
     wiring: str
     notes: tuple[str, ...] = ()
 
+    @property
+    def load(self) -> Floats:
+        """Bytes on every channel, float64 (c,)."""
+        out = np.zeros(len(self.channels))
+        out[self.used] = self.carried
+        return out
+
     def __add__(self, other: Loads) -> Loads:
-        same = self.channels.machine is other.channels.machine and len(self.load) == len(other.load)
-        if not same or self.channels.kinds != other.channels.kinds:
+        ours, theirs = self.channels, other.channels
+        same = ours.machine is theirs.machine and len(ours) == len(theirs)
+        if not same or ours.kinds != theirs.kinds:
             raise UsageError("loads of two different networks cannot be added")
+        used, place = np.unique(np.concatenate([self.used, other.used]), return_inverse=True)
+        carried = add_by_key(place, np.concatenate([self.carried, other.carried]), len(used))
         return replace(
             self,
-            load=self.load + other.load,
+            used=used,
+            carried=carried,
             injection=self.injection + other.injection,
             ejection=self.ejection + other.ejection,
             routing=" + ".join(dict.fromkeys((self.routing, other.routing))),
@@ -224,7 +240,13 @@ class Loads:
 
         0.0 where a channel is unlimited.
         """
-        return np.asarray(self.load / (self.channels.bandwidth * GB))
+        out = np.zeros(len(self.channels))
+        out[self.used] = self.used_seconds()
+        return out
+
+    def used_seconds(self) -> Floats:
+        """Return the seconds of the channels that are used, float64 (k,)."""
+        return np.asarray(self.carried / (self.channels.bandwidth[self.used] * GB))
 
     def nodes(self, kind: str) -> Floats:
         """Return the seconds of every node's own links, float64 (n,).
@@ -254,9 +276,9 @@ class Loads:
         >>> loads(m, demand).by_class()["injection"]
         0.1
         """
-        seconds, kinds = self.seconds(), self.channels.kinds
+        kinds = self.channels.kinds
         most = np.zeros(len(kinds))
-        np.maximum.at(most, self.channels.kind, seconds)
+        np.maximum.at(most, self.channels.kind[self.used], self.used_seconds())
         ends = {
             kind: float(self.nodes(kind).max(initial=0.0)) for kind in ("injection", "ejection")
         }
@@ -272,18 +294,21 @@ class Loads:
         machine = self.channels.machine
         own_gbs = injection_bandwidth(machine)
         worst = Worst("injection", "", 0.0, float(own_gbs[0]) if len(machine) else np.inf, 0.0)
-        for kind, load, gbs in (
-            ("injection", self.injection, own_gbs),
-            ("ejection", self.ejection, own_gbs),
-            ("", self.load, self.channels.bandwidth),
+        for kind, load, seconds in (
+            ("injection", self.injection, self.nodes("injection")),
+            ("ejection", self.ejection, self.nodes("ejection")),
+            ("", self.carried, self.used_seconds()),
         ):
-            seconds = self.nodes(kind) if kind else self.seconds()
             if not load.any():
                 continue
-            row = int(np.argmax(seconds if seconds.any() else load))
-            if (seconds[row], load[row]) > (worst.seconds, worst.load):
+            row = place = int(np.argmax(seconds if seconds.any() else load))
+            if (seconds[place], load[place]) > (worst.seconds, worst.load):
+                if not kind:
+                    row = int(self.used[place])
                 name = machine.names[row] if kind else self.channels.names(slice(row, row + 1))[0]
                 word = kind or self.channels.kinds[self.channels.kind[row]]
-                figures = float(load[row]), float(gbs[row]), float(seconds[row])
-                worst = Worst(word, str(name), *figures)
+                gbs = own_gbs[row] if kind else self.channels.bandwidth[row]
+                worst = Worst(
+                    word, str(name), float(load[place]), float(gbs), float(seconds[place])
+                )
         return worst

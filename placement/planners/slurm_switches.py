@@ -178,6 +178,8 @@ def _fill_leaves(tree: Switches, pool: Pool, top: int) -> Ints | None:
     loose = np.flatnonzero(pool.open & ~pool.taken)
     by_leaf = loose[np.argsort(tree.leaf_of[loose], kind="stable")]
     leaf = tree.leaf_of[by_leaf]
+    if len(loose) == pool.left:  # in whatever order
+        return np.concatenate([np.flatnonzero(pool.taken), loose])
     begun = by_leaf[used[leaf]][: pool.left]
     left = pool.left - len(begun)
     walk = _Walk(tree, subtree_sums(tree, _per_leaf(tree, pool.open)), used, top)

@@ -198,7 +198,7 @@ def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
     kinds = loads.channels.kinds
     if not total:
         return dict.fromkeys(kinds, 0.0)
-    sums = np.bincount(loads.channels.kind, loads.load, minlength=len(kinds)) / total
+    sums = np.bincount(loads.channels.kind[loads.used], loads.carried, minlength=len(kinds)) / total
     return dict(zip(kinds, sums.tolist(), strict=True))
 
 

@@ -47,7 +47,7 @@ from nidmap.rankmap.predict.job import Job, algorithms, fit_pattern, size_of
 from nidmap.rankmap.predict.phase import Course, Phase
 from nidmap.rankmap.predict.phases import most_steps, phases
 
-#: Loads of channels that are kept.
+#: Numbers of loads that are kept.
 KEPT = 32_000_000
 
 #: Steps of an exchange whose links are looked at for a guess.
@@ -154,7 +154,6 @@ class Model:
         self._crowd = Other(np.zeros(0, dtype=np.int64))
         self._known: dict[tuple[str, tuple[int, ...], float | None], list[Loads]] = {}
         self._ends: dict[bytes, list[float]] = {}
-        self._most_kept = KEPT // max(1, len(self.channels))
 
     def place(self, rows: Ints, order: Ints | None = None) -> Placement:
         """Return the job's ranks on these rows of the machine, in this order.
@@ -212,7 +211,9 @@ class Model:
         float
             Seconds in which messages are posted, which come on top.
         """
-        sent = max(self.own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
+        rows = phase.placement.rows
+        own_s = self.own_s(phase.total.out[rows], phase.total.into[rows], rows)
+        sent = max(own_s, self.process_s(phase.sent))
         if phase.steps is None and phase.sends is not None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
         memory = self.constants.memory_gbs
@@ -373,20 +374,28 @@ class Model:
                 for loads in loads_of_each(self.machine, demands, routing, bias)
             ]
         self._known[key] = step_loads
-        while sum(map(len, self._known.values())) > max(2 * DIVIDED, self._most_kept):
+        while len(self._known) > 1 and self._kept_numbers() > KEPT:
             del self._known[next(iter(self._known))]
         if left is None:
             return step_loads
         return [replace(loads, channels=left) for loads in step_loads]
 
-    def own_s(self, out: Floats, into: Floats, rows: Ints | slice = slice(None)) -> float:
+    def _kept_numbers(self) -> int:
+        """Return how many numbers the loads that are kept have."""
+        every = (loads for kept in self._known.values() for loads in kept)
+        return sum(len(loads.used) + len(loads.injection) for loads in every)
+
+    def own_s(self, out: Floats, into: Floats, rows: Ints) -> float:
         """Return the seconds of the busiest own link of some nodes, by rows of the machine."""
         return float((np.maximum(out, into) / (self.injection[rows] * GB)).max(initial=0.0))
 
-    def _longest(self, loads: Loads) -> float:
+    def own_link_s(self, loads: Loads, rows: Ints) -> float:
+        """Return the seconds of the busiest own link of a job's nodes."""
+        return self.own_s(loads.injection[rows], loads.ejection[rows], rows)
+
+    def _longest(self, loads: Loads, rows: Ints) -> float:
         """Return the seconds of the busiest channel or node link."""
-        node_link_s = self.own_s(loads.injection, loads.ejection)
-        return float(max(node_link_s, loads.seconds().max(initial=0.0)))
+        return float(max(self.own_link_s(loads, rows), loads.used_seconds().max(initial=0.0)))
 
     def parts(
         self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
@@ -438,7 +447,8 @@ class Model:
         take no less together than all of their bytes at once, so they are not looked at where
         these take `below` seconds.
         """
-        limits = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
+        rows = phase.placement.rows
+        limits = {"link": self._longest(loads, rows), "process": self.process_s(phase.sent)}
         followed = self.course(phase)
         if followed is not None:
             if followed.head:  # ranks that are ahead have done a part of it by then
@@ -507,7 +517,10 @@ class Model:
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 demands = [phase.placement.demand(flows) for flows, _ in batch]
-                links_s = np.array([*map(self._longest, self._loads_of(demands, left))])
+                rows = phase.placement.rows
+                links_s = np.array(
+                    [self._longest(loads, rows) for loads in self._loads_of(demands, left)]
+                )
             for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
                 seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
         return math.fsum(seconds)

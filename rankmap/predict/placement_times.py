@@ -242,7 +242,7 @@ class PlacementTimes:
         if bias is None or not large:
             return model.step_loads(phase, channels, bias, most)
         likely, other = (
-            float(model.loads(phase.total, channels, assumed).seconds().max(initial=0.0))
+            float(model.loads(phase.total, channels, assumed).used_seconds().max(initial=0.0))
             for assumed in (None, bias)
         )
         longer = other / likely if likely else 1.0
@@ -250,9 +250,8 @@ class PlacementTimes:
         return (step._replace(times=step.times * longer) for step in steps)
 
     def _sent(self, loads: Loads, times: float, message: float) -> _SentAtOnce:
-        used = np.flatnonzero(loads.load)
-        node_link_s = self.model.own_s(loads.injection, loads.ejection)
-        return _SentAtOnce(times, used, loads.load[used], node_link_s, message)
+        node_link_s = self.model.own_link_s(loads, self.placement.rows)
+        return _SentAtOnce(times, loads.used, loads.carried, node_link_s, message)
 
     def seconds(self, values: Values, place: int) -> float:
         """Return the seconds under some values of the unknowns, as the `place`-th placement."""

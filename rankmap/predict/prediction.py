@@ -181,7 +181,7 @@ class Prediction:
     @property
     def hop_bytes(self) -> float:
         """Bytes times channels between routers."""
-        return float(self.loads.load.sum())
+        return float(self.loads.carried.sum())
 
     @property
     def sentence(self) -> str:

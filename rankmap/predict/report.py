@@ -209,7 +209,8 @@ def _what_is_assumed(
     if np.isinf(model.injection).any():
         yield "injection is unlimited: the machine states no bandwidth for it"
     wires = loads.channels
-    free = np.flatnonzero(np.bincount(wires.kind[np.isinf(wires.bandwidth) & (loads.load > 0)]))
+    unlimited = loads.used[np.isinf(wires.bandwidth[loads.used])]
+    free = np.flatnonzero(np.bincount(wires.kind[unlimited]))
     if len(free):
         classes = ", ".join(wires.kinds[k] for k in free.tolist())
         yield f"no bandwidth is stated for links of class {classes}: they take no time"

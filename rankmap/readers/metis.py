@@ -73,7 +73,8 @@ def _read_edges(
     values: Floats, vertex: Ints, line: Ints, extra: int, weighted: bool, source: str
 ) -> tuple[Ints, Ints, Floats, Ints]:
     """Return from, to, weight and line of every entry."""
-    place = np.arange(len(vertex)) - np.searchsorted(vertex, vertex)
+    first = np.flatnonzero(np.diff(vertex, prepend=-1))  # vertices ascend
+    place = np.arange(len(vertex)) - np.repeat(first, np.diff(np.append(first, len(vertex))))
     kept = place >= extra
     values, vertex, line, place = values[kept], vertex[kept], line[kept], place[kept] - extra
     is_neighbour = place % 2 == 0 if weighted else np.ones(len(place), dtype=bool)

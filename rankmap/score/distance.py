@@ -262,9 +262,7 @@ class Routers(Distance):
             once, place = np.unique(self.router, return_inverse=True)
             if len(once) > MOST_TABLED:
                 return None
-            table = self.paths.lengths(once)
-            if len(once) < table.shape[1] or once[0] < 0:
-                table = table[:, once]
+            table = self.paths.lengths(once, once)
             table[table == UNREACHED] = LOST
             lost = once < 0
             table[lost] = table[:, lost] = LOST
@@ -294,44 +292,49 @@ class Paths:
     def __init__(self, groups: Groups) -> None:
         self.groups = groups
         self._inside = np.minimum(groups.local.length, UNREACHED).astype(np.uint16)
-        by_group = np.argsort(groups.group, kind="stable")
-        self._members = np.split(by_group, np.cumsum(np.bincount(groups.group))[:-1])
-        self._first = np.searchsorted(groups.pair, np.arange(groups.count**2 + 1))
 
-    def lengths(self, sources: Ints) -> Lengths:
-        """Return the links on a minimal path from each source to every router.
+    def lengths(self, sources: Ints, targets: Ints | None = None) -> Lengths:
+        """Return the links on a minimal path from each source to some routers.
 
         Parameters
         ----------
         sources : int64 (s,)
             Router indices; -1 is a router that nothing is known of.
+        targets : int64 (t,) or None
+            The same; None: every router.
 
         Returns
         -------
-        uint8 (s, r)
+        uint8 (s, t)
             `UNREACHED` where there is no path.
         """
         groups, place = self.groups, self.groups.place
-        out = np.full((len(sources), groups.routers), UNREACHED, dtype=np.uint8)
-        home = np.where(sources >= 0, groups.group[sources], -1)
+        if targets is None:
+            targets = np.arange(groups.routers)
+        out = np.full((len(sources), len(targets)), UNREACHED, dtype=np.uint8)
+        home, goal = (np.where(end >= 0, groups.group[end], -1) for end in (sources, targets))
+        columns = {h: np.flatnonzero(goal == h) for h in np.unique(goal[goal >= 0]).tolist()}
         for g in np.unique(home[home >= 0]).tolist():
             rows = np.flatnonzero(home == g)
             local = self._inside[groups.wiring[g]][place[sources[rows]]]
-            out[np.ix_(rows, self._members[g])] = local[:, place[self._members[g]]]
-            for h in np.flatnonzero(groups.linked[g]).tolist():
-                out[np.ix_(rows, self._members[h])] = self._over_best_link(local, g, h)
-        lost = np.flatnonzero((out == UNREACHED).any(axis=1) & (home >= 0))
+            for h, column in columns.items():
+                spot = place[targets[column]]
+                if h == g:
+                    out[np.ix_(rows, column)] = local[:, spot]
+                elif groups.linked[g, h]:
+                    out[np.ix_(rows, column)] = self._over_best_link(local, g, h, spot)
+        lost = np.flatnonzero((out[:, goal >= 0] == UNREACHED).any(axis=1) & (home >= 0))
         if len(lost):
             graph = shortest_paths.graph_of(groups.channels, groups.routers)
             for low in range(0, len(lost), graph.batch):
                 rows = lost[low : low + graph.batch]
-                any_path = shortest_paths.distances(graph, sources[rows]).T
+                any_path = shortest_paths.distances(graph, sources[rows]).T[:, targets]
                 known = out[rows]
                 out[rows] = np.where(known == UNREACHED, np.minimum(any_path, UNREACHED), known)
         return out
 
-    def _over_best_link(self, local: Sums, g: int, h: int) -> Sums:
-        """Return the links from routers of one group to all of another, by the best link between.
+    def _over_best_link(self, local: Sums, g: int, h: int, spot: Ints) -> Sums:
+        """Return the links from routers of one group to some of another, by the best link between.
 
         Parameters
         ----------
@@ -339,13 +342,16 @@ class Paths:
             Links from each router to every position of its group.
         g, h : int
             The groups.
+        spot : int64 (t,)
+            Positions in the other group.
         """
         groups, pair = self.groups, g * self.groups.count + h
-        links = groups.between[self._first[pair] : self._first[pair + 1]]
+        first, last = np.searchsorted(groups.pair, [pair, pair + 1])
+        links = groups.between[first:last]
         here, there = (
             groups.place[ends[links]] for ends in (groups.channels.source, groups.channels.target)
         )
-        onward = self._inside[groups.wiring[h]][:, groups.place[self._members[h]]]
+        onward = self._inside[groups.wiring[h]][:, spot]
         best = np.full((len(local), onward.shape[1]), UNREACHED, dtype=np.uint16)
         for begin, end in zip(here.tolist(), there.tolist(), strict=True):
             np.minimum(best, local[:, begin, None] + onward[end] + 1, out=best)
@@ -357,11 +363,12 @@ class Paths:
         flat, left, right = out.reshape(-1), a.reshape(-1), b.reshape(-1)
         by_source = np.argsort(left, kind="stable")
         once, starts = np.unique(left[by_source], return_index=True)
+        goals, column = np.unique(right, return_inverse=True)
         ends = np.append(starts[1:], len(left))
         for low in range(0, len(once), 1024):
-            table = self.lengths(once[low : low + 1024])
+            table = self.lengths(once[low : low + 1024], goals)
             chosen = by_source[starts[low] : ends[min(low + 1024, len(once)) - 1]]
-            flat[chosen] = table[np.searchsorted(once, left[chosen]) - low, right[chosen]]
+            flat[chosen] = table[np.searchsorted(once, left[chosen]) - low, column[chosen]]
         return out
 
 

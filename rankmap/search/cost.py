@@ -155,7 +155,7 @@ class TimeCost:
             loads = model.loads(phase.total, left)
             time += sum(model.parts(phase, loads, left))
             for exchange in self._sent_in(phase, loads):
-                seconds = exchange.loads.seconds()
+                seconds = exchange.loads.used_seconds()
                 busy = seconds[seconds > 0]
                 extra += exchange.times * float(p_norm(busy) - busy.max(initial=0.0))
                 sent.append(exchange)

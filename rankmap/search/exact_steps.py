@@ -150,7 +150,7 @@ class ExactSteps:
             size = len(start.placement.rows)
             sent = np.zeros((size, size), dtype=np.float32)
             np.add.at(sent, (flows.source, flows.target), flows.bytes)
-            own_s = self.cost.model.own_s(loads.injection, loads.ejection)
+            own_s = self.cost.model.own_link_s(loads, start.placement.rows)
             exchanges.append(_Sent(sent, own_s, exchange.times))
         return exchanges
 

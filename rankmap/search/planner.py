@@ -449,5 +449,6 @@ def _carrying_loads(phase: PhaseTime, kind: str) -> Floats:
     channels = phase.loads.channels
     if kind not in channels.kinds:
         return np.zeros(0)
-    class_loads = phase.loads.load[channels.kind == channels.kinds.index(kind)]
+    loads = phase.loads
+    class_loads = loads.carried[channels.kind[loads.used] == channels.kinds.index(kind)]
     return np.asarray(class_loads[class_loads > USED * class_loads.max(initial=0.0)])

@@ -291,7 +291,7 @@ def bound_longest(exchanges: Iterable[Exchange]) -> list[Exchange]:
 
 def _busiest_link_s(loads: Loads) -> float:
     """Return the seconds of the busiest link, 0 where the nodes' own links take longer."""
-    most = float(loads.seconds().max(initial=0.0))
+    most = float(loads.used_seconds().max(initial=0.0))
     ends = [loads.nodes(kind).max(initial=0.0) for kind in ("injection", "ejection")]
     return most if most >= float(max(ends)) * (1 - ROUNDING) else 0.0
 

@@ -194,6 +194,8 @@ class Enumeration:
         if first:  # it wins most, and later there may be no time for it
             self._judge_searched_orders()
         for name, rows in self.space.choices:
+            if self.budget.past:
+                break
             by_rows.setdefault(self._key(rows), _NodeChoice(name, rows))
         self.choices = list(by_rows.values())
         self._judge_grids()
@@ -284,7 +286,7 @@ class Enumeration:
 
     def take_steps(self, cost: TimeCost) -> None:
         """Exchange nodes with free ones and with each other as long as that wins."""
-        if self.placement.ppn is None:
+        if self.placement.ppn is None or not self.budget.left or self.budget.past:
             return
         steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
         exact = ExactSteps(cost, self.request, self.ordered, self.budget)
@@ -391,6 +393,8 @@ class Enumeration:
             slots = candidate.placement.canonical().order
             groupings.setdefault(b"" if slots is None else slots.tobytes(), slots)
         for slots in list(groupings.values())[: LIMITS.groupings]:
+            if self.budget.past:
+                return
             make = node_by_node(self.cost.model, self.placement, slots, self.budget.seconds)
             if make is not None:
                 yield make

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import nidmap
 from nidmap.placement.topologies import links, router_coords
 from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.score import distance
 from nidmap.rankmap.score.distance import Levels, job_distance, machine_distance
 from tests.effort import examples
 from tests.placement.network.small_dragonflies import wired
@@ -150,3 +151,18 @@ def test_blocks_nest_and_bound_the_distance(spec):
     assert (far == least).all() if distance.exact else (far >= least).all()
     for inner, outer in itertools.pairwise(distance.blocks.T):
         assert len(np.unique(np.column_stack([inner, outer]), axis=0)) == len(np.unique(inner))
+
+
+def test_a_job_asks_for_paths_between_its_own_routers_alone(monkeypatch):
+    machine = nidmap.load_machine("slingshot:groups=40,switches=4,nodes=2,global=1")
+    looked_at = []
+    between = distance.Paths._over_best_link
+
+    def count(self, local, g, h, spot):
+        looked_at.append((g, h))
+        return between(self, local, g, h, spot)
+
+    monkeypatch.setattr(distance.Paths, "_over_best_link", count)
+    d = job_distance(place_ranks(machine, "0-1,8-9", 1))
+    assert d.matrix().tolist() == [[0, 1, 2, 2], [1, 0, 2, 2], [2, 2, 0, 1], [2, 2, 1, 0]]
+    assert sorted(looked_at) == [(0, 1), (1, 0)]

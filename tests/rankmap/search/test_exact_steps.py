@@ -49,7 +49,7 @@ def seconds_of(cost, placement):
     total = 0.0
     for exchange in cost.judge(placement).exchanges:
         loads = exchange.loads
-        own_s = cost.model.own_s(loads.injection, loads.ejection)
+        own_s = cost.model.own_link_s(loads, placement.rows)
         total += exchange.times * max(own_s, p_norm(loads.seconds()))
     return total
 

@@ -18,7 +18,9 @@ from nidmap.rankmap.pattern.graph import expand_pattern, from_edges
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.runtime.rerank import rerank
+from nidmap.rankmap.search import auto_order as search_of_orders
 from nidmap.rankmap.search import budget
+from nidmap.rankmap.search import search as search_module
 from nidmap.rankmap.search.auto_order import auto_order, order_by_strategy, rank_orders
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from tests.rankmap.helpers import time_of
@@ -100,6 +102,23 @@ def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_do
     made = auto_order(on, Job("stencil:6x8"), seconds=0.01)
     assert made.origin.optimised["time_s"] <= asked.time(asked.place(on.rows))
     assert not made.origin.optimised["finished"]
+
+
+def test_past_the_deadline_nothing_more_is_made(monkeypatch):
+    listed = []
+
+    def choices(machine, request):
+        for number in range(9):
+            listed.append(number)
+            yield f"nodes {number}", np.flatnonzero(request.free)
+
+    monkeypatch.setattr(search_of_orders, "node_choices", choices)
+    monkeypatch.setattr(search_module, "node_by_node", lambda *_: pytest.fail("a graph is made"))
+    on = place_ranks(load_machine("torus:6x6,bw=1"), None, 1)
+    graph = from_edges(36, np.arange(35), np.arange(1, 36), np.ones(35), spec="graph:a")
+    made = auto_order(on, Job(graph), seconds=1e-9)
+    assert len(listed) <= 1
+    assert made.order is None
 
 
 @pytest.mark.parametrize(
