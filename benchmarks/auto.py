@@ -35,11 +35,11 @@ from nidmap import plan
 from nidmap.placement.network import Demand, channels, loads, routings
 from nidmap.placement.network.model import injection_bandwidth
 from nidmap.placement.options import with_figures
+from nidmap.placement.placement import Placement
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap import orders
 from nidmap.rankmap.pattern import parse_pattern
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job
 
 #: Machines of the exhaustive part.

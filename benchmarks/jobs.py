@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nidmap.placement.machine import Machine
+    from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints, Mask
-    from nidmap.rankmap.placement import Placement
 
 NAMES = ("lammps", "vasp", "gromacs", "wrf", "python", "cp2k")
 

@@ -31,8 +31,8 @@ from nidmap import load_machine
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import loads
+from nidmap.placement.placement import Placement
 from nidmap.placement.traffic import Traffic, join_traffic
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.recording import Recording

@@ -36,9 +36,9 @@ from benchmarks.timing import table
 from nidmap import load_machine
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.options import with_figures
+from nidmap.placement.placement import Placement
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.pattern.structured import Lines, Stencil
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 

@@ -12,9 +12,9 @@ import numpy as np
 from nidmap.placement.errors import ParseError, PlanError, UsageError
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Array, Ints, Strs
 from nidmap.placement.support.quantities import counted
-from nidmap.rankmap.placement import Placement
 
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine

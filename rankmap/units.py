@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints, Shape
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.score.distance import Distance
 
 #: Nodes whose distances are looked at to learn how far apart a level's nodes are.

@@ -19,6 +19,7 @@ from nidmap.placement.lookup import nodes_of, rows_of
 from nidmap.placement.network import channels, routings
 from nidmap.placement.network import hops as count
 from nidmap.placement.network.rails import rails_of
+from nidmap.placement.placement import Origin, Placement
 from nidmap.placement.plan import plan as choose
 from nidmap.placement.plan import usual_strategy
 from nidmap.placement.planners import PREDICTING, Request, spans
@@ -32,7 +33,6 @@ from nidmap.rankmap.emit import emit, find
 from nidmap.rankmap.emit.document import document
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import parse_counts
-from nidmap.rankmap.placement import Origin, Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.search.auto_order import order_by_strategy

@@ -13,9 +13,9 @@ from benchmarks.study.result import Check, Table, Term, percent
 from benchmarks.study.setting import COMMON
 from benchmarks.study.timing import Exchange, Transform, predictor
 from benchmarks.study.verdict import inside, over, under
+from nidmap.placement.placement import Placement
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
-from nidmap.rankmap.placement import Placement
 
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nidmap.placement.machine import Machine
+    from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Floats, Ints, Mask
-    from nidmap.rankmap.placement import Placement
     from nidmap.rankmap.predict.background import Other
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from nidmap.placement.errors import UsageError
 from nidmap.placement.hwloc import hardware_of
 from nidmap.placement.nodelist import nid_ranges
+from nidmap.placement.placement import Placement
 from nidmap.rankmap.binding.arrange import Place, arrange_inside
 from nidmap.rankmap.emit import document, emit, hosts
 from nidmap.rankmap.emit import find as find_format
 from nidmap.rankmap.pattern import Pattern
-from nidmap.rankmap.placement import Placement
 
 
 class BoundOrder(NamedTuple):

@@ -24,10 +24,10 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import CORE_LEVELS, NodeHardware
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import Lines
-from nidmap.rankmap.placement import Placement
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from nidmap.rankmap.launch.request import JobArguments
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from nidmap.placement.placement import Placement
     from nidmap.rankmap import emit
-    from nidmap.rankmap.placement import Placement
 else:  # `run` takes these options, and starts without numpy
     emit = lazy("nidmap.rankmap.emit")
 

@@ -34,7 +34,7 @@ from nidmap.rankmap.search.short_orders import fit_format
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nidmap.rankmap.placement import Placement
+    from nidmap.placement.placement import Placement
 
 #: Seconds of a search that are said before it begins.
 _LONG = 5.0

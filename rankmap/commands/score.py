@@ -20,8 +20,8 @@ from nidmap.rankmap.score import score as score_order
 from nidmap.rankmap.search.auto_order import order_by_strategy
 
 if TYPE_CHECKING:
+    from nidmap.placement.placement import Placement
     from nidmap.rankmap.pattern import Pattern
-    from nidmap.rankmap.placement import Placement
 
 SCHEMA = "nidmap.score/1"
 

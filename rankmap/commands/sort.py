@@ -14,20 +14,20 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.machine_option import machine_from
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.placement import Origin
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import say
 from nidmap.rankmap import emit
 from nidmap.rankmap.launch.allocation import job_here
 from nidmap.rankmap.place_ranks import place_ranks
-from nidmap.rankmap.placement import Origin
 from nidmap.rankmap.score.distance import job_distance
 from nidmap.rankmap.tours import ring_length, shortest_ring, sort_nodes
 
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
+    from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints
-    from nidmap.rankmap.placement import Placement
     from nidmap.rankmap.score.distance import Distance
     from nidmap.rankmap.tours import Tour
 

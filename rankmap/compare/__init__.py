@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, cast
 
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.placement import Placement
 from nidmap.placement.plan import describe, plan, request_for
 from nidmap.placement.planners import PREDICTING, Baseline, Choice, Plan, Request
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.quantities import time_text
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Prediction, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.prediction import worst_document

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nidmap.placement.errors import UsageError
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.reading import decode, format_of_name, read_bytes, suffix_of
 from nidmap.placement.support.registry import Registry
 from nidmap.rankmap.emit import document, hosts, text
 from nidmap.rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 
 
 class Translation(Protocol):

@@ -18,9 +18,9 @@ from msgspec import Meta, Struct
 
 from nidmap.placement.errors import ParseError, schema_sentence
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Origin, Placement
 from nidmap.rankmap.emit.text import refuse_broken
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Origin, Placement
 
 SCHEMA = "nidmap.order/1"
 

@@ -45,6 +45,8 @@ import numpy as np
 
 from nidmap.placement.errors import ParseError, UsageError
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints, Strs
 from nidmap.rankmap.emit.text import (
     CUT_SHORT,
@@ -54,8 +56,6 @@ from nidmap.rankmap.emit.text import (
     refuse_broken,
     without_comments,
 )
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 
 _LINE = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*(\S+?)(?:\s+slots?\s*=\s*(\S+))?", re.ASCII)
 _SLOT = re.compile(r"(?:([0-9]{1,9}):)?([0-9]{1,9})(?:[-,][0-9,;:-]*)?", re.ASCII)
@@ -67,7 +67,7 @@ def host_runs(order: Placement) -> tuple[Strs, Ints]:
 
     Examples
     --------
-    >>> from nidmap.rankmap.placement import Placement
+    >>> from nidmap.placement.placement import Placement
     >>> on = Placement(np.array(["nid00003", "nid00009"]), np.array([2, 1]))
     >>> hosts, many = host_runs(on.with_order(np.array([0, 2, 1])))
     >>> hosts.tolist(), many.tolist()

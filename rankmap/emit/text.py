@@ -3,7 +3,7 @@
 The two look alike and are never guessed.
 
 ``slots`` has the slot of rank r on line r, the slots being numbered node by node over the list as
-given (`nidmap.rankmap.placement`).
+given (`nidmap.placement.placement`).
 
 ``mpich`` is MPICH_RANK_ORDER, what Cray MPICH reads with MPICH_RANK_REORDER_METHOD=3: entry s is
 the rank at slot s, the slots being numbered over the launcher's own node list. Native Slurm sorts
@@ -20,9 +20,9 @@ import numpy as np
 
 from nidmap.placement.errors import ParseError
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.permutation import inverse, why_broken
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints
-from nidmap.rankmap.permutation import inverse, why_broken
-from nidmap.rankmap.placement import Placement
 
 #: What may be wrong with a file of too few ranks.
 CUT_SHORT = "the file is cut short, or for another number of ranks"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from nidmap.placement.placement import Placement
     from nidmap.placement.support import reading
     from nidmap.placement.support.array_types import Ints
     from nidmap.rankmap import binding, emit
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from nidmap.rankmap.launch.allocation import Allocation
     from nidmap.rankmap.launch.options import OptionTable
     from nidmap.rankmap.pattern import Pattern
-    from nidmap.rankmap.placement import Placement
 else:
     np = lazy("numpy")
     binding, emit = lazy("nidmap.rankmap.binding"), lazy("nidmap.rankmap.emit")

@@ -21,8 +21,8 @@ from nidmap.rankmap.place_ranks import parse_counts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints
-    from nidmap.rankmap.placement import Placement
 
 #: Variables that hold a job's id.
 _JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")

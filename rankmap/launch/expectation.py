@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nidmap.placement.errors import NidmapError
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.gain import Gains
 from nidmap.rankmap.predict.job import fit_pattern
@@ -74,7 +74,7 @@ def default_order(order: Placement, keeps_list: bool) -> Placement:
 
     Examples
     --------
-    >>> from nidmap.rankmap.placement import Placement
+    >>> from nidmap.placement.placement import Placement
     >>> on = Placement(np.array(["nid2", "nid1"]), np.array([1, 2]))
     >>> default_order(on, keeps_list=False).slot_of_rank.tolist()
     [1, 2, 0]

@@ -20,6 +20,7 @@ from nidmap.placement.machine_option import machine_from, named_specs
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.options import lay_figures
+from nidmap.placement.permutation import inverse
 from nidmap.rankmap import progress
 from nidmap.rankmap.emit import find as find_format
 from nidmap.rankmap.emit import format_named, read_order_file
@@ -30,7 +31,6 @@ from nidmap.rankmap.launch.planning import PlannedLaunch
 from nidmap.rankmap.launch.process import discard_launch, order_folders, store_order
 from nidmap.rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
 from nidmap.rankmap.pattern import parse_pattern
-from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.search.auto_order import order_by_strategy
 from nidmap.rankmap.search.short_orders import fit_order
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nidmap.placement.machine import Machine
+    from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints
     from nidmap.rankmap.launch.request import RunRequest
-    from nidmap.rankmap.placement import Placement
     from nidmap.rankmap.predict.job import Job
 
 #: What is said of an order where there was no time to work out more.

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
     from nidmap.placement.names import pasted
     from nidmap.placement.nodelist import NodeList
+    from nidmap.placement.placement import Placement
     from nidmap.rankmap import place_ranks, predict
     from nidmap.rankmap.launch import allocation
-    from nidmap.rankmap.placement import Placement
     from nidmap.rankmap.predict import Job
 else:  # `run` takes these, and starts without numpy
     pasted, allocation = (

@@ -14,10 +14,10 @@ from functools import partial
 from inspect import signature
 
 from nidmap.placement.errors import PlanError, UsageError, printable
+from nidmap.placement.placement import Origin, Placement
 from nidmap.placement.support.array_types import Shape
 from nidmap.placement.support.registry import Registry, modules_in
 from nidmap.rankmap.pattern import Pattern, parse_pattern
-from nidmap.rankmap.placement import Origin, Placement
 
 Ordering = Callable[[Pattern, Placement], Placement]
 

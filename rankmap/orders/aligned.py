@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from nidmap.placement.errors import UsageError
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.rankmap.orders import ordering
 from nidmap.rankmap.pattern import Pattern
-from nidmap.rankmap.placement import Placement
 
 
 @ordering("aligned")

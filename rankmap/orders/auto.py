@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nidmap.placement.errors import NidmapError
+from nidmap.placement.placement import Origin, Placement
 from nidmap.rankmap import orders, progress
 from nidmap.rankmap.orders import ordering
 from nidmap.rankmap.orders.graph import as_graph, edge_count
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.graph import Graph, stencil_of
 from nidmap.rankmap.pattern.structured import Lines
-from nidmap.rankmap.placement import Origin, Placement
 from nidmap.rankmap.refine import cache
 from nidmap.rankmap.refine.budget import LEAST_EFFORT, seconds_for
 from nidmap.rankmap.score import CostBound, lower_bound, meets_bound, plain_number

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints, Shape
 from nidmap.rankmap.grid.carving import carve_grid, halve_together
 from nidmap.rankmap.grid.dims import boxes_of, divisors
@@ -27,8 +29,6 @@ from nidmap.rankmap.orders import grid_of, ordering
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
 from nidmap.rankmap.pattern.tiling import coarse_pattern, weight_inside
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.score.distance import Distance, Levels, job_distance
 from nidmap.rankmap.score.traffic import cost_of
 from nidmap.rankmap.units import (

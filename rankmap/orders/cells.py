@@ -17,14 +17,14 @@ import numpy as np
 
 from nidmap.placement.curves import hilbert_key
 from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.rankmap.grid.dims import boxes_of
 from nidmap.rankmap.grid.embedding import lay_grid
 from nidmap.rankmap.grid.traversal import cells as numbered
 from nidmap.rankmap.orders import ordering
 from nidmap.rankmap.pattern import Pattern
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 
 #: grid_order's options, as getopt writes them. -m, -n, -N, -q and -T say how the list is printed,
 #: not what it holds.

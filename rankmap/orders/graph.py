@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.lazy import lazy
 from nidmap.rankmap.orders import ordering
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.graph import Graph, expand_pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Lines
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.refine import budget
 from nidmap.rankmap.refine.budget import seconds_for
 from nidmap.rankmap.refine.cache import remark

@@ -29,6 +29,8 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.names import parse_cnames
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.rankmap.grid.dims import balanced_factors, factorisations, shape_turns
 from nidmap.rankmap.grid.traversal import cells_in
@@ -36,8 +38,6 @@ from nidmap.rankmap.orders import grid_of, ordering
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Stencil
 from nidmap.rankmap.pattern.tiling import weight_inside
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.units import slots_by_node
 
 #: By the outermost block: the weight parted, and the blocks from the innermost on.

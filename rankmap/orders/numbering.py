@@ -13,11 +13,11 @@ from collections.abc import Callable
 import numpy as np
 
 from nidmap.placement.curves import hilbert_key, morton_key
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Array, Ints, Shape
 from nidmap.rankmap.orders import grid_of, ordering
 from nidmap.rankmap.pattern import Pattern
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 
 
 @ordering("row-major")

@@ -18,8 +18,8 @@ from nidmap.placement.support.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from nidmap.placement.placement import Placement
     from nidmap.placement.traffic import Traffic
-    from nidmap.rankmap.placement import Placement
 
     Builder = Callable[[str], "Pattern"]
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Shape
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.grid.dims import dims, offset_ends
 from nidmap.rankmap.pattern import Pattern, UnsizedPattern, parse_options, pattern
-from nidmap.rankmap.placement import Placement
 
 WeightedOffset = tuple[Shape, float]
 

@@ -37,12 +37,12 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.placement import MOST_RANKS
 from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.placement.support.arrays import connected_components
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern, parse_options, parse_whole, pattern
 from nidmap.rankmap.pattern.structured import GridPattern, WeightedOffset
-from nidmap.rankmap.placement import MOST_RANKS
 
 DEFAULT_ORDER = ("tp", "cp", "ep", "dp", "pp")
 

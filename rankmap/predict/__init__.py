@@ -17,9 +17,9 @@ import numpy as np
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints
 from nidmap.rankmap.place_ranks import place_ranks
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.gain import time_range
 from nidmap.rankmap.predict.job import Job
 from nidmap.rankmap.predict.model import Model

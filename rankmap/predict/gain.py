@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nidmap.rankmap.placement import Placement
+from nidmap.placement.placement import Placement
 from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.placement_times import NOTHING, PlacementTimes, RunSeconds, Values
 from nidmap.rankmap.predict.unknowns import (

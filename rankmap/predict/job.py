@@ -11,6 +11,7 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.machine import Machine
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.reading import decode, read_bytes
 from nidmap.placement.ui import say
 from nidmap.rankmap.collectives import LIBRARIES, algorithms_of, library_of, usual_algorithm
@@ -18,7 +19,6 @@ from nidmap.rankmap.pattern import Pattern, parse_pattern
 from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.pattern.structured import Lines
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
 
 #: What is said where no pattern is given.

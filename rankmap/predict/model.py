@@ -28,13 +28,13 @@ from nidmap.placement.network.adaptive import guess_each
 from nidmap.placement.network.bounds import cut_time
 from nidmap.placement.network.model import injection_bandwidth
 from nidmap.placement.network.routes import busiest_link_s
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.place_ranks import parse_counts
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
 from nidmap.rankmap.predict.constants import (
     histogram_s,

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
@@ -33,7 +34,6 @@ from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.pattern.structured import Ring, Stencil
 from nidmap.rankmap.pattern.sweep import Sweep, waves
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.job import asked_library
 from nidmap.rankmap.predict.phase import Phase, RankStep, Sends, Stretches, between_nodes
 from nidmap.rankmap.predict.recorded import cheap_stretches, messages_in_waves, wave_steps

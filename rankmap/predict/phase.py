@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nidmap.placement.network.demand import Demand
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.traffic import Traffic
-from nidmap.rankmap.placement import Placement
 
 
 class RankStep(NamedTuple):

@@ -33,6 +33,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.traffic import Traffic, join_traffic
@@ -41,7 +42,6 @@ from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.structured import Lines
 from nidmap.rankmap.pattern.training import Training
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import neighbours
 from nidmap.rankmap.predict.job import algorithms
 from nidmap.rankmap.predict.phase import Phase, RankStep, Sends, between_nodes

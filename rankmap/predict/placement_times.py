@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.network import Loads
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import GB
 from nidmap.rankmap.pattern.structured import Stencil
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.background import shared_channels
 from nidmap.rankmap.predict.constants import hops_by_class
 from nidmap.rankmap.predict.job import fit_pattern

@@ -12,6 +12,7 @@ import numpy as np
 from nidmap.placement.network import Channels, Loads, routings
 from nidmap.placement.network.bounds import best_bound
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.placement import Placement
 from nidmap.placement.plan import overfull
 from nidmap.placement.support.quantities import size_text
 from nidmap.placement.traffic import NO_TRAFFIC
@@ -21,7 +22,6 @@ from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.pattern.structured import Lines, Stencil
 from nidmap.rankmap.pattern.sweep import Sweep
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.constants import PROBES, ROUNDS, Constants, hops_by_class
 from nidmap.rankmap.predict.job import asked_library, fit_pattern
 from nidmap.rankmap.predict.model import Model

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import ParseError, printable
+from nidmap.placement.placement import MOST_RANKS
 from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.traffic import Traffic
-from nidmap.rankmap.placement import MOST_RANKS
 
 #: A file larger than this is refused: no graph of a job's ranks needs it.
 MOST_BYTES = 1 << 31

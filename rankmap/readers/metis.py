@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from nidmap.placement.errors import ParseError
+from nidmap.placement.placement import MOST_RANKS
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.arrays import count_distinct
 from nidmap.placement.traffic import Traffic
-from nidmap.rankmap.placement import MOST_RANKS
 from nidmap.rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
 
 

@@ -17,9 +17,9 @@ import re
 import numpy as np
 
 from nidmap.placement.errors import ParseError, printable
+from nidmap.placement.placement import MOST_RANKS
 from nidmap.placement.support.reading import read_bytes
 from nidmap.placement.traffic import Traffic, join_traffic
-from nidmap.rankmap.placement import MOST_RANKS
 from nidmap.rankmap.readers.entries import Entries, check_entries
 
 _LINE = re.compile(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from nidmap.placement.errors import NidmapError, ParseError, printable
+from nidmap.placement.placement import MOST_RANKS
 from nidmap.placement.support.array_types import Array
 from nidmap.placement.traffic import Traffic
-from nidmap.rankmap.placement import MOST_RANKS
 from nidmap.rankmap.readers.entries import Entries, check_entries
 
 #: Bytes of one array at most, dense or not.

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from nidmap.placement.errors import ParseError, UsageError, printable
+from nidmap.placement.placement import MOST_RANKS
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.writing import write_output
 from nidmap.placement.traffic import Traffic, join_traffic
-from nidmap.rankmap.placement import MOST_RANKS
 from nidmap.rankmap.readers.npz import read_member
 from nidmap.rankmap.recording import (
     EVENTS,

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from nidmap.placement.permutation import inverse
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap import progress
-from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.refine.cuts import Cuts
 
 #: Rounds in which ranks change sides at each cut, at most.

@@ -16,13 +16,13 @@ import numpy as np
 from nidmap.placement.errors import NidmapError, UsageError, error_text
 from nidmap.placement.load import load_machine
 from nidmap.placement.machine import Machine
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints
 from nidmap.rankmap.emit import read_order_file
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import Pattern, graph
-from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.place_ranks import place_ranks
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.score import cost
 from nidmap.rankmap.search.auto_order import order_by_strategy

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nidmap.placement.placement import Placement
 from nidmap.rankmap.pattern import Pattern, parse_pattern
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.score.bounds import CostBound, lower_bound
 from nidmap.rankmap.score.distance import job_distance
 from nidmap.rankmap.score.traffic import cost_of, traffic

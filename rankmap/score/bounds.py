@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.graph import Graph, expand_pattern
 from nidmap.rankmap.pattern.structured import Lines
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.score.distance import Distance
 
 #: Structured patterns of more ranks are not expanded.

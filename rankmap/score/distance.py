@@ -34,8 +34,8 @@ from nidmap.placement.errors import NidmapError
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.network import shortest_paths
 from nidmap.placement.network.groups import Groups, groups_of
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Array, Floats, Ints
-from nidmap.rankmap.placement import Placement
 
 Lengths = NDArray[np.uint8]
 Sums = NDArray[np.uint16]

@@ -20,6 +20,7 @@ import numpy as np
 
 from nidmap.placement.machine import Machine
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.placement import Origin, Placement
 from nidmap.placement.planners import Request
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.quantities import time_text
@@ -29,7 +30,6 @@ from nidmap.rankmap.orders.auto import choose, describe_choice
 from nidmap.rankmap.pattern import Pattern, parse_pattern
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.place_ranks import place_ranks
-from nidmap.rankmap.placement import Origin, Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.job import fit_pattern

@@ -16,11 +16,11 @@ import numpy as np
 from nidmap.placement.errors import UsageError
 from nidmap.placement.network import Loads, channels
 from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.orders.auto import choose
 from nidmap.rankmap.pattern import Pattern
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.predict.phase import Phase

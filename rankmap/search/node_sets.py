@@ -22,13 +22,13 @@ import numpy as np
 from nidmap.placement import planners
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.machine import Machine
+from nidmap.placement.permutation import inverse
 from nidmap.placement.planners import Request, nested_units
 from nidmap.placement.scheduler.baseline import scheduler_choice
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import sum_boxes
 from nidmap.placement.support.quantities import counted
 from nidmap.rankmap.grid.traversal import cells_in
-from nidmap.rankmap.permutation import inverse
 from nidmap.rankmap.search.budget import LIMITS
 from nidmap.rankmap.search.rank_orders import brick_shapes
 

@@ -16,11 +16,11 @@ import numpy as np
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.placement import Placement
 from nidmap.placement.planners import Choice, Request
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import size_text, time_text
 from nidmap.rankmap.emit import emit, format_of
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Prediction, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.prediction import PhaseTime, worst_document

@@ -16,10 +16,10 @@ import numpy as np
 
 from nidmap.placement.network import Loads
 from nidmap.placement.network.path_costs import PathCosts, path_costs
+from nidmap.placement.placement import Placement
 from nidmap.placement.planners import Request
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.arrays import ragged_ranges
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import POWER, Candidate, Exchange, Judged, TimeCost
 

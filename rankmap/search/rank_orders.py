@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from nidmap.placement.errors import NidmapError
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.traffic import join_traffic
@@ -20,8 +22,6 @@ from nidmap.rankmap.orders.cells import CellOptions, rank_list
 from nidmap.rankmap.pattern import Pattern, parse_pattern
 from nidmap.rankmap.pattern.graph import Graph, from_edges, stencil_of
 from nidmap.rankmap.pattern.structured import Lines
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.job import ALGORITHMS, fit_pattern
 from nidmap.rankmap.refine.budget import LEAST_EFFORT, seconds_for
@@ -113,7 +113,7 @@ def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
     Examples
     --------
     >>> from nidmap.rankmap.pattern import parse_pattern
-    >>> from nidmap.rankmap.placement import Placement
+    >>> from nidmap.placement.placement import Placement
     >>> on = Placement(np.array(["a", "b"]), np.array([2, 2]))
     >>> "hilbert" in quick_orders(parse_pattern("fft:2x2").on(on), on)
     True

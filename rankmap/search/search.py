@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nidmap.placement.errors import NidmapError
+from nidmap.placement.placement import Placement
 from nidmap.placement.planners import Request
 from nidmap.placement.support.array_types import Ints
 from nidmap.rankmap.pattern.graph import Graph
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.predict.model import Guess
 from nidmap.rankmap.search.budget import LIMITS, Budget

@@ -14,6 +14,8 @@ import numpy as np
 
 from nidmap.placement import planners
 from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.planners import Request
 from nidmap.placement.planners.segments import Blocks, blocks_of, in_segments
 from nidmap.placement.scheduler.baseline import has_blocks
@@ -21,8 +23,6 @@ from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.quantities import unit_name
 from nidmap.placement.switch_tree import block_sizes
 from nidmap.rankmap.pattern.training import Training
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.job import fit_pattern
 

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nidmap.placement.permutation import inverse
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.rankmap.emit import find as find_format
 from nidmap.rankmap.emit.process_mapping import PMI2, Mapping, parse_limit
@@ -25,8 +27,6 @@ from nidmap.rankmap.grid.traversal import cells_in
 from nidmap.rankmap.pattern import Pattern, parse_pattern
 from nidmap.rankmap.pattern.structured import grid_model
 from nidmap.rankmap.pattern.tiling import weight_inside
-from nidmap.rankmap.permutation import inverse
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.progress import advance
 from nidmap.rankmap.score.distance import job_distance
@@ -295,7 +295,7 @@ def renumber_nodes(order: Placement, blocks: Ints) -> Placement:
 
     Examples
     --------
-    >>> from nidmap.rankmap.placement import Placement
+    >>> from nidmap.placement.placement import Placement
     >>> on = Placement(np.array(["a", "b", "c", "d"]), np.array([1, 1, 1, 1]))
     >>> one = on.with_order(np.array([3, 2, 1, 0]))
     >>> renumber_nodes(one, np.array([0, 0, 1, 1])).slot_of_rank.tolist()

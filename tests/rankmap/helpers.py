@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from nidmap.rankmap.placement import Placement
+from nidmap.placement.placement import Placement
 
 
 def slots(names, counts):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from nidmap.placement.errors import NidmapError, ParseError, PlanError, UsageError
 from nidmap.placement.load import load_machine
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.placement import MOST_RANKS, Placement
 from nidmap.rankmap.place_ranks import parse_counts, place_ranks
-from nidmap.rankmap.placement import MOST_RANKS, Placement
 from tests.rankmap.helpers import layouts, named, slots
 
 

@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from nidmap.placement.placement import Origin
 from nidmap.rankmap.emit import emit, format_of
-from nidmap.rankmap.placement import Origin
 from tests.rankmap.helpers import named, slots
 from tests.waiting import HANGS, wait_until
 

@@ -17,10 +17,10 @@ from nidmap.rankmap.launch.process import discard_launch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from nidmap.placement.placement import Placement
     from nidmap.rankmap.launch import job as launch_job
     from nidmap.rankmap.launch.job import JobLaunch, Prepared
     from nidmap.rankmap.launch.request import RunRequest
-    from nidmap.rankmap.placement import Placement
 else:  # `ab --help` needs no machine
     launch_job = lazy("nidmap.rankmap.launch.job")
 

@@ -31,8 +31,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nidmap.placement.network.routes import walk_paths
+from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints, Mask
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict.phase import Phase, Sends
 from nidmap.rankmap.refine.cache import numba_installed
 from nidmap.rankmap.refine.jit import inlined, kernel

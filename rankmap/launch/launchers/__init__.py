@@ -15,7 +15,7 @@ from nidmap.rankmap.emit.process_mapping import CRAY_MPICH
 from nidmap.rankmap.launch import Launcher
 
 if TYPE_CHECKING:
-    from nidmap.rankmap.placement import Placement
+    from nidmap.placement.placement import Placement
 
 __all__ = ["CrayOrder"]
 

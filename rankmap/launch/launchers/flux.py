@@ -19,8 +19,8 @@ from nidmap.rankmap.launch.allocation import Allocation, flux_instance
 from nidmap.rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
+    from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints
-    from nidmap.rankmap.placement import Placement
 
 __all__ = ["CrayFlux", "Flux"]
 

@@ -42,8 +42,8 @@ from nidmap.rankmap.launch.options import OptionTable
 from nidmap.rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
+    from nidmap.placement.placement import Placement
     from nidmap.rankmap.pattern import Pattern
-    from nidmap.rankmap.placement import Placement
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
 

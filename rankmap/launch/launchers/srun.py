@@ -26,8 +26,8 @@ from nidmap.rankmap.launch.launchers import CrayOrder
 from nidmap.rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
+    from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints
-    from nidmap.rankmap.placement import Placement
 
 __all__ = ["CraySrun", "HostfileSrun"]
 

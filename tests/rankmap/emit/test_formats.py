@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from nidmap.placement.errors import NidmapError, ParseError, UsageError
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.placement import Origin
 from nidmap.rankmap import emit as formats
 from nidmap.rankmap.emit import emit, format_of, names, read_order
 from nidmap.rankmap.emit.text import BrokenOrderError, line_of_number, parse_numbers
 from nidmap.rankmap.orders import arrange
-from nidmap.rankmap.placement import Origin
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
 
 #: Two nodes in descending order, so that Slurm's sorting matters.

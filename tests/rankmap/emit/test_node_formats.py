@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.placement import Origin
 from nidmap.rankmap.emit import emit, read_order
 from nidmap.rankmap.emit.hosts import RANK_FILE
 from nidmap.rankmap.emit.text import BrokenOrderError
-from nidmap.rankmap.placement import Origin
 from tests.effort import examples
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
 

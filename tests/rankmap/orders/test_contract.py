@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nidmap.placement.errors import UsageError
+from nidmap.placement.placement import Placement
 from nidmap.placement.specs import parse_spec
 from nidmap.rankmap.orders import arrange, find, names
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
-from nidmap.rankmap.placement import Placement
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap.placement.errors import UsageError
+from nidmap.placement.placement import Placement
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.support.arrays import sample_evenly
 from nidmap.rankmap.pattern.structured import Lines, Ring, Stencil
 from nidmap.rankmap.place_ranks import place_ranks
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.job import algorithm_of, fit_pattern, parse_wanted
 from nidmap.rankmap.predict.phases import phases

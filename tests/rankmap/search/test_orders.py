@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from nidmap.placement import planners
 from nidmap.placement.errors import NidmapError
 from nidmap.placement.options import with_figures
+from nidmap.placement.placement import Placement
 from nidmap.placement.plan import plan
 from nidmap.placement.planners import Request
 from nidmap.placement.specs import parse_spec
 from nidmap.rankmap import orders
 from nidmap.rankmap.pattern import parse_pattern
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.search.node_sets import grid_on_boxes

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from nidmap import load_machine
 from nidmap.placement.commands import run as nidmap
 from nidmap.placement.errors import UsageError
+from nidmap.placement.placement import Origin
 from nidmap.placement.sites import site_names
 from nidmap.rankmap.emit.process_mapping import (
     CRAY_MPICH,
@@ -19,7 +20,6 @@ from nidmap.rankmap.emit.process_mapping import (
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
-from nidmap.rankmap.placement import Origin
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.score.distance import job_distance
 from nidmap.rankmap.score.traffic import cost_of

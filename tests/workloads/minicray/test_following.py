@@ -10,9 +10,9 @@ import nidmap
 from nidmap.placement.errors import UsageError
 from nidmap.placement.network import channels
 from nidmap.placement.options import with_figures
+from nidmap.placement.placement import Placement
 from nidmap.placement.specs import MINICRAY_BURST
 from nidmap.placement.traffic import Traffic
-from nidmap.rankmap.placement import Placement
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gains
 from nidmap.rankmap.predict.phase import Phase, Sends

@@ -16,11 +16,11 @@ import numpy as np
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.demand import Demand
+from nidmap.placement.permutation import inverse, why_broken
 from nidmap.placement.support.array_types import Ints, Strs
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.switch_tree import slurm_order
 from nidmap.placement.traffic import Traffic
-from nidmap.rankmap.permutation import inverse, why_broken
 
 #: More ranks than any machine has cores; beyond it a count is a slip.
 MOST_RANKS = 1 << 25

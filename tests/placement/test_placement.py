@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import nidmap
 from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.placement import Origin, Placement
 from nidmap.rankmap import orders as orderings
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
-from nidmap.rankmap.placement import Origin, Placement
 from nidmap.rankmap.predict import Job
 from nidmap.rankmap.search.auto_order import order
 from tests.rankmap.helpers import named, orders, slots

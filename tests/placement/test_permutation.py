@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nidmap.rankmap.permutation import Broken, inverse, why_broken
+from nidmap.placement.permutation import Broken, inverse, why_broken
 
 
 @settings(deadline=None)
