@@ -13,7 +13,7 @@ import math
 import resource
 import sys
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nidmap.placement.machine import Machine
-    from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints, Mask
 
 NAMES = ("lammps", "vasp", "gromacs", "wrf", "python", "cp2k")
@@ -145,7 +144,8 @@ def search_best(judge: Judge, job_nodes: JobNodes, verdict: Verdict, free: Mask)
         chosen = plan(
             judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
         )
-        order = cast("Placement", chosen.order)  # a search always answers with one
+        order = chosen.order
+        assert order is not None  # a search always answers with one
         gain = Gains(model, model.place(rows)).of(order)
         likely = max(1.0, gain.likely)
         spanned.append(Span(min(likely, max(1.0, gain.low)), likely, max(likely, gain.high)))

@@ -31,6 +31,7 @@ import numpy as np
 import nidmap
 from benchmarks.timing import table
 from nidmap.placement.errors import NidmapError, PlanError
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.plan import request_for
 from nidmap.placement.planners import PREDICTING, find, names
 from nidmap.placement.scheduler.baseline import baseline_of
@@ -182,9 +183,7 @@ def faster_starts(
         Whether each planner is judged with all orders by name, not with rank r on slot r alone.
     """
     machine = model.machine
-    request = request_for(
-        machine, question.count, candidates=question.free, baseline=baseline_of(machine, "")
-    )
+    request = request_for(machine, NodeRequest(question.count, question.free))
     seconds: dict[str, float] = {}
     for name in (name for name in names() if name not in PREDICTING):
         try:
@@ -218,10 +217,7 @@ def answer(question: Question, steps: bool = True) -> tuple[dict[str, Any], floa
 
 def largest_row(model: Predictor, question: Question) -> float:
     """Return the largest likely gain of any row of ``compare`` over that of ``auto``."""
-    machine = model.machine
-    entries = compare_strategies(
-        model, question.count, candidates=question.free, baseline=baseline_of(machine, "")
-    ).entries
+    entries = compare_strategies(model, NodeRequest(question.count, question.free)).entries
     auto = next(entry for entry in entries if entry.strategy == "auto")
     return max(entry.gain.likely for entry in entries) / auto.gain.likely
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
-from nidmap.placement.planners import Baseline, Choice, Plan, Request, spans
+from nidmap.placement.node_request import NodeRequest
+from nidmap.placement.planners import Baseline, Choice, Plan, Request, Watch, spans
 from nidmap.placement.planners.segments import in_segments
 from nidmap.placement.scheduler.baseline import (
     baseline_of,
@@ -24,6 +25,9 @@ from nidmap.placement.scheduler.baseline import (
 from nidmap.placement.scheduler.kinds import of_one_kind
 from nidmap.placement.support.array_types import Ints, Mask, Strs
 from nidmap.placement.support.quantities import counted
+
+if TYPE_CHECKING:
+    from nidmap.placement.job import JobWords
 
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
@@ -37,10 +41,20 @@ def plan(
     count: int,
     *,
     strategy: str | None = None,
-    job: Any = None,
+    job: JobWords | None = None,
     deadline: float | None = None,
-    progress: Callable[[Any], bool | None] | None = None,
-    **nodes: Any,
+    progress: Watch | None = None,
+    candidates: Mask | None = None,
+    include: Iterable[int] = (),
+    exclude: Iterable[int] = (),
+    per_blade: int = 4,
+    weights: Ints | None = None,
+    seed: int = 0,
+    baseline: Baseline | str = "",
+    segment: int | None = None,
+    promised: Mask | None = None,
+    kind: str = "",
+    states: Strs | None = None,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
 
@@ -58,9 +72,12 @@ def plan(
     deadline : float or None
         Processor seconds that ``auto`` may search.
     progress : callable or None
-        Is told how far the search has come, and ends it by returning True.
-    **nodes
-        Which nodes may be chosen, and how: the arguments of `request_for`.
+        Is told each `nidmap.placement.planners.Moment` of a search, and ends it by returning
+        True.
+    candidates, include, exclude, promised, kind, states
+        Which nodes may be chosen: `nidmap.placement.node_request.NodeRequest`.
+    per_blade, weights, seed, baseline, segment
+        In what way, ibidem.
 
     Returns
     -------
@@ -82,8 +99,24 @@ def plan(
     >>> nidmap.plan(m, 8, strategy="blades", per_blade=2).nodes.fold()
     'nid[00000,00032,00064,00096,00001,00033,00065,00097]'
     """
-    name = strategy or usual_strategy(job)
-    predicting, segment = name in planners.PREDICTING, nodes.get("segment")
+    nodes = NodeRequest(
+        count, candidates, include, exclude, per_blade, weights, seed, baseline, segment,
+        promised, kind, states,
+    )  # fmt: skip
+    return choose_nodes(machine, nodes, strategy, job, deadline, progress)
+
+
+def choose_nodes(
+    machine: Machine,
+    nodes: NodeRequest,
+    strategy: str | None = None,
+    job: JobWords | None = None,
+    deadline: float | None = None,
+    progress: Watch | None = None,
+) -> Plan:
+    """Choose the nodes that are wished for; see `plan`."""
+    name = strategy or usual_strategy(None if job is None else job.pattern)
+    predicting, segment = name in planners.PREDICTING, nodes.segment
     if job is not None and not predicting:
         raise UsageError(
             f"strategy {name} predicts nothing and takes no pattern",
@@ -91,7 +124,7 @@ def plan(
         )
     if segment is not None and segment < (not predicting):
         raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
-    request = request_for(machine, count, any_tree=name in _KNOW_TREES, **nodes)
+    request = request_for(machine, nodes, any_tree=name in _KNOW_TREES)
     request = replace(request, job=job, deadline=deadline, progress=progress)
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
@@ -103,71 +136,35 @@ def plan(
     return describe(machine, request, choice, name)
 
 
-def request_for(
-    machine: Machine,
-    count: int,
-    *,
-    candidates: Mask | None = None,
-    include: Iterable[int] = (),
-    exclude: Iterable[int] = (),
-    per_blade: int = 4,
-    weights: Ints | None = None,
-    seed: int = 0,
-    baseline: Baseline | str = "",
-    segment: int | None = None,
-    any_tree: bool = False,
-    promised: Mask | None = None,
-    kind: str = "",
-    states: Strs | None = None,
-) -> Request:
+def request_for(machine: Machine, nodes: NodeRequest, *, any_tree: bool = False) -> Request:
     """Return what every planner is asked.
 
     Parameters
     ----------
-    candidates : bool (n,) or None
-        Rows that may be chosen; None takes the machine's free compute nodes.
-    include, exclude : iterable of int
-        Rows that must be, and must not be, part of the answer.
-    per_blade : int
-        Nodes to take of each blade, for the planner ``blades``.
-    weights : int64 (n,) or None
-        Slurm's node weights.
-    seed : int
-        For planners that draw lots.
-    baseline : Baseline or str
-        What the plan is compared with, or a planner's name; '': what the
-        machine's scheduler does by itself (`nidmap.placement.scheduler.baseline.baseline_of`).
-    segment : int or None
-        Nodes of a segment, none of which is split over blocks
-        (`nidmap.placement.planners.segments`), for any strategy; 0, with a ``training:``
-        pattern: those of a replica (tp, ep and pp), where a block holds it.
+    machine : Machine
+    nodes : NodeRequest
     any_tree : bool
         Whether the planner chooses the tree of a topology.conf itself.
-    promised : bool (n,) or None
-        Rows among the candidates that others wait for: the plan leaves them out, the
-        scheduler may take them.
-    kind : str
-        Of the kinds of nodes that the machine has (`nidmap.placement.scheduler.kinds`), the one to
-        take; ``any`` mixes them. '': the included nodes', else the commonest with enough free.
-    states : str (n,) or None
-        Why nodes cannot be chosen, as `Machine.state`; None: as the machine says.
 
     Raises
     ------
     PlanError, UsageError
         As `plan`.
     """
-    if states is not None:
-        machine = replace(machine, state=states)
-    free, must = _free_rows(machine, count, candidates, include, exclude)
+    count, promised = nodes.count, nodes.promised
+    if nodes.states is not None:
+        machine = replace(machine, state=nodes.states)
+    free, must = _free_rows(machine, nodes)
     pool = free if promised is None else free & ~promised
-    alike, note = of_one_kind(machine, pool, count, must, kind)
+    alike, note = of_one_kind(machine, pool, count, must, nodes.kind)
     free &= alike
     _refuse_short(machine, free, count)
-    rule = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
+    rule = nodes.baseline
+    if isinstance(rule, str):
+        rule = baseline_of(machine, rule)
     request = Request(
-        count, free, must, per_blade, weights, seed, baseline=rule, segment=segment,
-        notes=(note,) if note else (),
+        count, free, must, nodes.per_blade, nodes.weights, nodes.seed, baseline=rule,
+        segment=nodes.segment, notes=(note,) if note else (),
     )  # fmt: skip
     if promised is not None:
         request = replace(request, free=_without_promised(request, promised), idle=free)
@@ -191,7 +188,7 @@ def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:
     return Choice(in_segments(machine, request, choose), warnings=warnings)
 
 
-def usual_strategy(job: object) -> str:
+def usual_strategy(pattern: object) -> str:
     """Return the strategy where none is named: ``auto`` where the job's pattern is known.
 
     Without a pattern there is nothing to predict, and ``compact`` disturbs
@@ -199,25 +196,21 @@ def usual_strategy(job: object) -> str:
 
     Examples
     --------
-    >>> usual_strategy(None)
+    >>> usual_strategy("")
     'compact'
     """
-    return "auto" if getattr(job, "pattern", "") else "compact"
+    return "auto" if pattern else "compact"
 
 
-def _free_rows(
-    machine: Machine,
-    count: int,
-    allowed: Mask | None,
-    include: Iterable[int],
-    exclude: Iterable[int],
-) -> tuple[Mask, Ints]:
+def _free_rows(machine: Machine, nodes: NodeRequest) -> tuple[Mask, Ints]:
     """Return the mask of the rows that may be chosen, and the rows that must be."""
+    count = nodes.count
     if count < 1:
         raise UsageError(f"{count} nodes wanted: at least 1 is needed")
-    free = (machine.free if allowed is None else allowed).copy()
+    free = (machine.free if nodes.candidates is None else nodes.candidates).copy()
     must, dropped = (
-        np.array(list(dict.fromkeys(map(int, rows))), dtype=np.int64) for rows in (include, exclude)
+        np.array(list(dict.fromkeys(map(int, rows))), dtype=np.int64)
+        for rows in (nodes.include, nodes.exclude)
     )
     free[dropped] = False
     both = must[np.isin(must, dropped)]
@@ -297,9 +290,7 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
         why=f"{choice.why}; {where}" if choice.why else where,
         facts=facts,
         warnings=(*choice.warnings, *([waits] if waits else [])),
-        order=choice.order,
-        written=choice.written,
-        judged=choice.judged,
+        outlook=choice.outlook,
         request=request,
     )
 

@@ -7,6 +7,7 @@ long one can be ended.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,10 +20,10 @@ from nidmap.placement.lookup import nodes_of, rows_of
 from nidmap.placement.network import channels, routings
 from nidmap.placement.network import hops as count
 from nidmap.placement.network.rails import rails_of
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.placement import Origin, Placement
-from nidmap.placement.plan import plan as choose
-from nidmap.placement.plan import usual_strategy
-from nidmap.placement.planners import PREDICTING, Request, spans
+from nidmap.placement.plan import choose_nodes, usual_strategy
+from nidmap.placement.planners import PREDICTING, Moment, Request, spans
 from nidmap.placement.scheduler.baseline import baseline_of, scheduler_choice
 from nidmap.placement.scheduler.kinds import offered
 from nidmap.placement.support.arrays import each_once
@@ -43,7 +44,6 @@ from nidmap.web.workers import report_progress
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
     from nidmap.placement.support.array_types import Ints, Mask
-    from nidmap.rankmap.search.budget import Moment
     from nidmap.web.snapshot import Offer
 
 
@@ -184,16 +184,11 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
     """
     comparison = compare_strategies(
         Predictor(machine, _wanted_job(wanted, wanted.count)),
-        wanted.count,
+        _node_request(machine, offer, wanted),
         wanted.strategies,
         [_order_name(order) for order in wanted.orders],
         told=_report_row,
         progress=_report_search,
-        exclude=_named_rows(machine, wanted.exclude),
-        per_blade=wanted.per_blade,
-        seed=wanted.seed,
-        kind=wanted.kind,
-        **_choice_of(machine, offer, wanted.from_),
     )
     answer = comparison.document() | {"schema": "nidmap.page-compare/1"}
     answer["notes"] += offer.notes
@@ -210,19 +205,9 @@ def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any
     strategy, job = _wanted_strategy(wanted), None
     if strategy in PREDICTING:
         job = _wanted_job(wanted, wanted.count)
-    chosen = choose(
-        machine,
-        wanted.count,
-        strategy=strategy,
-        include=_named_rows(machine, wanted.include),
-        exclude=_named_rows(machine, wanted.exclude),
-        per_blade=wanted.per_blade,
-        seed=wanted.seed,
-        kind=wanted.kind,
-        job=job,
-        progress=_report_search,
-        **_choice_of(machine, offer, wanted.from_),
-    )
+    nodes = _node_request(machine, offer, wanted)
+    nodes = replace(nodes, include=_named_rows(machine, wanted.include))
+    chosen = choose_nodes(machine, nodes, strategy, job, progress=_report_search)
     answer = plan_document(machine, chosen, wanted.seed)
     answer["warnings"] += offer.notes
     return answer
@@ -245,7 +230,7 @@ def _report_search(now: Moment) -> bool:
 
 
 def _wanted_strategy(wanted: requests.Plan) -> str:
-    return wanted.strategy or usual_strategy(wanted)
+    return wanted.strategy or usual_strategy(wanted.pattern)
 
 
 def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, Any]:
@@ -352,15 +337,24 @@ def _order_name(strategy: str) -> str:
     return name
 
 
-def _choice_of(machine: Machine, offer: Offer, text: str) -> dict[str, Any]:
-    """Return which nodes may be chosen: the free ones, or those of them that a text names."""
+def _node_request(machine: Machine, offer: Offer, wanted: requests.Choice) -> NodeRequest:
+    """Return the wish for nodes: of the free ones, or of those of them that a text names."""
     free, states = offer.candidates, offer.states
-    if text.strip():
+    if wanted.from_.strip():
         listed = np.zeros_like(free)
-        listed[_named_rows(machine, text)] = True
+        listed[_named_rows(machine, wanted.from_)] = True
         free = free & listed
         states = np.where(listed, states, UNLISTED)
-    return {"candidates": free, "states": states, "promised": offer.promised}
+    return NodeRequest(
+        wanted.count,
+        candidates=free,
+        exclude=_named_rows(machine, wanted.exclude),
+        per_blade=wanted.per_blade,
+        seed=wanted.seed,
+        promised=offer.promised,
+        kind=wanted.kind,
+        states=states,
+    )
 
 
 def _named_rows(machine: Machine, text: str) -> Ints:

@@ -84,7 +84,7 @@ class Job:
 
 
 class Offer(NamedTuple):
-    """The nodes that a plan may choose from, as `nidmap.placement.plan.request_for` takes them.
+    """The nodes that a plan may choose from: what `NodeRequest` says of them.
 
     Attributes
     ----------

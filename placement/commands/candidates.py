@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.names.pasted import read_list
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.scheduler.kinds import ANY
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.lazy import lazy
@@ -46,18 +47,20 @@ class Candidates:
         """What Slurm said of its nodes, where it was asked."""
         return None if self.availability is None else self.availability.slurm
 
-    def request(self, kind: str) -> dict[str, Any]:
-        """Return the arguments of `request_for` that say which nodes may be chosen.
+    def request(self, count: int, kind: str) -> NodeRequest:
+        """Return the wish for so many of the nodes that may be chosen.
 
         Parameters
         ----------
+        count : int
         kind : str
             The kind of nodes that is wanted (`scheduler.kinds`); '': of a list all.
         """
         now = self.availability
         listed = now is not None and now.named
-        offer = {} if now is None else now.request()
-        return {"exclude": self.exclude, "kind": kind or (ANY if listed else ""), **offer}
+        nodes = NodeRequest(count) if now is None else now.request(count)
+        kind = kind or (ANY if listed else "")
+        return replace(nodes, include=self.include, exclude=self.exclude, kind=kind)
 
 
 def candidates(

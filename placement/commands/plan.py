@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,7 +30,7 @@ from nidmap.placement.lookup import find_rows
 from nidmap.placement.machine import Machine
 from nidmap.placement.machine_option import machine_from
 from nidmap.placement.nodelist import NodeList
-from nidmap.placement.plan import plan as choose
+from nidmap.placement.plan import choose_nodes
 from nidmap.placement.planners import BUNDLED, PREDICTING
 from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
 from nidmap.placement.support.array_types import Ints
@@ -167,8 +168,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
         text = _shorten_lines(text)
     outputs = [(text, options.output)]
     if options.order_out is not None:
-        assert chosen.written is not None  # strategies that predict have an order
-        order, note = chosen.written(options.order_out)
+        assert chosen.outlook is not None  # strategies that predict have an order
+        order, note = chosen.outlook.order_text(options.order_out)
         outputs.insert(0, (order, options.order_out))
     write_outputs(*outputs)
     if not seen:
@@ -272,21 +273,15 @@ def _choose_nodes(machine: Machine, options: PlanOptions) -> PlanReport:
             traffic = {name: word for name, word in options.traffic.items() if name != "deadline"}
             job = load(SERVICES["job"])(ppn=options.ppn, **traffic)
         progress = None if show is None else lambda now: show(now.share, now.text)
-        chosen = choose(
-            machine,
-            options.count,
-            strategy=options.strategy,
-            include=offered.include,
+        nodes = replace(
+            offered.request(options.count, options.kind),
             per_blade=options.per_blade,
             segment=options.segment,
             weights=_node_weights(machine, offered.slurm),
             seed=options.seed,
             baseline=baseline,
-            job=job,
-            deadline=options.deadline,
-            progress=progress,
-            **offered.request(options.kind),
         )
+        chosen = choose_nodes(machine, nodes, options.strategy, job, options.deadline, progress)
     return PlanReport(machine, chosen, options, offered, baseline)
 
 

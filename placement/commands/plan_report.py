@@ -110,7 +110,7 @@ class PlanReport:
         """Return the nodes that a job without a list of its nodes must not have."""
         answer = self.offered.availability
         allowed = self.machine.compute.copy()
-        if self.exclusion.pays or self.plan.judged is None:  # who asks a plain strategy gets it
+        if self.exclusion.pays or self.plan.outlook is None:  # who asks a plain strategy gets it
             allowed &= self.exclusion.inside
         if answer is not None and answer.named:
             allowed &= np.isin(np.arange(len(allowed)), answer.rows)
@@ -186,7 +186,7 @@ class PlanReport:
             return f"Slurm would leave the job pending in {exclusion.part}"
         nodes = nodes_of(self.machine, exclusion.rows).unique.fold(sort=True)
         lead = f"Slurm chooses in {exclusion.part}, now {nodes}"
-        if not exclusion.pays and self.plan.judged is not None:
+        if not exclusion.pays and self.plan.outlook is not None:
             return f"no nodes excluded (no gain): {lead} ({exclusion.words})"
         why = exclusion.words if exclusion.pays else "as it does anyway"
         return f"{lead}: {why}" if why else lead

@@ -13,6 +13,7 @@ time on strings.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
@@ -27,6 +28,10 @@ from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.placement.support.registry import Registry, modules_in
 from nidmap.placement.topologies import links
+
+if TYPE_CHECKING:
+    from nidmap.placement.job import JobWords
+    from nidmap.placement.placement import Placement
 
 _NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
@@ -45,6 +50,31 @@ class Baseline:
 
     strategy: str = "slurm-none"
     words: str = "Slurm's own choice (topology/none)"
+
+
+class Moment(NamedTuple):
+    """What a watcher of a search is told.
+
+    Attributes
+    ----------
+    share : float
+        Of the judgements that there are, 0 to 1; it never falls.
+    text : str
+        What is going on.
+    best_s : float
+        Least predicted time so far; inf before the first.
+    best : int64 (n,) or None
+        The nodes that have it, as rows of the machine.
+    """
+
+    share: float
+    text: str
+    best_s: float
+    best: Ints | None
+
+
+#: Is told how far a search has come, and ends it by returning True.
+Watch = Callable[[Moment], bool | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +96,13 @@ class Request:
         Slurm's node weights; None where all are equal.
     seed : int
         For planners that draw lots.
-    job : Job or None
-        What the job sends (`nidmap.rankmap.predict.job.Job`), for strategies that
+    job : JobWords or None
+        What the job sends (a `nidmap.rankmap.predict.job.Job`), for strategies that
         predict its time; None where nothing says.
     deadline : float or None
         Processor seconds that a search may take; None: as long as it usually does.
     progress : callable or None
-        Is told how far a search has come, and ends it by returning True.
+        Is told each `Moment` of a search, and ends it by returning True.
     baseline : Baseline
         What the plan is compared with.
     segment : int or None
@@ -91,9 +121,9 @@ class Request:
     per_blade: int = 4
     weights: Ints | None = None
     seed: int = 0
-    job: Any = None
+    job: JobWords | None = None
     deadline: float | None = None
-    progress: Callable[[Any], bool | None] | None = None
+    progress: Watch | None = None
     baseline: Baseline = field(default_factory=Baseline)
     segment: int | None = None
     notes: tuple[str, ...] = ()
@@ -115,6 +145,23 @@ class Request:
         return rows
 
 
+class Outlook(ABC):
+    """What a strategy that predicts can say besides the nodes it chose."""
+
+    @property
+    @abstractmethod
+    def order(self) -> Placement:
+        """The order of the ranks that was chosen with the nodes."""
+
+    @abstractmethod
+    def order_text(self, path: str) -> tuple[str, str]:
+        """Return the order as text of the format that a file's name asks for, and a remark."""
+
+    @abstractmethod
+    def judge(self, rows: Ints) -> tuple[bool, str]:
+        """Return whether other nodes, rank r on slot r, beat the baseline, and by what."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """What a planner answers that has more to say than which rows.
@@ -128,23 +175,21 @@ class Choice:
         Figures that `--json` shows beside the usual ones.
     warnings : tuple of str
         What to beware of, one sentence each.
-    order : object
-        The order of the ranks that was chosen with the nodes; None for none.
-    written : callable or None
-        Returns that order as text of the format that the name of a file asks for, and
-        what a person should know of that.
-    judged : callable or None
-        Returns whether other nodes, rank r on slot r, are worth leaving the baseline for, and
-        what they win in a sentence; None where the strategy predicts nothing.
+    outlook : Outlook or None
+        The order of the ranks, and what other nodes would win; None where the strategy
+        predicts nothing.
     """
 
     rows: Ints
     why: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    order: object = None
-    written: Written | None = None
-    judged: Callable[[Ints], tuple[bool, str]] | None = None
+    outlook: Outlook | None = None
+
+    @property
+    def order(self) -> Placement | None:
+        """The order of the ranks that was chosen with the nodes; None for none."""
+        return None if self.outlook is None else self.outlook.order
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -166,7 +211,6 @@ class Plan(Choice):
 
 
 if TYPE_CHECKING:
-    Written = Callable[[str], tuple[str, str]]
     Planner = Callable[[Machine, Request], Ints]
     Predicting = Callable[[Machine, Request], Choice]
 

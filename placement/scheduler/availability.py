@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from nidmap.placement.errors import ParseError, PlanError
 from nidmap.placement.lookup import find_rows, nodes_of, rows_of, shared_rows
 from nidmap.placement.machine import FREE_STATES, Machine
 from nidmap.placement.names.pasted import read_list
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers import read_text, recognise
 from nidmap.placement.readers.node_states import StatedNode, states_dump
@@ -79,10 +79,10 @@ class Availability:
     partitions: Mapping[str, Ints] = field(default_factory=dict)
     default_partition: str = ""
 
-    def request(self) -> dict[str, Any]:
-        """Return the arguments of `request_for` that say which nodes are free."""
+    def request(self, count: int) -> NodeRequest:
+        """Return the wish for nodes among those that are free."""
         now = self.machine
-        return {"candidates": now.free, "promised": self.promised, "states": now.state}
+        return NodeRequest(count, now.free, promised=self.promised, states=now.state)
 
     def nodes(self) -> NodeList:
         """Return the nodes that a job may have, in the order of `rows`."""
@@ -216,7 +216,8 @@ def promised_rows(
 
     Examples
     --------
-    >>> from nidmap.placement.nodelist import NodeList
+    >>> from nidmap.placement.node_request import NodeRequest
+    from nidmap.placement.nodelist import NodeList
     >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:4")
     >>> promised_rows(m, m.free, {"7": NodeList(["nid00002"])})[1]

@@ -292,12 +292,12 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
         inside = unit & same
         rows = led_to(machine, plan, baseline, inside)
         pays, words = False, ""
-        if rows is not None and plan.judged is not None:
-            pays, words = plan.judged(rows)
+        if rows is not None and plan.outlook is not None:
+            pays, words = plan.outlook.judge(rows)
         elif rows is not None:
             pays = free_choice is None or not np.array_equal(np.sort(rows), np.sort(free_choice))
         exclusions.append(Exclusion(inside, part, rows, pays, words))
-        if pays or plan.judged is None:
+        if pays or plan.outlook is None:
             break
     return next((exclusion for exclusion in exclusions if exclusion.pays), exclusions[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,17 +72,14 @@ def compare(
     predictor = Predictor(machine, wanted)
     offered = candidates(machine, count, params["source"], exclude=params["exclude"])
     with bar() as shown:
-        comparison = compare_strategies(
-            predictor,
-            count,
-            _split_names(params["strategies"]),
-            _split_names(params["orders"]),
-            shown,
-            (live_baseline if offered.slurm else baseline_of)(machine, params["baseline"]),
+        nodes = replace(
+            offered.request(count, params["kind"]),
             per_blade=params["per_blade"],
             seed=params["seed"],
-            **offered.request(params["kind"]),
+            baseline=(live_baseline if offered.slurm else baseline_of)(machine, params["baseline"]),
         )
+        strategies, orders = _split_names(params["strategies"]), _split_names(params["orders"])
+        comparison = compare_strategies(predictor, nodes, strategies, orders, shown)
     write_output(_comparison_text(comparison, form), output)
     if output not in (None, "-") or form != "text":
         say(f"nidmap: {comparison.sentence}")

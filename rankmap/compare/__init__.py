@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
-from nidmap.placement.placement import Placement
-from nidmap.placement.plan import describe, plan, request_for
-from nidmap.placement.planners import PREDICTING, Baseline, Choice, Plan, Request
+from nidmap.placement.node_request import NodeRequest
+from nidmap.placement.plan import choose_nodes, describe, request_for
+from nidmap.placement.planners import PREDICTING, Baseline, Choice, Plan, Request, Watch
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap.predict import Job, Prediction, Predictor
@@ -178,18 +178,16 @@ def compare(
     >>> compare(m, 8, nidmap.Job("alltoall"), strategies=["hilbert"]).best.strategy
     'hilbert'
     """
-    return compare_strategies(Predictor(machine, job), count, strategies, orders)
+    return compare_strategies(Predictor(machine, job), NodeRequest(count), strategies, orders)
 
 
 def compare_strategies(
     model: Predictor,
-    count: int,
+    nodes: NodeRequest,
     strategies: Sequence[str] = (),
     orders: Sequence[str] = (),
     told: Callable[[float, str], None] | None = None,
-    baseline: Baseline | str = "",
-    progress: Callable[[Any], bool | None] | None = None,
-    **request: Any,
+    progress: Watch | None = None,
 ) -> Comparison:
     """Predict every strategy with every order by one model; see `compare`.
 
@@ -197,23 +195,18 @@ def compare_strategies(
     ----------
     model : Predictor
         Machine, pattern, ranks a node and how to predict.
-    count : int
-        Nodes wanted.
+    nodes : NodeRequest
+        The nodes wanted. Those that are promised to pending jobs are taken where too few are
+        free without them.
     strategies : sequence of str
         Planners; empty: the candidates of strategy ``auto``, and ``auto`` itself.
     orders : sequence of str
         Orders of the ranks (`nidmap.rankmap.orders`); empty: the best quick one of each strategy.
     told : callable or None
         Is told before each row how much is done (0 to 1), and which row it is.
-    baseline : Baseline or str
-        What is compared with, or a planner's name; '': what the machine's
-        scheduler does by itself.
     progress : callable or None
         Is told how far a search has come, and ends it by returning True
         (`nidmap.rankmap.search.budget.Budget`).
-    **request
-        More of what `nidmap.placement.plan.plan` takes: candidates, exclude, per_blade, seed …
-        Nodes that are promised to pending jobs are taken where too few are free beside them.
 
     Returns
     -------
@@ -232,25 +225,25 @@ def compare_strategies(
     >>> import nidmap
     >>> from nidmap.rankmap.predict import Predictor
     >>> asked = Predictor(nidmap.load_machine("torus:4x4x4,bw=1"), nidmap.Job("alltoall"))
-    >>> rows = compare_strategies(asked, 8, ["hilbert"]).entries
+    >>> rows = compare_strategies(asked, NodeRequest(8), ["hilbert"]).entries
     >>> [(entry.strategy, round(entry.ratio, 2)) for entry in rows]
     [('hilbert', 0.67), ('slurm-none', 1.0)]
     """
-    free = request.get("candidates")
-    free, note = connected_nodes(model.machine, model.machine.free if free is None else free)
-    request |= {"candidates": free, "baseline": baseline}
+    free = model.machine.free if nodes.candidates is None else nodes.candidates
+    free, note = connected_nodes(model.machine, free)
     notes = [note] if note else []
-    promised = request.pop("promised", None)
-    if promised is not None and int((free & ~promised).sum()) < count:
+    promised = nodes.promised
+    if promised is not None and int((free & ~promised).sum()) < nodes.count:
         promised = None
-    wanted = request_for(model.machine, count, promised=promised, **request)
-    request["baseline"] = wanted.baseline
+    nodes = replace(nodes, candidates=free, promised=promised)
+    wanted = request_for(model.machine, nodes)
+    nodes = replace(nodes, baseline=wanted.baseline)
     notes += wanted.notes
-    default = plan(model.machine, count, strategy=wanted.baseline.strategy, **request)
-    request["promised"] = promised  # Slurm's own choice above is one of all idle nodes
+    idle = replace(nodes, promised=None)  # Slurm's own choice is one of all idle nodes
+    default = choose_nodes(model.machine, idle, wanted.baseline.strategy)
     rows = [_OrderedPlan(default, DEFAULT_ORDER)]
     if strategies:
-        for chosen in (default, *_named_plans(model, count, strategies, request, progress)):
+        for chosen in (default, *_named_plans(model, nodes, strategies, progress)):
             rows += _ordered_rows(model, chosen, orders or [DEFAULT_ORDER], notes)
     else:
         job_request = replace(wanted, job=model.job, progress=progress)
@@ -302,17 +295,14 @@ def _predict_rows(
 
 
 def _named_plans(
-    model: Predictor,
-    count: int,
-    strategies: Sequence[str],
-    request: Mapping[str, Any],
-    progress: Callable[[Any], bool | None] | None,
+    model: Predictor, nodes: NodeRequest, strategies: Sequence[str], progress: Watch | None
 ) -> Iterator[Plan]:
     """Yield the plans of strategies by name."""
     for strategy in dict.fromkeys(strategies):
         # A strategy that predicts has to look for what is compared here.
-        searching = {"job": model.job, "progress": progress} if strategy in PREDICTING else {}
-        yield plan(model.machine, count, strategy=strategy, **{**request, **searching})
+        searches = strategy in PREDICTING
+        job, watch = (model.job, progress) if searches else (None, None)
+        yield choose_nodes(model.machine, nodes, strategy, job, progress=watch)
 
 
 def _ordered_rows(
@@ -320,13 +310,11 @@ def _ordered_rows(
 ) -> Iterator[_OrderedPlan]:
     """Yield a plan with orders by name, or with its own where it was chosen together with one."""
     if chosen.order is not None:
-        plan_order = cast("Placement", chosen.order)
-        if plan_order.order is None:
+        slots = chosen.order.order
+        if slots is None:
             yield _OrderedPlan(chosen, DEFAULT_ORDER)
         else:
-            yield _OrderedPlan(
-                chosen, chosen.facts["predicted"]["order"]["strategy"], plan_order.order
-            )
+            yield _OrderedPlan(chosen, chosen.facts["predicted"]["order"]["strategy"], slots)
         return
     for name in orders:
         if name == DEFAULT_ORDER:

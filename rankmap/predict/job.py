@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nidmap.placement.errors import UsageError, printable
+from nidmap.placement.job import JobWords
 from nidmap.placement.machine import Machine
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.reading import decode, read_bytes
@@ -48,7 +49,7 @@ WHAT = {
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(JobWords):
     """A job as commands, page, Python and search take it; what is wrong is said where it is made.
 
     Attributes

@@ -21,7 +21,7 @@ import numpy as np
 from nidmap.placement.machine import Machine
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.placement import Origin, Placement
-from nidmap.placement.planners import Request
+from nidmap.placement.planners import Moment, Request
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap import progress
@@ -34,7 +34,7 @@ from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.score import plain_number
-from nidmap.rankmap.search.budget import LIMITS, Budget, Moment
+from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import (
     ROW_MAJOR,
     Candidate,

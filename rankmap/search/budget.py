@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from nidmap.placement.planners import Moment, Watch
 from nidmap.placement.support.array_types import Ints
 
 
@@ -95,7 +94,7 @@ class Limits:
         nodes: int,
         effort: int,
         deadline: float | None,
-        watch: Callable[[Moment], bool | None] | None = None,
+        watch: Watch | None = None,
     ) -> Budget:
         """Return what the search for a job of so many nodes may spend.
 
@@ -148,27 +147,6 @@ SEARCHED = 0.85
 GUESSED = 0.25
 
 
-class Moment(NamedTuple):
-    """What a watcher of a search is told.
-
-    Attributes
-    ----------
-    share : float
-        Of the judgements that there are, 0 to 1; it never falls.
-    text : str
-        What is going on.
-    best_s : float
-        Least predicted time so far; inf before the first.
-    best : int64 (n,) or None
-        The nodes that have it, as rows of the machine.
-    """
-
-    share: float
-    text: str
-    best_s: float
-    best: Ints | None
-
-
 class Budget:
     """What a search may still spend.
 
@@ -204,7 +182,7 @@ class Budget:
         self,
         judgements: int,
         deadline: float = DEADLINE,
-        watch: Callable[[Moment], bool | None] | None = None,
+        watch: Watch | None = None,
         answer_judgements: int = SAID,
     ) -> None:
         self.judgements, self.watch = judgements, watch

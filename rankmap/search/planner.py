@@ -17,7 +17,7 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
 from nidmap.placement.placement import Placement
-from nidmap.placement.planners import Choice, Request
+from nidmap.placement.planners import Choice, Moment, Outlook, Request
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import size_text, time_text
 from nidmap.rankmap.emit import emit, format_of
@@ -25,7 +25,7 @@ from nidmap.rankmap.predict import Job, Prediction, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.prediction import PhaseTime, worst_document
 from nidmap.rankmap.score import plain_number
-from nidmap.rankmap.search.budget import LIMITS, Budget, Moment
+from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import ROW_MAJOR, Cost, Ranking, cost_by, effort_of, without_time
 from nidmap.rankmap.search.node_sets import node_choices, scheduler_nodes
 from nidmap.rankmap.search.rank_orders import compile_first
@@ -49,7 +49,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     request : Request
         ``request.job`` says what the job sends, ``request.deadline`` the processor
         seconds of search (8), and ``request.progress`` is told each
-        `nidmap.rankmap.search.budget.Moment`, and ends the search by returning True. Without
+        `nidmap.placement.planners.Moment`, and ends the search by returning True. Without
         a pattern an all-to-all of 1 rank a node is assumed, and said.
 
     Returns
@@ -82,6 +82,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
             f"{len(request.include)} nodes are included, but only {request.count} wanted"
         )
     job = request.job or Job()
+    assert isinstance(job, Job)
     model, assumed = Predictor(machine, job), tuple(filter(None, [job.assumed]))
     free, note = connected_nodes(machine, request.free, request.include)
     if note:
@@ -112,7 +113,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
 
 
 @dataclass(frozen=True)
-class SearchAnswer:
+class SearchAnswer(Outlook):
     """The placement that a search chose, its prediction and gain, and the words for them.
 
     Attributes
@@ -178,22 +179,19 @@ class SearchAnswer:
 
     def choice(self) -> Choice:
         """Return the plan."""
-
-        def written(path: str) -> tuple[str, str]:
-            """Return the order as text of the format of a file, and how its library is told it."""
-            form = format_of(path)
-            fitted, how = fit_format(self.order, form, "sorted", None, self.model.job)
-            return emit(fitted, form), how
-
         return Choice(
             rows=self.placement.rows,
             why=self._sentence(),
             facts=self._facts(),
             warnings=tuple(self._warnings()),
-            order=self.order,
-            written=written,
-            judged=self.judge,
+            outlook=self,
         )
+
+    def order_text(self, path: str) -> tuple[str, str]:
+        """Return the order as text of the format of a file, and how its library is told it."""
+        form = format_of(path)
+        fitted, how = fit_format(self.order, form, "sorted", None, self.model.job)
+        return emit(fitted, form), how
 
     def judge(self, rows: Ints) -> tuple[bool, str]:
         """Return whether other nodes pay, rank r on slot r, and what they win in a sentence."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from nidmap.placement.commands import run as nidmap
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.plan import plan
 from nidmap.placement.specs import parse_spec
 from nidmap.rankmap.compare import compare, compare_strategies
@@ -62,7 +63,7 @@ def test_rows_are_sorted_and_stand_beside_the_default(tool):
 def test_a_row_is_what_plan_and_predict_say():
     machine = parse_spec(DRAGONFLY)
     asked = Predictor(machine, Job("alltoall", 2, 1e6, algorithm=""))
-    found = compare_strategies(asked, 12, ["spread"])
+    found = compare_strategies(asked, NodeRequest(12), ["spread"])
     again = compare(
         machine, 12, Job("alltoall", ppn=2, bytes=1e6, algorithm=""), strategies=["spread"]
     )
@@ -177,7 +178,7 @@ def test_heat_is_the_traffic_between_groups():
 
     machine = parse_spec(DRAGONFLY)
     (entry,) = compare_strategies(
-        Predictor(machine, Job("alltoall", 2, 1e6, algorithm="")), 64, ["slurm-none"]
+        Predictor(machine, Job("alltoall", 2, 1e6, algorithm="")), NodeRequest(64), ["slurm-none"]
     ).entries
     table, level = block_heat(entry)
     group = machine.coords[entry.plan.rows, 0]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.options import with_figures
 from nidmap.placement.plan import request_for
 from nidmap.rankmap.predict import Job, Predictor
@@ -37,7 +38,7 @@ def case(data, spec):
     free[:8] = True
     job = data.draw(st.sampled_from(JOBS))
     must = np.flatnonzero(free)[: data.draw(st.integers(0, 2))]
-    request = request_for(machine, 6, candidates=free, include=must.tolist())
+    request = request_for(machine, NodeRequest(6, free, must.tolist()))
     others = np.setdiff1d(np.flatnonzero(free), must)
     rows = rng.permutation(np.concatenate([must, rng.permutation(others)[: 6 - len(must)]]))
     cost = TimeCost(Predictor(machine, job))
@@ -155,7 +156,7 @@ def test_a_table_that_would_be_too_large_is_not_made():
 
 def test_where_bytes_are_divided_there_is_no_table():
     cost = TimeCost(Predictor(nidmap.load_machine("shaheen2"), Job("alltoall")))
-    request = request_for(cost.model.machine, 4)
+    request = request_for(cost.model.machine, NodeRequest(4))
     steps = ExactSteps(cost, request, True, Budget(9))
     placement = cost.model.place(np.arange(4))
     assert not steps.works

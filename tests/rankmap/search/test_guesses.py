@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.options import with_figures
 from nidmap.placement.plan import request_for
 from nidmap.placement.specs import parse_spec
@@ -35,7 +36,7 @@ def enumeration_of(spec, exchange):
     machine = adapting(spec)
     free = np.random.default_rng(3).random(len(machine)) < 0.5
     job = Job(pattern, ppn, size, algorithm="pairwise")
-    request = replace(request_for(machine, 24, candidates=free), job=job)
+    request = replace(request_for(machine, NodeRequest(24, free)), job=job)
     model = Predictor(machine, job)
     space = Space(request, node_choices(machine, request), scheduler_nodes(machine, request))
     effort = effort_of(model, model.place(np.flatnonzero(free)[:24]))

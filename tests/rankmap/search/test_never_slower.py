@@ -13,6 +13,7 @@ from nidmap.placement import planners
 from nidmap.placement.errors import NidmapError, PlanError
 from nidmap.placement.load import load_machine
 from nidmap.placement.network import routings
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.options import with_figures
 from nidmap.placement.plan import plan
 from nidmap.placement.planners import Request
@@ -97,7 +98,7 @@ def orders_of(model, rows):
 def test_no_start_no_planner_with_any_order_and_no_row_of_compare_is_better(case):
     machine, free, count, job = case
     model = Predictor(machine, job)
-    entries = compare_strategies(model, count, candidates=free).entries
+    entries = compare_strategies(model, NodeRequest(count, free)).entries
     gains = {entry.strategy: entry.gain.likely for entry in entries}
     assert gains["auto"] >= max(gains.values()) * (1 - LIMITS.clearly)
     chosen = next(entry.plan for entry in entries if entry.strategy == "auto")
@@ -120,7 +121,7 @@ def test_nothing_by_name_beats_auto_on_questions_of_sites(seed):
     question = questions.draw(seed, "tight")
     model = Predictor(load_machine(question.machine), Job(**question.job))
     try:
-        entries = compare_strategies(model, question.count, candidates=question.free).entries
+        entries = compare_strategies(model, NodeRequest(question.count, question.free)).entries
     except PlanError:  # its nodes are not of one kind
         reject()
     auto = next(entry for entry in entries if entry.strategy == "auto")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.questions import draw
 from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.options import with_figures
 from nidmap.placement.plan import plan
 from nidmap.placement.planners import Request, find, names
@@ -173,7 +174,7 @@ def test_no_row_of_a_comparison_is_above_auto_where_the_cap_ends_the_search(monk
     machine = machine_of(SPECS[2])
     free = np.random.default_rng(1).random(len(machine)) < 0.6
     model = Predictor(machine, Job("fft:4x8", ppn=4))
-    found = compare_strategies(model, 8, candidates=free)
+    found = compare_strategies(model, NodeRequest(8, free))
     auto = next(entry for entry in found.entries if entry.strategy == "auto")
     assert auto.found.time_s <= found.best.found.time_s * (1 + 1e-3)
     assert auto.gain.likely >= max(entry.gain.likely for entry in found.entries) * (1 - 1e-3)
