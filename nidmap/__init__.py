@@ -100,7 +100,6 @@ _SERVICES = {
     "machine as table": "nidmap.placement.views:to_pandas",
     "machine as graph": "nidmap.placement.views:to_networkx",
     "job": "nidmap.rankmap.predict.job:Job",
-    "ranks followed": "nidmap.workloads.minicray.following:ranks_course",
     "job here": "nidmap.rankmap.launch.allocation:job_here",
     "names of launcher": "nidmap.rankmap.launch:names",
     "names of order": "nidmap.rankmap.orders:names",

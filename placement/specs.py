@@ -37,9 +37,9 @@ a direction:
     QDR, that one computer can hold; options as of the kind.
 
 Where ``injection`` is not given it is assumed (`placement/fabrics.py`; fat trees: ``bw``); ``inf``
-makes any link unlimited. All kinds take ``burst``: the bytes that an interface sends of a
-message before it turns to another one (`workloads/minicray/following.py`), and the figures of any
-machine: ``latency``, ``routing`` … (`nidmap.placement.options`).
+makes any link unlimited. All kinds take ``header``: the bytes that links carry beside those of a
+recorded message, and the figures of any machine: ``latency``, ``routing`` …
+(`nidmap.placement.options`).
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ MINICRAYS = {
     "fattree": "leaf=8,leaves=2,spines=2,bw=3.5",
 }
 
-#: Bytes that a mini-Cray's TCP sends of a message at once: two segments of 8,948 bytes, the least
-#: that Linux makes one packet of before it parts it (tcp_min_tso_segs), as on any slow link.
-MINICRAY_BURST = 17896
+#: Bytes that a mini-Cray's links carry beside those of a message: a segment's headers (Ethernet,
+#: IPv4, TCP with time stamps), and half of an acknowledgement's: every second one is (RFC 1122).
+MINICRAY_HEADER = 99
 
 
 def is_spec(text: str) -> bool:
@@ -139,7 +139,7 @@ def parse_spec(text: str) -> Machine:
 
 def _refuse_others(options: Options, known: str) -> None:
     """Refuse a key that is none of the `known` words, nor one that every kind takes."""
-    options.only(*known.split(), "burst", *FIGURES)
+    options.only(*known.split(), "header", *FIGURES)
 
 
 def _links_of(fabric: str) -> dict[str, float]:
@@ -307,8 +307,8 @@ def _fill_machine(options: Options, topology: Topology, nics: int = 1) -> Machin
     count = math.prod(topology.extents)
     if count > MAX_NODES:
         raise options.wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
-    if "burst" in options.given:
-        parameters = {**topology.parameters, "burst": options.whole("burst")}
+    if "header" in options.given:
+        parameters = {**topology.parameters, "header": options.whole("header")}
         topology = replace(topology, parameters=parameters)
     topology, notes = _with_injection(topology)
     index = np.arange(count, dtype=np.int64)
@@ -353,7 +353,7 @@ def _make_minicray(options: Options) -> Machine:
     if name not in MINICRAYS:
         there = f"there are {', '.join(MINICRAYS)}"
         raise options.wrong(f"no mini-Cray {name!r}", there)
-    complete = Options(f"{name}:{MINICRAYS[name]},burst={MINICRAY_BURST}", sizes=name in SIZED)
+    complete = Options(f"{name}:{MINICRAYS[name]},header={MINICRAY_HEADER}", sizes=name in SIZED)
     complete.text = options.text
     complete.given |= options.given
     machine = KINDS[name](complete)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.study.published import TARA
-from nidmap.rankmap import collectives
+from nidmap.rankmap.collectives import libraries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: The library whose algorithms the papers' programs are taken to use.
-MPICH = collectives.LIBRARIES["mpich"]
+MPICH = libraries.LIBRARIES["mpich"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def assumptions() -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "algorithm of an all-to-all",
-        f"Bruck up to {collectives.BRUCK:g} B, at once up to {collectives.AT_ONCE:,.0f} B, pairwise"
+        f"Bruck up to {libraries.BRUCK:g} B, at once up to {libraries.AT_ONCE:,.0f} B, pairwise"
         " above; alltoallv at once",
         "published: MPICH's defaults (Thakur et al. 2005)",
     )

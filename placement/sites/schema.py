@@ -219,7 +219,6 @@ class Sending(StrictTable, frozen=True, kw_only=True):
     bytes. ``routing`` names the routings that fit what was measured, several
     where they could not be told apart. ``bias`` is how many times as full
     as detours routing ``adaptive`` lets minimal ways become (`nidmap.placement.network.adaptive`).
-    ``eager`` is the bytes up to which a message is done for its sender when it is handed over.
     """
 
     process: Figure[Amount] | None = None
@@ -230,7 +229,6 @@ class Sending(StrictTable, frozen=True, kw_only=True):
     gap_us: Figure[NotNegative] | None = None
     routing: Figure[Routings] | None = None
     bias: Figure[AtLeastOne] | None = None
-    eager: Figure[NotNegative] | None = None
 
 
 class Software(StrictTable, frozen=True, kw_only=True):

@@ -21,8 +21,6 @@ barrier        nothing
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -52,98 +50,15 @@ USUAL = {
 #: The same where ranks are a power of two, if that makes a difference.
 OF_POWERS_OF_TWO = {"allgather": ("doubling", "ring", 524_288, 0)}
 
+#: Ranks from which a broadcast of MPICH is anything but binomial, and bytes up to which blocks are
+#: told by recursive doubling where ranks are a power of two.
+FEW_RANKS, DOUBLED = 8, 524_288
+
 #: What can be asked for by name.
 FAMILIES = tuple(USUAL)
 
 #: Families with a root.
 ROOTED = ("bcast", "reduce", "gather", "scatter")
-
-#: Of MPICH: up to so many bytes from rank to rank Bruck's algorithm is taken, up to so many
-#: everything is posted at once.
-BRUCK, AT_ONCE = 256, 32768
-
-
-class Library(NamedTuple):
-    """How a library chooses the algorithm of an all-to-all.
-
-    Attributes
-    ----------
-    name : str
-        With the version whose rules these are.
-    source : str
-    rules : dict
-        Call -> the number of ranks that a job is below, and from how many bytes on which
-        algorithm is taken.
-    """
-
-    name: str
-    source: str
-    rules: dict[str, list[tuple[float, list[tuple[int, str]]]]]
-
-    def choose(self, call: str, size: float, ranks: int) -> str:
-        """Return the algorithm.
-
-        Parameters
-        ----------
-        call : str
-            ``alltoall`` or ``alltoallv``.
-        size : float
-            Bytes from one rank to one other.
-        ranks : int
-
-        Examples
-        --------
-        >>> [LIBRARIES["mpich"].choose("alltoall", size, 64) for size in (8, 1024, 1e6)]
-        ['bruck', 'at-once', 'pairwise']
-        >>> [LIBRARIES["openmpi"].choose(call, 8, 64) for call in ("alltoall", "alltoallv")]
-        ['bruck', 'pairwise']
-        """
-        steps = next(steps for below, steps in self.rules[call] if ranks < below)
-        return steps[bisect_right([least for least, _ in steps], size) - 1][1]
-
-
-#: By the library's family.
-LIBRARIES = {
-    "mpich": Library(
-        "MPICH 4.2",
-        "maint/tuning/coll/mpir/generic.json of MPICH 4.2.3; R. Thakur, R. Rabenseifner and"
-        " W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005",
-        {
-            "alltoall": [
-                (8, [(0, "at-once"), (AT_ONCE + 1, "pairwise")]),
-                (math.inf, [(0, "bruck"), (BRUCK + 1, "at-once"), (AT_ONCE + 1, "pairwise")]),
-            ],
-            "alltoallv": [(math.inf, [(0, "at-once")])],
-        },
-    ),
-    "openmpi": Library(
-        "Open MPI 5.0",
-        "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of Open MPI 5.0.9",
-        {
-            "alltoall": [
-                (3, [(0, "pairwise"), (32768, "at-once"), (262144, "pairwise")]),
-                (8, [(0, "at-once"), (524288, "pairwise"), (1048576, "at-once")]),
-                (16, [(0, "at-once")]),
-                (32, [(0, "at-once"), (4, "bruck"), (512, "at-once")]),
-                (64, [(0, "bruck"), (512, "at-once")]),
-                (256, [(0, "bruck"), (1024, "at-once"), (262144, "pairwise")]),
-                (512, [(0, "bruck"), (1024, "at-once"), (32768, "pairwise")]),
-                (1024, [(0, "bruck"), (512, "at-once"), (262144, "pairwise")]),
-                (2048, [(0, "bruck"), (512, "at-once")]),
-                (4096, [(0, "bruck"), (1024, "at-once")]),
-                (math.inf, [(0, "bruck"), (2048, "at-once")]),
-            ],
-            "alltoallv": [
-                (4, [(0, "pairwise")]),
-                (64, [(0, "at-once")]),
-                (128, [(0, "pairwise")]),
-                (256, [(0, "at-once")]),
-                (1024, [(0, "pairwise")]),
-                (math.inf, [(0, "at-once")]),
-            ],
-        },
-    ),
-}
 
 
 class BlockStep(NamedTuple):
@@ -215,7 +130,7 @@ def algorithms_of(family: str) -> dict[str, Algorithm]:
     Examples
     --------
     >>> list(algorithms_of("allgather"))
-    ['bruck', 'doubling', 'ring']
+    ['bruck', 'doubling', 'ring', 'neighbour']
     """
     by_name: dict[str, Algorithm] = algorithms.ALGORITHMS[family]
     return by_name
@@ -251,8 +166,7 @@ def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: f
 def usual_algorithm(family: str, size: float, ranks: int) -> str:
     """Return the algorithm that libraries usually take.
 
-    Sources: R. Thakur et al., 2005; ``generic.json`` of MPICH 4.2. Below 32 ranks Open MPI 4 and 5
-    do an allgather of any size as MPICH does a short one (``coll_tuned_decision_fixed.c``).
+    Sources: R. Thakur et al., 2005; ``generic.json`` of MPICH 4.2.
 
     Parameters
     ----------
@@ -264,7 +178,7 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
     Examples
     --------
     >>> usual_algorithm("bcast", 1000, 64), usual_algorithm("bcast", 1e6, 64)
-    ('binomial', 'scatter-ring')
+    ('binomial', 'scatter-doubling')
     >>> usual_algorithm("allgather", 100, 65), usual_algorithm("allgather", 100, 64)
     ('bruck', 'doubling')
     """
@@ -272,21 +186,11 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
     rules = USUAL | OF_POWERS_OF_TWO if power else USUAL
     short, long, least, a_rank = rules[family]
     total = size * ranks if family in ("allgather", "reducescatter") else size
+    if family == "bcast" and total >= least:
+        if ranks < FEW_RANKS:
+            return short
+        return "scatter-doubling" if power and size <= DOUBLED else long
     return long if total >= max(least, a_rank * ranks) else short
-
-
-def library_of(mpi: str) -> str:
-    """Return the family of an MPI as a site calls it: MPICH's, unless it says Open MPI.
-
-    Cray's MPI, Intel MPI and MVAPICH descend from MPICH.
-
-    Examples
-    --------
-    >>> library_of("cray-mpich"), library_of("Open MPI 5")
-    ('mpich', 'openmpi')
-    """
-    plain = mpi.lower().replace(" ", "").replace("-", "")
-    return "openmpi" if "openmpi" in plain else "mpich"
 
 
 def partner_in_turn(place: Ints, turn: int, ranks: int, exchange: bool) -> Ints:

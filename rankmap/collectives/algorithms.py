@@ -32,6 +32,9 @@ from nidmap.rankmap.collectives import (
     usual_algorithm,
 )
 
+#: Children of a rank and one more, in Open MPI's k-nomial trees (``coll_tuned_bcast_decision.c``).
+RADIX = 4
+
 #: The kinds that go along a chain of ranks, and those in which each rank may send to each other.
 CHAINS = ("scan", "exscan")
 EVERY_PAIR = ("alltoall", "reduce_scatter")
@@ -138,20 +141,101 @@ def _gather_blocks(scatter: Algorithm) -> Algorithm:
 
 
 def _down_tree(ranks: int, root: int, size: float) -> list[Part]:
-    """Return the whole buffer's way down a tree."""
-    levels = binomial_levels(ranks)
+    """Return the whole buffer's way down a binomial tree."""
+    return _down_levels("tree", binomial_levels(ranks), ranks, root, size)
+
+
+def _all_at_once(ranks: int, root: int, size: float) -> list[Part]:
+    """Return the root sending everyone its whole buffer, all at once."""
+    child = (np.arange(1, ranks) + root) % ranks
+    return [Part("linear", 1, lambda k: BlockStep(np.full(ranks - 1, root), child), size)]
+
+
+def _along_a_chain(ranks: int, root: int, size: float) -> list[Part]:
+    """Return each rank passing the buffer on to the next one."""
+
+    def step(k: int) -> BlockStep:
+        return BlockStep(np.array([(root + k) % ranks]), np.array([(root + k + 1) % ranks]))
+
+    return [Part("chain", ranks - 1, step, size)]
+
+
+def _down_levels(name: str, levels: list[Level], ranks: int, root: int, size: float) -> list[Part]:
+    """Return the whole buffer's way down a tree, level by level."""
 
     def step(k: int) -> BlockStep:
         parent, child = levels[k]
         return BlockStep((parent + root) % ranks, (child + root) % ranks)
 
-    return [Part("tree", len(levels), step, size)]
+    return [Part(name, len(levels), step, size)]
+
+
+def _down_binary_tree(ranks: int, root: int, size: float) -> list[Part]:
+    """Return Open MPI's binary tree: a rank of level l sends to those 2^l and 2 x 2^l on."""
+    levels: list[Level] = []
+    for level in range(log2_up(ranks + 1) - 1):
+        first = (1 << level) - 1
+        parent = np.repeat(np.arange(first, 2 * first + 1), 2)
+        child = parent + np.tile([1, 2], len(parent) // 2) * (1 << level)
+        levels.append((parent[child < ranks], child[child < ranks]))
+    return _down_levels("binary", levels, ranks, root, size)
+
+
+def _down_wide_tree(ranks: int, root: int, size: float) -> list[Part]:
+    """Return the k-nomial tree of radix 4: a rank sends to three others, those farthest first."""
+    levels: list[Level] = []
+    reach = 1
+    while reach < ranks:
+        parent = np.repeat(np.arange(0, ranks, RADIX * reach), RADIX - 1)
+        child = parent + np.tile(np.arange(1, RADIX), len(parent) // (RADIX - 1)) * reach
+        levels.insert(0, (parent[child < ranks], child[child < ranks]))
+        reach *= RADIX
+    return _down_levels("knomial", levels, ranks, root, size)
 
 
 def _scatter_ring(ranks: int, root: int, size: float) -> list[Part]:
     """Return a block being sent to each rank, and then all to all."""
     block = size / ranks
     return [*scatter_blocks(ranks, root, block), *ring_steps(ranks, root, block)]
+
+
+def _scatter_doubling(ranks: int, root: int, size: float) -> list[Part]:
+    """Return the same, the blocks being told by recursive doubling."""
+    block = size / ranks
+    return [*scatter_blocks(ranks, root, block), *double_blocks(ranks, root, block)]
+
+
+def _ring_all(ranks: int, root: int, size: float) -> list[Part]:
+    """Return a ring that combines the blocks, and one that tells them."""
+    (ring,) = ring_steps(ranks, root, size / ranks)
+    rank = np.arange(ranks)
+
+    def tell(k: int) -> BlockStep:
+        return BlockStep(rank, (rank + 1) % ranks, (rank + 1 - k) % ranks)
+
+    return [ring._replace(name="reduce", combine=True), ring._replace(step=tell)]
+
+
+def _reduce_and_tell(ranks: int, root: int, size: float) -> list[Part]:
+    """Return a reduction to rank 0, and a broadcast from it."""
+    return [*_up_the_tree(ranks, 0, size), *_down_tree(ranks, 0, size)]
+
+
+def _exchange_with_neighbours(ranks: int, root: int, block: float) -> list[Part]:
+    """Return Chen and Yuan's exchange of an even number of ranks with either neighbour in turn."""
+    if ranks % 2:
+        return ring_steps(ranks, root, block)
+    rank = np.arange(ranks)
+
+    def step(k: int) -> BlockStep:
+        target = (rank + np.where((rank + k) % 2 == 0, 1, -1)) % ranks
+        if not k:
+            return BlockStep(rank, target, rank)
+        away = -(k // 2) if k % 2 == 0 else k // 2  # the pair that an even rank heard of last
+        pair = rank // 2 + np.where(rank % 2 == 0, away, -away)
+        return BlockStep(rank, target, 2 * pair % ranks, 2)
+
+    return [Part("neighbour", ranks // 2, step, block, ranks)]
 
 
 def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
@@ -310,23 +394,51 @@ def _pairwise_exchange(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("pairwise", ranks - 1, step, block, ranks, combine=True, even=True)]
 
 
-def _up_the_tree(ranks: int, root: int, size: float) -> list[Part]:
-    """Return the broadcast along a binomial tree, backwards."""
-    tree = _down_tree(ranks, root, size)
-    return [reverse_part(part, part.name, combine=True) for part in tree]
+def _backwards(broadcast: Algorithm) -> Algorithm:
+    """Return the reduction that is a broadcast backwards."""
+    return lambda ranks, root, size: [
+        reverse_part(part, part.name, combine=True) for part in broadcast(ranks, root, size)
+    ]
+
+
+_up_the_tree = _backwards(_down_tree)
 
 
 #: The algorithms of each family by name.
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
-    "bcast": {"binomial": _down_tree, "scatter-ring": _scatter_ring},
-    "reduce": {"binomial": _up_the_tree, "rabenseifner": _reduce_and_gather},
-    "allreduce": {"doubling": _recursive_doubling, "rabenseifner": _rabenseifner_all},
+    "bcast": {
+        "binomial": _down_tree,
+        "scatter-ring": _scatter_ring,
+        "scatter-doubling": _scatter_doubling,
+        "linear": _all_at_once,
+        "chain": _along_a_chain,
+        "binary": _down_binary_tree,
+        "knomial": _down_wide_tree,
+    },
+    "reduce": {
+        "binomial": _up_the_tree,
+        "rabenseifner": _reduce_and_gather,
+        "linear": _backwards(_all_at_once),
+        "chain": _backwards(_along_a_chain),
+        "binary": _backwards(_down_binary_tree),
+    },
+    "allreduce": {
+        "doubling": _recursive_doubling,
+        "rabenseifner": _rabenseifner_all,
+        "ring": _ring_all,
+        "reduce-bcast": _reduce_and_tell,
+    },
     "gather": {
         "binomial": _gather_blocks(scatter_blocks),
         "linear": _gather_blocks(_scattered_at_once),
     },
     "scatter": {"binomial": scatter_blocks, "linear": _scattered_at_once},
-    "allgather": {"bruck": bruck_steps, "doubling": double_blocks, "ring": ring_steps},
+    "allgather": {
+        "bruck": bruck_steps,
+        "doubling": double_blocks,
+        "ring": ring_steps,
+        "neighbour": _exchange_with_neighbours,
+    },
     "reducescatter": {"halving": _halve_blocks, "pairwise": _pairwise_exchange},
     "barrier": {"dissemination": _tell_all},
 }
@@ -381,7 +493,9 @@ def usual_algorithm_of(kind: str, size: float, ranks: int) -> str:
     return usual_algorithm(family, size, ranks) if family in FAMILIES else ""
 
 
-def collective_messages(kind: str, size: int, root: int, call_bytes: float) -> tuple[Ints, Floats]:
+def collective_messages(
+    kind: str, size: int, root: int, call_bytes: float, algorithm: str | None = None
+) -> tuple[Ints, Floats]:
     """Return who sends to whom, and how much, when ranks call a collective once.
 
     Parameters
@@ -392,6 +506,8 @@ def collective_messages(kind: str, size: int, root: int, call_bytes: float) -> t
         Ranks.
     call_bytes : float
         Bytes that a rank gives to a call.
+    algorithm : str or None
+        None: the one that libraries usually take.
 
     Returns
     -------
@@ -407,7 +523,9 @@ def collective_messages(kind: str, size: int, root: int, call_bytes: float) -> t
     >>> [column.tolist() for column in collective_messages("allgather", 3, 0, 1e6)]
     [[[0, 1, 2], [1, 2, 0], [2, 2, 2]], [2.0, 2.0, 2.0]]
     """
-    return _messages_of_call(kind, usual_algorithm_of(kind, call_bytes, size), size, root)
+    if algorithm is None:
+        algorithm = usual_algorithm_of(kind, call_bytes, size)
+    return _messages_of_call(kind, algorithm, size, root)
 
 
 @functools.lru_cache(maxsize=64)

@@ -30,10 +30,6 @@ NIC_US = 0.05
 #: more where its interfaces move more: what they send and receive is read and written there too.
 MEMORY_GBS = 20.0
 
-#: Bytes up to which a message is done when it is handed over, where nothing states it [assumed: the
-#: least of the usual libraries, Cray MPICH's on Aries (``MPICH_GNI_MAX_EAGER_MSG_SIZE``)].
-EAGER = 8192.0
-
 #: Share of an Aries link that is payload (ISx paper, 4.2).
 ARIES_PAYLOAD = 0.64
 
@@ -79,12 +75,8 @@ class Constants:
     measured : frozenset of str
         Those of ``message_us`` and ``nic_us`` that the machine's configuration
         states.
-    burst : float or None
-        Bytes that an interface sends of a message before it turns to another one;
-        None where nothing states it: then bytes flow (`nidmap.workloads.minicray.following`).
-    eager : float or None
-        Bytes up to which a message is done for its sender when it is handed over; None where
-        nothing states it.
+    header : float
+        Bytes that links carry beside those of a recorded message; 0 where nothing states them.
     slowed : float or None
         How many times slower than stated the links are that programs run on; None where nobody
         knows, of a mini-Cray that does not say.
@@ -101,14 +93,8 @@ class Constants:
     payload: float = 1.0
     gap_us: float = 0.0
     measured: frozenset[str] = frozenset()
-    burst: float | None = None
-    eager: float | None = None
+    header: float = 0.0
     slowed: float | None = 1.0
-
-    @property
-    def eager_bytes(self) -> float:
-        """Bytes up to which a message is done when it is handed over: as stated, or as usual."""
-        return EAGER if self.eager is None else self.eager
 
     @property
     def timeless(self) -> bool:
@@ -141,8 +127,8 @@ def machine_constants(machine: Machine) -> Constants:
     figures: dict[str, Any] = {
         "memory_gbs": memory, "memory_source": memory_source,
         "process_gbs": process, "payload": stated.get("payload", 1.0),
-        "burst": stated.get("burst"), "eager": stated.get("eager"),
-        "slowed": stated.get("slowed", None if "burst" in stated else 1.0),
+        "header": stated.get("header", 0.0),
+        "slowed": stated.get("slowed", None if "header" in stated else 1.0),
     }  # fmt: skip
     latency = stated.get("latency")
     if latency == 0:

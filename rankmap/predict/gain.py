@@ -4,8 +4,8 @@ Loads of links are exact, but what programs and networks make of them is only pa
 known: whether routers send packets around full links, which algorithm the MPI library
 takes, what one rank can send, how much of the wire is payload, what other jobs send,
 what copies inside a node cost, whether an exchange is posted at once or dimension by
-dimension, how far ranks run ahead from step to step, whether they wait until what they send is
-received, what a recorded program does beside communication. Each of these is an *unknown* with a
+dimension, how far ranks run ahead from step to step,
+what a recorded program does beside communication. Each of these is an *unknown* with a
 likely value and another one, unless the caller or the site states it. A gain is the ratio of two
 times under the same values:
 
@@ -49,7 +49,7 @@ class Unknown(NamedTuple):
     ----------
     name : str
         ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
-        ``memory``, ``staging``, ``overlap``, ``eager`` or ``rest``.
+        ``memory``, ``staging``, ``overlap`` or ``rest``.
     question : str
         What one would have to know.
     low, high : float

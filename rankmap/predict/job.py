@@ -15,7 +15,8 @@ from nidmap.placement.machine import Machine
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.reading import decode, read_bytes
 from nidmap.placement.ui import say
-from nidmap.rankmap.collectives import LIBRARIES, algorithms_of, library_of, usual_algorithm
+from nidmap.rankmap.collectives import algorithms_of, usual_algorithm
+from nidmap.rankmap.collectives.libraries import LIBRARIES, library_of
 from nidmap.rankmap.pattern import Pattern, parse_pattern
 from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.graph import Graph
@@ -278,11 +279,14 @@ def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[
     >>> algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich")
     ['at-once', 'bruck']
     >>> algorithms(parse_pattern("bcast").fit(64), "library", 1e6, "")
-    ['scatter-ring']
+    ['scatter-doubling']
     """
     if isinstance(pattern, Collective):
-        usual = algorithm == "library"
-        return [usual_algorithm(pattern.name, size, pattern.ranks or 0) if usual else algorithm]
+        if algorithm in algorithms_of(pattern.name):
+            return [algorithm]
+        library, ranks = asked_library(algorithm, mpi), pattern.ranks or 0
+        choose = LIBRARIES[library].choose if library else usual_algorithm
+        return [choose(pattern.name, size, ranks)]
     dims = pattern.dims or ()
     library = asked_library(algorithm, mpi)
     if not library:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nidmap.placement.hooks import SERVICES, load
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import (
     SINGLE_PATH,
@@ -44,7 +43,7 @@ from nidmap.rankmap.predict.constants import (
     messages_s,
 )
 from nidmap.rankmap.predict.job import Job, algorithms, fit_pattern, size_of
-from nidmap.rankmap.predict.phase import Course, Phase
+from nidmap.rankmap.predict.phase import Phase
 from nidmap.rankmap.predict.phases import most_steps, phases
 
 #: Numbers of loads that are kept.
@@ -109,8 +108,6 @@ class Model:
     steps : int or None
         Steps of an all-to-all that are looked at, at most; None: as many as
         there is time for (`nidmap.rankmap.predict.phases.most_steps`).
-    follows : bool
-        Whether ranks are followed from step to step where that can be done.
 
     Raises
     ------
@@ -136,7 +133,6 @@ class Model:
         self.algorithm = job.algorithm
         self.mpi: str = machine.topology.parameters.get("mpi", "")
         self.steps: int | None = None
-        self.follows = True
         self.constants = machine_constants(machine)
         self.background: Sequence[Other] = self.job.others
         self.channels: Channels = channels(machine)
@@ -214,8 +210,6 @@ class Model:
         rows = phase.placement.rows
         own_s = self.own_s(phase.total.out[rows], phase.total.into[rows], rows)
         sent = max(own_s, self.process_s(phase.sent))
-        if phase.steps is None and phase.sends is not None and self.following:
-            sent = 0.0  # ranks that are ahead have done a part of it by then
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
@@ -443,43 +437,17 @@ class Model:
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
         what one rank can send, ``steps`` all steps, each as long as its own
-        busiest link or its message takes, or as long as ranks that are followed take. Steps
+        busiest link or its message takes, less what ranks win that run ahead. Steps
         take no less together than all of their bytes at once, so they are not looked at where
         these take `below` seconds.
         """
         rows = phase.placement.rows
         limits = {"link": self._longest(loads, rows), "process": self.process_s(phase.sent)}
-        followed = self.course(phase)
-        if followed is not None:
-            if followed.head:  # ranks that are ahead have done a part of it by then
-                del limits["link"]
-            name = "link" if phase.steps is None else "steps"
-            wire = self.every_link(loads.channels.bandwidth)
-            step_s = followed.seconds(wire, self.constants.eager_bytes)
-            limits[name] = max(limits.get(name, 0.0), step_s)
-        elif phase.steps is not None and max(limits.values()) < below:
-            limits["steps"] = self.in_steps(phase, left, below)
+        least = max(limits.values())
+        if phase.steps is not None and least < below:
+            steps_s = self.in_steps(phase, left, below if not phase.ahead else math.inf)
+            limits["steps"] = steps_s - phase.ahead * max(0.0, steps_s - least)
         return limits
-
-    @property
-    def following(self) -> bool:
-        """Whether ranks are followed: a mini-Cray's burst is stated, and each pair has one path."""
-        stated = self.constants.burst is not None and self.single_path
-        return self.follows and stated and "ranks followed" in SERVICES
-
-    def every_link(self, bandwidth: Floats) -> Floats:
-        """Return the GB/s of all links: channels as given, then injection and ejection."""
-        return np.concatenate([bandwidth, self.injection, self.injection])
-
-    def course(self, phase: Phase) -> Course | None:
-        """Return how ranks go through a phase; None where they are not followed."""
-        if not self.following or (phase.sends is None and phase.stretches is None):
-            return None
-        follow = load(SERVICES["ranks followed"])
-        course: Course | None = follow(
-            phase, self.routing, len(self.channels), self.constants.burst
-        )
-        return course
 
     def in_steps(
         self,

@@ -18,35 +18,37 @@ measured   the same
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nidmap.placement.placement import Placement
-from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from nidmap.rankmap.collectives import LIBRARIES, partner_in_turn
+from nidmap.rankmap.collectives.libraries import LIBRARIES
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.pattern.structured import Ring, Stencil
 from nidmap.rankmap.pattern.sweep import Sweep, waves
 from nidmap.rankmap.predict.job import asked_library
-from nidmap.rankmap.predict.phase import Phase, RankStep, Sends, Stretches, between_nodes
-from nidmap.rankmap.predict.recorded import cheap_stretches, messages_in_waves, wave_steps
-from nidmap.rankmap.recognition.steps import steps_in
+from nidmap.rankmap.predict.phase import Phase, RankStep, between_nodes
+from nidmap.rankmap.recognition.steps import run_of
 from nidmap.rankmap.recording import Recording
 from nidmap.rankmap.score.traffic import pairs_of_nodes
 
-#: Turns of an all-to-all in a recording that are looked at: of more an even sample.
-MOST_TURNS = 16
+#: Share of what sending all at once would win that ranks win by running ahead of each other: in the
+#: middle of what is possible.
+AHEAD = 0.5
 
 
 def neighbour_phase(
-    pattern: Pattern, placement: Placement, size: float, most_steps: int | None = None
+    pattern: Pattern,
+    placement: Placement,
+    size: float,
+    most_steps: int | None = None,
+    algorithm: str = "",
 ) -> Phase:
     """Return the one phase of a pattern that is no all-to-all.
 
@@ -58,15 +60,16 @@ def neighbour_phase(
         ``--bytes``.
     most_steps : int or None
         Waves of a sweep that are looked at, at most; None: all.
+    algorithm : str
+        The library whose rules a recording's collectives go by; another word: the machine's.
     """
     if isinstance(pattern, Sweep):
         return _sweep_phase(pattern, placement, size, most_steps)
     if isinstance(pattern, Graph):
-        traffic, most, sent = _graph_traffic(pattern, placement, size)
-        timing: dict[str, Any] = {}
         if pattern.recording is not None:
-            timing = _recorded_timing(pattern.recording, placement, size)
-        return Phase("exchange", placement, traffic, a_rank=most, sent=sent, **timing)
+            return _recorded_phase(pattern.recording, placement, size, algorithm)
+        traffic, most, sent = _graph_traffic(pattern, placement, size)
+        return Phase("exchange", placement, traffic, a_rank=most, sent=sent)
     if isinstance(pattern, Ring):
         several = placement.ranks > 1
         ring = RankStep(np.arange(placement.ranks), np.roll(np.arange(placement.ranks), -1), size)
@@ -87,7 +90,6 @@ def _two_way_phase(pattern: Pattern, placement: Placement, size: float) -> Phase
         timing = {
             "steps": lambda: iter([(direction, 1.0) for direction in directions]),
             "in_turn": float(len(directions)),
-            "sends": partial(_staged_sends, pattern, placement.ranks, size),
         }
     return Phase(
         "exchange",
@@ -97,14 +99,6 @@ def _two_way_phase(pattern: Pattern, placement: Placement, size: float) -> Phase
         sent=size * _busiest_partners(pattern, weighted=True),
         **timing,
     )
-
-
-def _staged_sends(pattern: Stencil, ranks: int, size: float) -> Sends:
-    """Return the messages of a staged stencil: there and back along each dimension in order."""
-    edges = [RankStep(a, b, weight * size)
-             for a, b, weight in pairs_of_nodes(pattern, np.arange(ranks))]  # fmt: skip
-    both = ((step, RankStep(step.target, step.source, step.size)) for step in reversed(edges))
-    return Sends.in_turn(step for pair in both for step in pair)
 
 
 def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | None) -> Phase:
@@ -127,69 +121,45 @@ def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | 
         sent=float(np.bincount(source, minlength=1).max()) * size,
         shown=0 if len(chosen) == count else len(chosen),
         dependent=True,
-        sends=(lambda: Sends.of([(wave, source, target, size)])) if len(chosen) == count else None,
     )
 
 
-def _recorded_timing(recording: Recording, placement: Placement, size: float) -> dict[str, Any]:
-    """Return what a phase says of steps: wave after wave where the ranks' order is known."""
-    library = asked_library("library", placement.known_machine.topology.parameters.get("mpi", ""))
-    run = messages_in_waves(recording, library) if placement.ranks else None
-    if run is not None:
-        recorded_sends, sent_in, times = run
-        sends = recorded_sends._replace(size=recorded_sends.size * size)
+def _recorded_phase(
+    recording: Recording, placement: Placement, size: float, algorithm: str
+) -> Phase:
+    """Return all that a program sends: at once, and step by step, each as often as it happened.
 
-        def stretches(cost: Callable[[Floats], Floats | Ints], room: int) -> Stretches:
-            parts = cheap_stretches(sends, sent_in, cost, room)
-            return parts._replace(stand_for=parts.stand_for * times)
-
-        return {
-            "steps": lambda: between_nodes(wave_steps(sends, sent_in, times), placement),
-            "in_turn": times * (int(sent_in.wave.max()) + 1),
-            "stretches": stretches,
-        }
-    recorded = steps_in(recording)
-    if not recorded:
-        return {}
-    if len(recorded) == 1 and recorded[0].place is None:
-        passes = float(max(1, recorded[0].times))
-        return {"in_turn": passes, "passes": passes}
-    turns = _recorded_turns(recording, size, library)
-    timing: dict[str, Any] = {
-        "steps": lambda: between_nodes((turn for turn, _ in turns), placement),
-        "in_turn": sum(turn.times * times for turn, times in turns),
-    }
-    if all(turn.times == 1 for turn, _ in turns):
-        _, passes = max(turns, key=lambda turn: float(turn[0].size.sum()))
-        once = [turn._replace(size=turn.size / passes) for turn, _ in turns]
-        timing |= {"passes": passes, "sends": lambda: Sends.in_turn(once)}
-    return timing
-
-
-def _recorded_turns(
-    recording: Recording, size: float, library: str
-) -> list[tuple[RankStep, float]]:
-    """Return what of a recording is sent at once, all times together, and how often.
-
-    An all-to-all goes as this library does it, if one is known.
+    Messages have headers. Ranks run ahead of each other from step to step, but where each message
+    waits for others.
     """
-    turns: list[tuple[RankStep, float]] = []
-    for step in steps_in(recording):
-        sent, ranks = step.sent.away().sized(size), 0
-        times = float(step.times)
-        if (place := step.place) is not None and library:
-            ranks = int(place.max()) + 1
-            block = sent.bytes.sum() / max(1, sent.messages.sum())
-            if LIBRARIES[library].choose("alltoall", block, ranks) != "pairwise":
-                ranks = 0
-        if place is None or not ranks:
-            turns.append((RankStep(sent.source, sent.target, sent.bytes, step.alike), times))
-            continue
-        a, b = place[sent.source], place[sent.target]
-        for turn, stands_for in zip(*sample_evenly(ranks - 1, MOST_TURNS), strict=True):
-            part = sent.some(partner_in_turn(a, turn, ranks, exchange=True) == b)
-            turns.append((RankStep(part.source, part.target, part.bytes, stands_for), times))
-    return turns
+    known = placement.known_machine.topology.parameters
+    library = (
+        algorithm if algorithm in LIBRARIES else asked_library("library", known.get("mpi", ""))
+    )
+    run, header, nodes = run_of(recording, library), known.get("header", 0.0), len(placement.rows)
+
+    def between(sent: Traffic, times: float = 1.0) -> Traffic:
+        wire = replace(sent, bytes=(sent.bytes * size + sent.messages * header) / times)
+        once = replace(wire, messages=sent.messages / times)
+        return once.by_node(placement.node_of_rank, nodes)
+
+    def steps() -> Iterator[tuple[Traffic, float]]:
+        for step in run.steps:
+            yield between(step.sent, step.times), step.times
+
+    in_turn = sum(step.times for step in run.steps)
+    posted = np.bincount(run.sent.source, run.sent.messages, minlength=1).max()
+    return Phase(
+        "exchange",
+        placement,
+        between(run.sent),
+        steps=steps if len(run.steps) > 1 else None,
+        in_turn=in_turn,
+        a_rank=max(0.0, float(posted) - in_turn),
+        sent=float(np.bincount(run.sent.source, run.sent.bytes, minlength=1).max()) * size,
+        dependent=run.dependent,
+        ahead=0.0 if run.dependent else AHEAD,
+    )
 
 
 def _busiest_partners(pattern: Pattern, weighted: bool = False) -> float:

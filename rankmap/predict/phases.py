@@ -44,7 +44,7 @@ from nidmap.rankmap.pattern.structured import Lines
 from nidmap.rankmap.pattern.training import Training
 from nidmap.rankmap.predict import neighbours
 from nidmap.rankmap.predict.job import algorithms
-from nidmap.rankmap.predict.phase import Phase, RankStep, Sends, between_nodes
+from nidmap.rankmap.predict.phase import Phase, RankStep, between_nodes
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
 #: at, at least so many.
@@ -83,12 +83,8 @@ def phases(
     elif isinstance(pattern, Training):
         in_order = _training_phases(pattern, placement, size)
     else:
-        in_order = [neighbours.neighbour_phase(pattern, placement, size, steps)]
-    before: tuple[Phase, ...] = ()
-    for phase in in_order:
-        phase.before = before
-        yield phase
-        before = (*before, phase)
+        in_order = [neighbours.neighbour_phase(pattern, placement, size, steps, algorithm)]
+    yield from in_order
 
 
 def _training_phases(pattern: Training, placement: Placement, size: float) -> Iterator[Phase]:
@@ -151,7 +147,6 @@ def _collective_phase(part: Part, placement: Placement, most: int | None) -> Pha
         a_rank=posted if alone else 0.0,
         sent=float(sent.max(initial=0.0)),
         shown=len(steps) if sampled else 0,
-        sends=lambda: Sends.in_turn(rank_steps((k, 1.0) for k in range(part.steps))),
     )
 
 
@@ -186,13 +181,8 @@ def _line_phases(
 def _posted_at_once(name: str, placement: Placement, lines: Ints, block: float) -> Phase:
     """Return the all-to-all of each row of ranks, everything posted at once."""
     count = lines.shape[1] - 1
-
-    def sends() -> Sends:
-        steps = _line_steps(lines, "ring", count)
-        return Sends.of((0, step.source, step.target, block) for step in steps)
-
     traffic = _line_traffic(placement, lines, block)
-    return Phase(name, placement, traffic, a_rank=float(count), sent=count * block, sends=sends)
+    return Phase(name, placement, traffic, a_rank=float(count), sent=count * block)
 
 
 def _sent_in_turn(
@@ -213,7 +203,6 @@ def _sent_in_turn(
         in_turn=float(sum(step.times for step in steps)),
         sent=sum(step.size * step.times for step in in_blocks) * block,
         shown=0 if exact else len(steps),
-        sends=(lambda: Sends.in_turn(steps)) if exact else None,
     )
 
 

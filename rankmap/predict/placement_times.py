@@ -23,16 +23,11 @@ from nidmap.rankmap.predict.background import shared_channels
 from nidmap.rankmap.predict.constants import hops_by_class
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.predict.model import Model, StepLoads
-from nidmap.rankmap.predict.phase import Course, Phase
+from nidmap.rankmap.predict.phase import Phase
 
 #: What ranks that run ahead may win, of what posting all at once would win. Messages of different
 #: steps that meet may lose them as much, and at least a step.
 AHEAD = 0.5
-
-#: Bytes up to which libraries usually send a message eagerly: Open MPI's over TCP
-#: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
-#: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
-MOST_EAGER = 65536.0
 
 #: A prediction of a program's communication is too short by this factor at worst, about
 #: (docs/minicray.md).
@@ -102,8 +97,6 @@ class Values(NamedTuple):
     overlap : tuple of float
         For each placement, 0: its steps follow each other; 1: ranks win by running ahead all that
         they may; -1: they lose by it.
-    eager : float
-        Bytes up to which a message is done for its sender when it is handed over.
     beside : RunSeconds
         What a recorded run does beside its communication.
     """
@@ -116,7 +109,6 @@ class Values(NamedTuple):
     others: bool = False
     staged: bool = False
     overlap: tuple[float, ...] = (0.0, 0.0)
-    eager: float = 0.0
     beside: RunSeconds = NOTHING
 
 
@@ -154,7 +146,7 @@ class _PhaseTimes:
     inside: float
     fixed: float
     dependent: bool
-    course: Course | None
+    ahead: float
 
 
 class PlacementTimes:
@@ -170,8 +162,6 @@ class PlacementTimes:
         Whether the pattern could be sent direction by direction, which nothing says.
     stepwise : bool
         Whether anything is sent in steps that no barrier parts.
-    eager : bool
-        Whether ranks that are followed have messages that may be sent eagerly.
     """
 
     def __init__(self, model: Model, placement: Placement) -> None:
@@ -189,9 +179,6 @@ class PlacementTimes:
         phases = self.phases(model.algorithm)
         self.inside = any(phase.inside for phase in phases)
         self.stepwise = any(phase.steps and not phase.dependent for phase in phases)
-        self.eager = any(
-            phase.course is not None and phase.course.smallest <= MOST_EAGER for phase in phases
-        )
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Floats | None:
@@ -228,7 +215,7 @@ class PlacementTimes:
             phase.inside,
             sum(fixed),
             phase.dependent,
-            model.course(phase),
+            phase.ahead,
         )
 
     def _steps(self, model: Model, phase: Phase, bias: float | None) -> Iterable[StepLoads]:
@@ -269,29 +256,14 @@ class PlacementTimes:
         """Return the seconds in which the network moves a phase's bytes."""
         step_s = [self._longest(sent, values, wire) for sent in phase.steps]
         steps = sum(sent.times * seconds for sent, seconds in zip(phase.steps, step_s, strict=True))
-        together_s = least = self._longest(phase.together, values, wire)
-        if phase.course is not None:
-            followed = self._followed(phase.course, values, wire)
-            if phase.steps:
-                steps = followed
-            else:
-                together_s = followed
-            if phase.course.head:  # ranks that are ahead have done a part of it by then
-                least = phase.together.message / (values.process * GB) if values.process else 0.0
+        least = self._longest(phase.together, values, wire)
         if not phase.steps:
-            return max(together_s, least)
+            return least
         if phase.dependent:
             return max(steps, least)
-        won = AHEAD * max(0.0, steps - together_s)
+        won = AHEAD * max(0.0, steps - least)
+        steps -= phase.ahead * max(0.0, steps - least)
         return max(steps - overlap * (won if overlap > 0 else max(won, *step_s)), least)
-
-    def _followed(self, course: Course, values: Values, wire: Floats) -> float:
-        """Return the seconds that ranks take through a phase, followed message by message."""
-        key = id(course), id(wire), values.payload, values.eager
-        if key not in self._kept:
-            links = self.model.every_link(wire * values.payload)
-            self._kept[key] = course.seconds(links, values.eager)
-        return self._kept[key]
 
     def _longest(self, sent: _SentAtOnce, values: Values, wire: Floats) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""

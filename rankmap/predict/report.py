@@ -16,7 +16,7 @@ from nidmap.placement.placement import Placement
 from nidmap.placement.plan import overfull
 from nidmap.placement.support.quantities import size_text
 from nidmap.placement.traffic import NO_TRAFFIC
-from nidmap.rankmap.collectives import LIBRARIES
+from nidmap.rankmap.collectives.libraries import LIBRARIES
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.graph import Graph

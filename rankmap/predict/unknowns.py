@@ -24,6 +24,7 @@ from nidmap.placement.fabrics import known_fabric
 from nidmap.placement.network import largest_bias, routings, usual_bias
 from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap.collectives import USUAL
+from nidmap.rankmap.collectives.libraries import library_of, other_library
 from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.predict.background import USUAL_LOAD
@@ -31,7 +32,6 @@ from nidmap.rankmap.predict.constants import ARIES_PAYLOAD
 from nidmap.rankmap.predict.job import ALGORITHMS
 from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.placement_times import (
-    MOST_EAGER,
     NOTHING,
     PlacementTimes,
     RunSeconds,
@@ -79,7 +79,6 @@ def likely_values(model: Model) -> Values:
         process=figures.process_gbs,
         payload=figures.payload,
         memory=figures.memory_gbs,
-        eager=figures.eager_bytes,
     )
 
 
@@ -135,10 +134,11 @@ def _vary_algorithm(model: Model, likely: Values) -> Iterator[OpenQuestion]:
     question = "algorithm of the all-to-all, posted at once or in steps"
     names = [ALGORITHMS[0] if model.mpi else "pairwise"]
     if isinstance(model.pattern, Collective):
-        if model.mpi:  # its library's own choice is known
-            return
         names = list(dict.fromkeys(USUAL[model.pattern.name][:2]))
         question = f"algorithm of the collective, {' or '.join(names)}"
+        if model.mpi:  # its library's own choice, but for versions and tuning
+            names = [other_library(library_of(model.mpi))]
+            question = f"algorithm of the collective, as {model.mpi} or {names[0]} chooses it"
     others = [OtherValue({"algorithm": name}, f"the library goes by {name}") for name in names]
     yield OpenQuestion("algorithm", question, others)
 
@@ -182,11 +182,6 @@ def _vary_steps(model: Model, times: list[PlacementTimes]) -> Iterator[OpenQuest
         others = [OtherValue({"overlap": ends}, words) for ends in ((end, -end), (-end, end))]
         question = "how far ranks run ahead of others from step to step"
         yield OpenQuestion("overlap", question, others)
-    if model.constants.eager is None and any(timed.eager for timed in times):
-        none = OtherValue({"eager": 0.0}, "sends wait for their receivers")
-        larger = OtherValue({"eager": MOST_EAGER}, "sends do not wait for their receivers")
-        question = f"eager sends, none or up to {MOST_EAGER / 1024:g} KiB"
-        yield OpenQuestion("eager", question, [none, larger])
 
 
 def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:

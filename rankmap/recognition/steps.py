@@ -1,80 +1,69 @@
-"""What of a recording goes one after the other.
+"""What of a recording goes one after the other: a step for each kind of call, nothing sampled.
 
-A phase of a recording is what a rank posts until it next waits, so that phases follow each
-other. Where each rank has one message in flight at a time, a phase's own messages follow each
-other as well: along one direction of a stencil after the other, or to one partner after the
-other. Collectives that share a rank follow each other, as those on rows and on columns of a grid
-that one line of the program calls. Phases of different ranks that are entered equally often, as
-where ranks at an edge take another way through the code, go together.
+A phase of messages is what a rank posts until it next waits. Ranks come to their phases in order,
+and the first of each rank go together, the second of each, and so on: ranks at an edge of a grid
+take another way through the code than those inside. A collective goes step by step, by the
+algorithm that its library takes for so many ranks and bytes; communicators that share no rank go
+together, those on rows and then those on columns of a grid one after the other. Each step counts as
+often as it happened, all of its times together. Sweeps go wave after wave.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
-from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import sample_evenly
-from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
+from nidmap.placement.traffic import Traffic, join_traffic
+from nidmap.rankmap.collectives import partner_in_turn
+from nidmap.rankmap.collectives.algorithms import call_steps
+from nidmap.rankmap.collectives.libraries import LIBRARIES
 from nidmap.rankmap.pattern.sweep import Sweep, waves
-from nidmap.rankmap.recognition.shapes import NEARLY_EQUAL, stencil_in, sweep_in
-from nidmap.rankmap.recording import RecordedCollective, RecordedPhase, Recording
+from nidmap.rankmap.recognition.order import RecordedStep, chains_of
+from nidmap.rankmap.recognition.shapes import sweep_in
+from nidmap.rankmap.recording import Choice, RecordedCollective, RecordedPhase, Recording
 
-#: Steps at most: the largest, and all that is left in one more.
-MOST_STEPS = 16
+#: Steps at most: those that cost most, and all that is left in one more.
+MOST_STEPS = 64
 
-#: Waves of a sweep at most: of more an even sample.
-MOST_WAVES = 64
+#: Turns of an all-to-all that are looked at: of more an even sample.
+MOST_TURNS = 16
 
-#: Share of all bytes from which messages are a step of their own.
-LEAST_SHARE = 0.01
+#: Bytes that a message counts for beside its own where steps are compared: headers and latency.
+A_MESSAGE = 100.0
 
 
-class RecordedStep(NamedTuple):
-    """What a program sends before it goes on.
+class RecordedRun(NamedTuple):
+    """All that a program sends.
 
     Attributes
     ----------
     sent : Traffic
         Each pair of ranks once.
-    times : int
-        How often: of messages that go together how often ranks waited for them, else by the
-        messages of the pair that has most.
-    place : int64 (ranks,) or None
-        Of an all-to-all, each rank's place in its communicator, -1 where it takes no part;
-        None for what is no all-to-all of equal blocks.
-    alike : float
-        Steps that it stands for.
+    steps : list of RecordedStep
+    dependent : bool
+        Whether most of it are waves that wait for each other.
     """
 
     sent: Traffic
-    times: int
-    place: Ints | None = None
-    alike: float = 1.0
-
-    @classmethod
-    def of(cls, sent: Traffic, place: Ints | None = None) -> RecordedStep:
-        """Return a step of messages."""
-        return cls(sent, int(sent.messages.max(initial=0)), place)
+    steps: list[RecordedStep]
+    dependent: bool
 
 
-@lru_cache(maxsize=8)
-def steps_in(recording: Recording) -> list[RecordedStep]:
-    """Return what a program sends, step by step; all in one where nothing tells steps apart.
+@lru_cache(maxsize=16)
+def run_of(recording: Recording, library: str) -> RecordedRun:
+    """Return all that a program sends, and what of it goes one after the other.
 
     Parameters
     ----------
     recording : Recording
-
-    Returns
-    -------
-    list of RecordedStep
-        In the order in which the program came to them, what is least last. Together all that
-        was recorded.
+    library : str
+        Whose rules collectives go by: a key of `nidmap.rankmap.collectives.libraries.LIBRARIES`;
+        '': by those that libraries usually have.
 
     Raises
     ------
@@ -83,61 +72,81 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
 
     Examples
     --------
-    >>> from nidmap.placement.traffic import Traffic
     >>> from nidmap.rankmap.recording import RecordedPhase, Recording
-    >>> pairs = np.array([0, 1, 1, 0]), np.array([1, 0, 2, 2])
-    >>> sent = Traffic(*pairs, np.full(4, 100), np.full(4, 10))
-    >>> alone = RecordedPhase("point-to-point", "app+0x1f", 20, 40, sent)
-    >>> [step.sent.target.tolist() for step in steps_in(Recording(3, 1.0, (alone,)))]
-    [[1, 2], [2, 0]]
+    >>> pairs = np.array([0, 1]), np.array([1, 0])
+    >>> alone = RecordedPhase("point-to-point", "", 5, 10, Traffic.of(*pairs, 100, 5))
+    >>> [step.times for step in run_of(Recording(2, 1.0, (alone, alone)), "").steps]
+    [5.0, 5.0]
     """
+    choose: Choice = LIBRARIES[library].choose if library else _choose_usual
     ranks = recording.ranks
-    in_waves: list[RecordedStep] = []
-    phases: list[RecordedPhase] = []
-    for phase in recording.phases:
-        if (sweep := sweep_in(phase, ranks)) is not None:
-            in_waves += _sampled_waves(phase, sweep)
+    sent: list[Traffic] = []
+    steps: list[RecordedStep] = []
+    in_waves, chains = 0.0, chains_of(recording)
+    if chains is not None:
+        steps += chains
+        in_waves = sum(float(step.sent.bytes.sum()) for step in chains)
+    for phases in _levels(recording):
+        if chains is not None and phases[0].kind == "point-to-point":
+            continue
+        together = join_traffic(phase.sent for phase in phases).away()
+        sweep = sweep_in(phases[0], ranks) if len(phases) == 1 else None
+        if sweep is None:
+            calls = max(phase.calls for phase in phases)
+            steps.append(RecordedStep(together.by_pair(ranks), float(calls)))
         else:
-            phases += _one_after_another(phase)
-    sent = [phase.messages().by_pair(ranks) for phase in phases]
-    least = LEAST_SHARE * sum(int(traffic.bytes.sum()) for traffic in sent)
-    entries: list[RecordedStep | _Together] = []
-    rest: list[Traffic] = []
-    for phase, traffic in zip(phases, sent, strict=True):
-        partners = np.bincount(traffic.source, minlength=ranks)
-        groups = (other for other in entries if isinstance(other, _Together))
-        if traffic.bytes.sum() <= least:
-            rest.append(traffic)
-        elif phase.kind == "alltoall" and not len(phase.sent.source):
-            entries.append(RecordedStep.of(traffic, _places_in(phase, ranks)))
-        elif phase.together <= 1 and not phase.collectives and partners.max() > 1:
-            entries += map(RecordedStep.of, _one_by_one(traffic, ranks))
-        elif not any(other.joined_by(phase.calls, traffic) for other in groups):
-            entries.append(_Together(phase.calls, partners, [traffic]))
-    steps = [step.joined() if isinstance(step, _Together) else step for step in entries]
-    size = [-int(step.sent.bytes.sum()) for step in steps]
-    kept = set(np.argsort(size, kind="stable")[: MOST_STEPS - 1].tolist())
-    rest += [step.sent for k, step in enumerate(steps) if k not in kept]
-    last = RecordedStep.of(join_traffic(rest).by_pair(ranks))
-    all_steps = (*in_waves, *(step for k, step in enumerate(steps) if k in kept), last)
-    return [step for step in all_steps if step.sent.bytes.sum()]
+            steps += _sweep_steps(phases[0], sweep)
+            in_waves += float(together.bytes.sum())
+    for phase in recording.phases:
+        for calls_of in _disjoint(phase.collectives):
+            steps += _collective_steps(phase.kind, calls_of, choose)
+        sent.append(phase.messages(choose))
+    total = join_traffic(sent).away().by_pair(ranks)
+    dependent = in_waves > 0.5 * float(total.bytes.sum())
+    return RecordedRun(total, _largest(steps, ranks), dependent)
 
 
-def _sampled_waves(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
-    """Yield the waves of a sweep, of many an even sample, all of its passes together."""
+def _choose_usual(call: str, size: float, ranks: int) -> str:
+    """Return the algorithm that libraries usually take."""
+    return LIBRARIES["mpich"].choose(call, size, ranks) if call != "alltoall" else "at-once"
+
+
+def _levels(recording: Recording) -> Iterator[list[RecordedPhase]]:
+    """Yield phases that go together: the first of each rank, the second of each, and so on.
+
+    What a collective sends rank by rank is by itself.
+    """
+    level = np.zeros(recording.ranks, dtype=np.int64)
+    together: dict[int, list[RecordedPhase]] = {}
+    for phase in recording.phases:
+        senders = np.unique(phase.sent.away().source)
+        if not len(senders):
+            continue
+        place = int(level[senders].max())
+        if phase.kind not in ("point-to-point", "one-sided"):
+            place = int(level.max())
+            level[:] = place + 1
+        level[senders] = place + 1
+        together.setdefault(place, []).append(phase)
+    yield from together.values()
+
+
+def _sweep_steps(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
+    """Yield the waves of a sweep, all of its passes together."""
     wave, source, target = waves(sweep.dims, sweep.messages)
     passes = int(phase.sent.messages.max()) // (2 * sweep.messages)
-    size = passes * float(phase.sent.bytes.sum() / phase.sent.messages.sum())
-    for number, alike in zip(*sample_evenly(int(wave[-1]) + 1, MOST_WAVES), strict=True):
-        here = wave == number - 1
-        sent = Traffic.of(source[here], target[here], size, float(passes))
-        yield RecordedStep(sent, passes, alike=alike)
+    size = float(phase.sent.bytes.sum() / phase.sent.messages.sum())
+    count = int(wave[-1]) + 1
+    for number, alike in zip(*sample_evenly(count, MOST_STEPS // 2), strict=True):
+        here, times = wave == number - 1, passes * alike
+        sent = Traffic.of(source[here], target[here], size * times, times)
+        yield RecordedStep(sent, times)
 
 
-def _one_after_another(phase: RecordedPhase) -> Iterator[RecordedPhase]:
-    """Yield a phase, in parts where its collectives share ranks: those that do not go together."""
+def _disjoint(collectives: Iterable[RecordedCollective]) -> Iterator[list[RecordedCollective]]:
+    """Yield the collectives of a phase that go together: those whose members differ."""
     groups: list[tuple[set[int], list[RecordedCollective]]] = []
-    for collective in phase.collectives:
+    for collective in collectives:
         members = set(collective.members.tolist())
         group = next((group for group in groups if group[0].isdisjoint(members)), None)
         if group is None:
@@ -145,65 +154,47 @@ def _one_after_another(phase: RecordedPhase) -> Iterator[RecordedPhase]:
         else:
             group[0].update(members)
             group[1].append(collective)
-    if len(groups) < 2:
-        yield phase
-        return
-    none = NO_TRAFFIC
-    for k, (_, together) in enumerate(groups):
-        calls = max(int(collective.calls.max(initial=0)) for collective in together)
-        yield replace(
-            phase, calls=calls, sent=none if k else phase.sent, collectives=tuple(together)
+    for _, together in groups:
+        yield together
+
+
+def _collective_steps(
+    kind: str, together: list[RecordedCollective], choose: Choice
+) -> Iterator[RecordedStep]:
+    """Yield the steps of collectives that go together, all of their calls."""
+    by_call = [list(_call_steps(kind, called, choose)) for called in together]
+    for steps in zip_longest(*by_call):
+        several = [step for step in steps if step is not None]
+        yield RecordedStep(
+            join_traffic(step.sent for step in several), max(step.times for step in several)
         )
 
 
-def _places_in(phase: RecordedPhase, ranks: int) -> Ints:
-    """Return each rank's place in its communicator, -1 where it is in none."""
-    place = np.full(ranks, -1)
-    for collective in phase.collectives:
-        place[collective.members] = np.arange(len(collective.members))
-    return place
+def _call_steps(kind: str, called: RecordedCollective, choose: Choice) -> Iterator[RecordedStep]:
+    """Yield the steps of a collective on one communicator, all of its calls."""
+    count, calls, size = len(called.members), float(called.calls.max(initial=0)), called.call_bytes
+    algorithm = choose(kind.replace("_", ""), size, count)
+    if kind == "alltoall" and algorithm == "pairwise":
+        rank = np.arange(count)
+        for turn, alike in zip(*sample_evenly(count - 1, MOST_TURNS), strict=True):
+            target = partner_in_turn(rank, turn, count, exchange=True)
+            times = calls * alike
+            sent = Traffic.of(called.members, called.members[target], size * times, times)
+            yield RecordedStep(sent, times)
+        return
+    for source, target, block, alike in call_steps(kind, algorithm, count, called.root, size):
+        ends, times = (called.members[source], called.members[target]), calls * alike
+        yield RecordedStep(Traffic.of(*ends, block * times, times), times)
 
 
-@dataclass
-class _Together:
-    """Phases of different ranks that are entered equally often.
-
-    Attributes
-    ----------
-    calls : int
-    senders : int64 (ranks,)
-        Pairs that each rank sends to.
-    parts : list of Traffic
-    """
-
-    calls: int
-    senders: Ints
-    parts: list[Traffic]
-
-    def joined_by(self, calls: int, sent: Traffic) -> bool:
-        """Take a phase in, unless it is entered otherwise or a rank sends in both."""
-        fits = calls == self.calls and not self.senders[sent.source].any()
-        if fits:
-            self.parts.append(sent)
-            self.senders += np.bincount(sent.source, minlength=len(self.senders))
-        return fits
-
-    def joined(self) -> RecordedStep:
-        """Return the phases as one step."""
-        return RecordedStep(join_traffic(self.parts).by_pair(len(self.senders)), self.calls)
-
-
-def _one_by_one(sent: Traffic, ranks: int) -> Iterator[Traffic]:
-    """Yield messages that ranks send one at a time: by direction, or by how far they go."""
-    grid = stencil_in(sent, ranks, NEARLY_EQUAL)
-    dims = (ranks,) if grid is None else grid.dims
-    here = np.array(np.unravel_index(sent.source, dims))
-    there = np.array(np.unravel_index(sent.target, dims))
-    offset = np.ravel_multi_index(tuple((there - here) % np.array(dims)[:, None]), dims)
-    offsets = np.unique(offset)
-    if len(offsets) > MOST_STEPS:  # no grid: to each rank's first partner, then to its second
-        first = np.searchsorted(sent.source, sent.source)
-        offset = np.arange(len(offset)) - first
-        offsets = np.unique(offset)
-    for direction in offsets:
-        yield sent.some(offset == direction)
+def _largest(steps: list[RecordedStep], ranks: int) -> list[RecordedStep]:
+    """Return the steps that cost most, and all others as one."""
+    steps = [step for step in steps if len(step.sent.away())]
+    cost = [-float(step.sent.bytes.sum() + A_MESSAGE * step.sent.messages.sum()) for step in steps]
+    kept = set(np.argsort(cost, kind="stable")[: MOST_STEPS - 1].tolist())
+    rest = [step for k, step in enumerate(steps) if k not in kept]
+    largest = [step for k, step in enumerate(steps) if k in kept]
+    if rest:
+        sent = join_traffic(step.sent for step in rest).by_pair(ranks)
+        largest.append(RecordedStep(sent, sum(step.times for step in rest)))
+    return largest

@@ -9,7 +9,9 @@ where these are asked for: those of a usual algorithm, the ones that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -33,6 +35,9 @@ KINDS = (
     "point-to-point", "one-sided", "barrier", "bcast", "gather", "scatter", "allgather", "alltoall",
     "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "neighbor",
 )  # fmt: skip
+
+#: Returns the algorithm of a call, from its name, the bytes that a member gives and the members.
+Choice: TypeAlias = Callable[[str, float, int], str]
 
 #: More ranks than any program has.
 _MOST_RANKS = 1 << 31
@@ -77,12 +82,16 @@ class RecordedCollective:
             members, root, np.broadcast_to(figures[0], same), np.broadcast_to(figures[1], same)
         )
 
-    def messages(self, kind: str) -> Traffic:
-        """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
-        call_bytes = float(self.bytes.sum()) / max(1, int(self.calls.sum()))
-        pairs, share = algorithms.collective_messages(
-            kind, len(self.members), self.root, call_bytes
-        )
+    @property
+    def call_bytes(self) -> float:
+        """Bytes that a member gives to a call, in the mean."""
+        return float(self.bytes.sum()) / max(1, int(self.calls.sum()))
+
+    def messages(self, kind: str, choose: Choice | None = None) -> Traffic:
+        """Return the messages of a usual algorithm, or a chosen one, in ranks of MPI_COMM_WORLD."""
+        size, count = self.call_bytes, len(self.members)
+        algorithm = None if choose is None else choose(kind.replace("_", ""), size, count)
+        pairs, share = algorithms.collective_messages(kind, count, self.root, size, algorithm)
         source, target, times = pairs
         sent = np.rint(self.bytes[source] * share).astype(np.int64), self.calls[source] * times
         return Traffic(self.members[source], self.members[target], *sent)
@@ -121,8 +130,13 @@ class RecordedPhase:
         """Messages that a rank has in flight together, in the mean over its steps."""
         return float(self.sent.messages.sum() / self.steps) if self.steps else 0.0
 
-    def messages(self) -> Traffic:
+    def messages(self, choose: Choice | None = None) -> Traffic:
         """Return all messages of this phase, those of collectives by a usual algorithm.
+
+        Parameters
+        ----------
+        choose : callable or None
+            Returns another algorithm, from a call, its bytes and its ranks.
 
         Raises
         ------
@@ -138,7 +152,7 @@ class RecordedPhase:
                     f"{self.kind} of {size} ranks has too many pairs to write out",
                     "name the pattern instead: alltoall, fft:PxQ",
                 )
-            parts.append(collective.messages(self.kind))
+            parts.append(collective.messages(self.kind, choose))
             pairs += len(parts[-1].source)
             if pairs > room:  # trees from many roots have few pairs together
                 parts = [join_traffic(parts).by_pair(_MOST_RANKS)]
@@ -163,12 +177,16 @@ class RecordedOrder:
         Where each rank's begin.
     groups : tuple of int64 (k,)
         Communicators: ranks of MPI_COMM_WORLD.
+    tags : int64 (n,) or None
+        What messages and their receives have in common, made of tag and communicator, -1: any; of
+        each of `numbers`. None in an older recording.
     """
 
     events: Ints
     numbers: Ints
     start: Ints
     groups: tuple[Ints, ...] = ()
+    tags: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

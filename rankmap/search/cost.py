@@ -188,10 +188,8 @@ def cost_by(model: Predictor, timeless: str) -> Cost:
 def effort_of(model: Predictor, placement: Placement) -> int:
     """Return how many times longer a judgement takes than one of loads on single paths.
 
-    Where routers divide bytes between paths, and where ranks are followed through their messages.
+    Where routers divide bytes between paths.
     """
-    if model.following:
-        return LIMITS.followed
     if model.routing != "adaptive":
         return 1
     return LIMITS.divided if divides_steps(model, placement) else LIMITS.adapting

@@ -54,8 +54,6 @@ def compile_first(
     tell : callable
         Is told what takes long.
     """
-    if model.following:
-        model.time(placement)
     if model.pattern.dims is not None or kernels_compiled() or not _may_map(seconds):
         return
     tell("compiling the kernels of graph maps, once")

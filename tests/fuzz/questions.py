@@ -9,7 +9,7 @@ _KINDS = {
     "slingshot": {"groups": 8, "switches": 8, "nodes": 8},
     "fattree": {"leaf": 9, "leaves": 9, "spines": 5},
 }
-_MORE = ("", "", "", ",burst=17896", ",global=3", ",bw=4", ",injection=2")
+_MORE = ("", "", "", ",header=99", ",global=3", ",bw=4", ",injection=2")
 _PATTERNS = (
     "alltoall", "sort", "ring", "bcast", "reduce", "gather", "scatter", "allreduce", "allgather",
     "reducescatter", "barrier", "permutation", "stencil:auto", "training:tp=2",

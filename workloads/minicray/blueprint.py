@@ -212,7 +212,7 @@ _LAUNCHERS = {
 
 #: What a user may set otherwise: the device that MPI uses, on the fabric, and nothing else between
 #: nodes; and many ranks share few cores here. MPICH takes libfabric where it has it, as Cray's
-#: does and as `nidmap.workloads.minicray.following` has it for exchanges in steps, else UCX. Open
+#: does, else UCX. Open
 #: MPI's components are named by what is left out: shared memory is vader in 4 and sm in 5, and
 #: monitoring goes with ob1. UCX announces no large message before it sends it: the answer would
 #: queue behind data, as no fabric's hardware has it. Where fences go by a tree, Slurm's PMIx

@@ -36,7 +36,6 @@ payload = {{ value = 0.9, {MEASURED} }}
 memory = {{ value = 30, {MEASURED} }}
 message_us = {{ value = 0.25, {MEASURED} }}
 gap_us = {{ value = 4, {MEASURED} }}
-eager = {{ value = 16384, {MEASURED} }}
 routing = {{ value = ["valiant"], {MEASURED} }}
 """
 
@@ -68,7 +67,6 @@ def test_figures_take_the_place_of_a_sites_own(write):
     assert (known.mpi_us, known.hop_ns, known.source) == (1.75, 100.0, path)
     assert (known.process_gbs, known.payload, known.memory_gbs) == (2.5, 0.9, 30)
     assert (known.message_us, known.nic_us, known.gap_us) == (0.25, 0.05, 4)
-    assert known.eager == 16384
     assert routings(machine)[0] == "valiant"
     assert path in machine.sources
     assert "bandwidth.blue" in machine.notes[-1]
@@ -169,7 +167,7 @@ def test_figures_alone_are_no_machine(write, capfd):
 def test_site_show_and_check_take_them(write, capfd):
     path = write()
     assert run(["site", "check", path]) == 0
-    assert "10 figures (10 measured, 0 published, 0 assumed)" in capfd.readouterr().out
+    assert "9 figures (9 measured, 0 published, 0 assumed)" in capfd.readouterr().out
     assert run(["site", "show", path]) == 0
     assert "7.9, 8.1" in capfd.readouterr().out
     assert run(["site", "show", path, "--json"]) == 0

@@ -8,7 +8,8 @@ import pytest
 import nidmap
 from nidmap.placement.errors import UsageError
 from nidmap.placement.options import with_figures
-from nidmap.rankmap.collectives import FAMILIES, LIBRARIES, algorithms_of, collective_parts
+from nidmap.rankmap.collectives import FAMILIES, algorithms_of, collective_parts
+from nidmap.rankmap.collectives.libraries import LIBRARIES
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, predict
@@ -156,7 +157,7 @@ def test_steps_beyond_what_there_is_time_for_are_sampled():
 
 @pytest.mark.parametrize(("spec", "algorithm"), [("barrier", "dissemination"), ("permutation", "")])
 def test_messages_without_bytes_queue_nowhere(spec, algorithm):
-    machine = nidmap.load_machine("torus:4x4,bw=1,burst=17896")
+    machine = nidmap.load_machine("torus:4x4,bw=1,header=99")
     found = predict(
         with_figures(machine, routing="single"),
         None,

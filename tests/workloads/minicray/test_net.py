@@ -12,18 +12,17 @@ from hypothesis import strategies as st
 import nidmap
 from nidmap.placement.errors import UsageError
 from nidmap.placement.network import Demand, loads
-from nidmap.placement.specs import MINICRAY_BURST
+from nidmap.placement.specs import MINICRAY_HEADER
 from nidmap.placement.traffic import Traffic
 from nidmap.workloads.minicray.blueprint import blueprint
 from nidmap.workloads.minicray.net import (
-    MTU,
+    HEADER,
     channel_pairs,
     creation_lines,
     design_network,
     host_names,
     hosts_file,
     namespaces,
-    segment_bytes,
 )
 
 SPECS = [
@@ -179,5 +178,5 @@ def test_minicray_specs_that_are_none(spec):
         nidmap.load_machine(spec)
 
 
-def test_a_burst_is_two_segments():
-    assert 2 * segment_bytes(MTU) == MINICRAY_BURST
+def test_a_header_counts_half_an_acknowledgement():
+    assert 1.5 * HEADER == MINICRAY_HEADER

@@ -1,14 +1,12 @@
 """Recordings that say in which order ranks did things: what waits for what."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import nidmap
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.predict.recorded import cheap_stretches, messages_of, waves_of
+from nidmap.rankmap.recognition.order import chains_of, messages_of, waves_of
 from nidmap.rankmap.recording import EVENTS, RecordedOrder, RecordedPhase, Recording
 from nidmap.rankmap.recording.file import load_recording, save_recording
 
@@ -16,16 +14,17 @@ from nidmap.rankmap.recording.file import load_recording, save_recording
 SEND, RECEIVE, LAST, SENT, CAME, CALL, CAME_FROM, CANCELLED = EVENTS
 
 
-def recorded(*ranks, sent=(), groups=()):
+def recorded(*ranks, sent=(), groups=(), tags=None, steps=1):
     """Return a recording of ranks that did these events: (word, other rank, bytes, …)."""
     did = [[(EVENTS.index(e[0]), *e[1:], *(0,) * (5 - len(e))) for e in events] for events in ranks]
     rows = sorted({event for events in did for event in events})
     numbers = [rows.index(event) for events in did for event in events]
     events = np.array([[what, peer, group, phase, size] for what, peer, size, group, phase in rows])
     start = np.cumsum([0, *map(len, ranks)])
-    order = RecordedOrder(events, np.array(numbers), start, groups)
+    tags = None if tags is None else np.concatenate(tags)
+    order = RecordedOrder(events, np.array(numbers), start, groups, tags)
     a, b, size = np.array(sent).T
-    phase = RecordedPhase("point-to-point", "a+0x1", 1, 1, Traffic(a, b, size, np.ones_like(a)))
+    phase = RecordedPhase("point-to-point", "a+0x1", steps, 1, Traffic(a, b, size, np.ones_like(a)))
     return Recording(len(ranks), 1.0, (phase,), order=order)
 
 
@@ -45,20 +44,25 @@ EARLY = [
 ]  # fmt: skip
 
 
+def waves_in(recording):
+    """Return (wave, sender, receiver) of each message."""
+    did = messages_of(recording)
+    wave = waves_of(did, recording.ranks)
+    columns = wave, did.sends.source, did.sends.target
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
 def test_a_message_that_waits_for_another_goes_in_a_later_wave():
-    sends = messages_of(CHAIN, "")
-    waves = waves_of(sends, 3)
-    assert sends.source.tolist() == [0, 1]
-    assert waves.wave.tolist() == [0, 1]
+    assert waves_in(CHAIN) == [(0, 0, 1), (1, 1, 2)]
 
 
 def test_a_receive_that_is_posted_early_is_waited_for_where_it_is_seen_done():
-    sends = messages_of(recorded(*EARLY, sent=[(0, 1, 30), (1, 0, 30)]), "")
+    recording = recorded(*EARLY, sent=[(0, 1, 30), (1, 0, 30)])
+    sends = messages_of(recording).sends
     assert sends.size.tolist() == [10, 20, 10, 20]
     assert sends.step.tolist() == [0, 1, 0, 1]
-    assert sends.taken.tolist() == [0, 0, 0, 0]
     assert sends.awaited.tolist() == [0, 1, 0, 1]
-    assert waves_of(sends, 2).wave.tolist() == [0, 1, 0, 1]
+    assert [wave for wave, *_ in waves_in(recording)] == [0, 0, 1, 1]
 
 
 def test_a_receive_from_any_rank_takes_what_no_other_one_does():
@@ -67,7 +71,7 @@ def test_a_receive_from_any_rank_takes_what_no_other_one_does():
         [(SEND, 2, 8), (LAST, 1)],
         [(RECEIVE, -1), (LAST, 1), (RECEIVE, 1), (LAST, 1)],
     ]
-    sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8)]), "")
+    sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8)])).sends
     assert dict(zip(sends.source.tolist(), sends.awaited.tolist(), strict=True)) == {0: 0, 1: 1}
 
 
@@ -78,10 +82,11 @@ def test_a_receive_from_any_rank_takes_what_it_was_seen_to_get():
         [(RECEIVE, -1), (RECEIVE, -1), (CAME_FROM, 1), (SEND, 3, 8), (LAST, 1), (CAME_FROM, 0)],
         [(RECEIVE, 2), (LAST, 1)],
     ]
-    sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8), (2, 3, 8)]), "")
+    recording = recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8), (2, 3, 8)])
+    sends = messages_of(recording).sends
     awaited = dict(zip(sends.source.tolist(), sends.awaited.tolist(), strict=True))
     assert awaited == {1: 0, 2: 0, 0: 1}
-    assert waves_of(sends, 4).wave.tolist() == [0, 0, 1]
+    assert waves_in(recording) == [(0, 0, 2), (0, 1, 2), (1, 2, 3)]
 
 
 def test_a_receive_that_is_cancelled_takes_nothing():
@@ -97,49 +102,59 @@ def test_a_receive_that_is_cancelled_takes_nothing():
         ],
         [(SEND, 0, 8), (SENT, 0), (RECEIVE, 0), (LAST, 1), (SEND, 0, 8), (LAST, 1)],
     ]  # fmt: skip
-    sends = messages_of(recorded(*ranks, sent=[(0, 1, 8), (1, 0, 16)]), "")
-    waves = waves_of(sends, 2)
-    assert sorted(zip(sends.source.tolist(), waves.wave.tolist(), strict=True)) == [
-        (0, 1), (1, 0), (1, 2),
-    ]  # fmt: skip
+    recording = recorded(*ranks, sent=[(0, 1, 8), (1, 0, 16)])
+    assert waves_in(recording) == [(0, 1, 0), (1, 0, 1), (2, 1, 0)]
 
 
-def test_collectives_are_the_messages_of_a_usual_algorithm():
-    members = np.arange(4)
-    recording = recorded(*[[(CALL, -1, 8, 0, 1)]] * 4, sent=[(0, 1, 8)], groups=(members,))
-    called = RecordedPhase("allreduce", "a+0x2", 1, 4, Traffic.of(members[:0], members[:0], 1.0))
-    recording = replace(recording, phases=(*recording.phases, called))
-    sends = messages_of(recording, "")
-    waves = waves_of(sends, 4)
-    pairs = {
-        (wave, a, b)
-        for wave, a, b in zip(*(c.tolist() for c in (waves.wave, *sends[1:3])), strict=True)
-    }
-    assert pairs == {(k, rank, rank ^ 1 << k) for rank in range(4) for k in range(2)}
+#: Rank 1 posts a receive of tag 2 at first, and gets it last: two messages of tag 1 come before.
+ANOTHER_TAG = [
+    [(SEND, 1, 8), (LAST, 1), (SEND, 1, 8), (LAST, 1), (SEND, 1, 4), (LAST, 1)],
+    [(RECEIVE, 0), (RECEIVE, 0), (LAST, 1), (RECEIVE, 0), (LAST, 1), (CAME, 0)],
+]
 
 
-def test_ranks_that_wait_for_ever_are_not_followed():
-    never = messages_of(recorded(*[[(RECEIVE, b), (LAST, 1), (SEND, b, 8), (LAST, 1)]
-                                   for b in (1, 0)], sent=[(0, 1, 8)]), "")  # fmt: skip
-    assert waves_of(never, 2) is None
+def test_an_early_receive_of_another_tag_gets_the_message_of_that_tag():
+    tags = [[1, 0, 1, 0, 2, 0], [2, 1, 0, 1, 0, 2]]
+    recording = recorded(*ANOTHER_TAG, sent=[(0, 1, 20)], tags=tags)
+    sends = messages_of(recording).sends
+    assert dict(zip(sends.step.tolist(), sends.awaited.tolist(), strict=True)) == {0: 0, 1: 1, 2: 1}
 
 
-def test_stretches_of_a_run_stand_for_all_of_it():
-    again = [event for _ in range(60) for event in EARLY[0]]
-    back = [event for _ in range(60) for event in EARLY[1]]
-    sends = messages_of(recorded(again, back, sent=[(0, 1, 1800), (1, 0, 1800)]), "")
-    waves = waves_of(sends, 2)
-    whole = cheap_stretches(sends, waves, np.ones_like, 10_000)
-    assert whole.stand_for == 1
-    assert whole.parts[0][1] == 0
-    parts = cheap_stretches(sends, waves, np.ones_like, 60)
-    counted = sum(len(part.step) - head for part, head in parts.parts)
-    assert sum(len(part.step) for part, _ in parts.parts) <= 70
-    assert parts.stand_for == pytest.approx(len(sends.step) / counted)
-    for part, head in parts.parts:
-        assert 0 < head < len(part.step)
-        assert part.step.min() == 0
-        assert waves_of(part, 2) is not None  # what came before is there: nobody waits for it
+def test_a_receive_of_any_tag_takes_what_it_was_seen_to_get():
+    ranks = [
+        [(SEND, 1, 8), (LAST, 1), (SEND, 1, 4), (LAST, 1)],
+        [(RECEIVE, 0), (RECEIVE, 0), (LAST, 1), (CAME_FROM, 0)],
+    ]
+    tags = [[7, 0, 9, 0], [-1, 7, 0, 9]]
+    sends = messages_of(recorded(*ranks, sent=[(0, 1, 12)], tags=tags)).sends
+    assert sends.awaited.tolist() == [0, 0]
+
+
+def test_ranks_that_wait_for_ever_have_no_waves():
+    never = recorded(*[[(RECEIVE, b), (LAST, 1), (SEND, b, 8), (LAST, 1)]
+                       for b in (1, 0)], sent=[(0, 1, 8)])  # fmt: skip
+    assert waves_of(messages_of(never), 2) is None
+    assert chains_of(never) is None
+
+
+def test_all_wait_at_a_collective():
+    members = np.arange(3)
+    ranks = [
+        [(SEND, 1, 8), (LAST, 1), (CALL, -1, 8, 0, 0), (SEND, 1, 8), (LAST, 1)],
+        [(RECEIVE, 0), (LAST, 1), (CALL, -1, 8, 0, 0), (RECEIVE, 0), (LAST, 1)],
+        [(CALL, -1, 8, 0, 0), (SEND, 0, 8), (LAST, 1)],
+    ]
+    waves = waves_in(recorded(*ranks, sent=[(0, 1, 16), (2, 0, 8)], groups=(members,)))
+    first, *later = [wave for wave, *_ in waves]
+    assert first < min(later)
+    assert len(set(later)) == 1
+
+
+def test_a_halo_is_no_chain_and_a_chain_is_one():
+    ring = [[(RECEIVE, (r - 1) % 4), (SEND, (r + 1) % 4, 8), (LAST, 2)] * 5 for r in range(4)]
+    pairs = [(r, (r + 1) % 4, 40) for r in range(4)]
+    assert chains_of(recorded(*ring, sent=pairs, steps=5)) is None
+    assert [step.times for step in chains_of(CHAIN)] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("machine", ["torus:4x4,bw=1,latency=0", "minicray:dragonfly"])
@@ -169,5 +184,5 @@ def test_the_order_is_kept_with_the_recording(tmp_path, recording):
     path = tmp_path / "kept.npz"
     save_recording(recording, str(path))
     kept = load_recording(str(path)).order
-    for name in ("events", "numbers", "start"):
+    for name in ("events", "numbers", "start", "tags"):
         assert np.array_equal(getattr(kept, name), getattr(recording.order, name))
