@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nidmap.placement.machine import Machine
+from nidmap.placement.names.hosts import HostNames
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import JobRecord
 from nidmap.placement.support.array_types import Floats, Ints, Mask
@@ -75,12 +76,15 @@ def find_job_nodes(machine: Machine, records: Iterable[JobRecord]) -> JobNodes:
     >>> job_nodes.of(0).tolist(), job_nodes.strangers
     ([1, 2], 1)
     """
-    row_of = {name: row for row, name in enumerate(machine.names.tolist())}
+    hosts = HostNames(machine.names.tolist())
+    row_of: dict[str, int] = {}  # -1: not of the machine
     jobs: dict[tuple[str, float], JobRecord] = {}
     rows: list[Ints] = []
     strangers = 0
     for job in records:
-        known = sorted({row_of[name] for name in job.nodes if name in row_of})
+        for name in set(job.nodes).difference(row_of):
+            row_of[name] = next(iter(hosts.find(name)), -1)
+        known = sorted({row_of[name] for name in job.nodes} - {-1})
         strangers += len(set(job.nodes)) - len(known)
         if known and (job.id, job.start) not in jobs:
             jobs[job.id, job.start] = replace(job, nodes=NodeList())

@@ -1,6 +1,6 @@
 """From what a user calls nodes to rows of a machine, and back.
 
-A node may be called by its host name, its cname or xname, its NID
+A node may be called by its host name, with or without a domain, its cname or xname, its NID
 (``45``, ``45-47``) or its index in the machine's table (``#0``, ``#0-63``). A
 cname or xname that names more than a node (a cabinet ``c0-0``, a chassis
 ``c0-0c1``, a blade, a router) means all nodes in it, in the machine's order.
@@ -17,6 +17,7 @@ import numpy as np
 from nidmap.placement.errors import NidmapError, ParseError
 from nidmap.placement.machine import Machine
 from nidmap.placement.names import name_numbers, parse_cname, parse_cnames, parse_xname
+from nidmap.placement.names.hosts import HostNames, same_host
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.array_types import Array, Ints, Mask, Strs
 from nidmap.placement.support.arrays import find_sorted
@@ -46,7 +47,8 @@ def rows_of(
 ) -> Ints:
     """Return the rows of the nodes that a list names, in its order.
 
-    A name with a domain behind it, as PBS writes them, is the name.
+    A host name may have more of its domain than the machine's, or less, where that is
+    unambiguous.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ def rows_of(
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("dragonfly:groups=2,chassis=2,blades=4,nodes=4")
-    >>> rows_of(m, "nid[00045,00012] 7 #3-4").tolist()
+    >>> rows_of(m, "nid[00045,00012],7 #3-4").tolist()
     [45, 12, 7, 3, 4]
     """
     if isinstance(nodes, str):
@@ -106,6 +108,37 @@ def find_rows(have: Array, want: Array) -> Ints:
     return np.where(at < 0, -1, order[at]) if len(have) else at
 
 
+def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
+    """Return the same of host names, of which some may have more or less of their domain.
+
+    Raises
+    ------
+    ParseError
+        Where two of `want` would be one of `have`.
+
+    Examples
+    --------
+    >>> find_hosts(np.array(["n1", "n2.cm"]), np.array(["n2", "n1.cm", "n3"]), "-").tolist()
+    [1, 0, -1]
+    """
+    rows = find_rows(have, want)
+    left = np.flatnonzero(rows < 0)
+    if not len(have) or not any(
+        (np.char.find(some, ".") >= 0).any() for some in (have, want[left])
+    ):
+        return rows
+    hosts, known = HostNames(have.tolist()), dict[int, str]()
+    for k in left.tolist():
+        word, there = str(want[k]), hosts.find(str(want[k]))
+        if len(there) == 1:
+            rows[k] = there[0]
+            other = known.setdefault(there[0], word)
+            if not same_host(word, other):
+                what = f"'{other}' and '{word}' would both be {have[there[0]]}"
+                raise ParseError(source, 0, what, "name each node as the machine does")
+    return rows
+
+
 def first_repeat(values: Array) -> tuple[int, int] | None:
     """Return the places of the first value that stands a second time; None where none does.
 
@@ -127,9 +160,9 @@ def shared_rows(machine: Machine, names: Strs, source: str) -> Ints:
     Raises
     ------
     ParseError
-        Where it has none of them.
+        Where it has none of them, or two of them would be one node.
     """
-    rows = find_rows(machine.names, names)
+    rows = find_hosts(machine.names, names, source)
     if len(rows) and (rows < 0).all():
         hint = f"it names nodes like {names[0]}, the machine like {machine.names[0]}"
         raise ParseError(source, 0, f"shares no node name with {machine.name}", hint)
@@ -153,10 +186,12 @@ def _rows_of_words(machine: Machine, names: NodeList) -> Ints:
         rows[left] = _by_number(machine, [names[k] for k in left.tolist()])
         left = left[rows[left] < 0]
     several: dict[str, Ints] = {}
+    known: dict[int, str] = {}  # words with more or less of a domain than the machine's name
     parts, done = [], 0
     for k in left.tolist():
         word = names[k]
-        several[word] = several[word] if word in several else _rows_of_word(machine, word)
+        if word not in several:
+            several[word] = _rows_of_word(machine, word, known)
         parts += [rows[done:k], several[word]]
         done = k + 1
     return np.concatenate([*parts, rows[done:]]) if parts else rows
@@ -183,13 +218,40 @@ def _by_number(machine: Machine, words: list[str]) -> Ints:
     return np.where((prefixes == "#") & (numbers < len(machine)), numbers, nid)
 
 
-def _rows_of_word(machine: Machine, word: str) -> Ints:
-    """Return the rows of a NID range, cabinet, chassis, blade or router, or of a full host name."""
-    for rows_in in (_rows_of_range, _rows_of_place, _rows_of_router, _without_domain):
+def _rows_of_word(machine: Machine, word: str, known: dict[int, str]) -> Ints:
+    """Return the rows of a NID range, cabinet, chassis, blade or router, or of another host name.
+
+    `known` are the words that were taken for a host before, by its row.
+    """
+    for rows_in in (_rows_of_range, _rows_of_place, _rows_of_router):
         rows = rows_in(machine, word)
         if len(rows):
             return rows
-    raise _UnknownName(word, *_unknown_word(machine, word))
+    row = _row_of_host(machine, word)
+    other = known.setdefault(row, word)
+    if not same_host(word, other):
+        problem = f"'{other}' and '{word}' would both be {machine.names[row]}"
+        raise _UnknownName(word, problem, "name each node as the machine does")
+    return np.array([row], dtype=np.int64)
+
+
+def _row_of_host(machine: Machine, word: str) -> int:
+    """Return the row of a host whose name has more or less of its domain than the word."""
+    rows = _host_names(machine).find(word)
+    if not rows:
+        raise _UnknownName(word, *_unknown_word(machine, word))
+    if len(rows) > 1:
+        twins = " or ".join(machine.names[rows[:2]].tolist())
+        raise _UnknownName(word, f"'{word}' may be {twins}", "name it with its domain")
+    return rows[0]
+
+
+def _host_names(machine: Machine) -> HostNames:
+    """Return the machine's host names, kept with it."""
+    cached: tuple[Any, HostNames] | None = machine._cache.get("lookup.hosts")
+    if cached is None or cached[0] is not machine.names:
+        cached = machine._cache["lookup.hosts"] = (machine.names, HostNames(machine.names.tolist()))
+    return cached[1]
 
 
 def _rows_of_range(machine: Machine, word: str) -> Ints:
@@ -235,13 +297,6 @@ def _in_xname(machine: Machine, word: str) -> Mask:
 def _rows_of_router(machine: Machine, word: str) -> Ints:
     routers = np.flatnonzero(router_names(machine) == word)
     return np.flatnonzero(np.isin(machine.router, routers).any(axis=1)).astype(np.int64)
-
-
-def _without_domain(machine: Machine, word: str) -> Ints:
-    """Return the row of ``nid00012.cray.example``, where names have no domain."""
-    name, _, domain = word.partition(".")
-    row = _index_column(machine, "names", str).get(name, -1) if domain else -1
-    return np.array([row], dtype=np.int64) if row >= 0 else _NONE
 
 
 def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nidmap.placement.errors import ParseError, at_line
-from nidmap.placement.lookup import find_rows
+from nidmap.placement.lookup import find_hosts, find_rows
 from nidmap.placement.names import name_numbers
 from nidmap.placement.records import Dump, Finding, NodeRecords
 from nidmap.placement.support.array_types import Array, Ints, Mask
@@ -163,7 +163,10 @@ def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
     for key in KEYS:
         known = new.known(key)
         have, want = np.flatnonzero(table.known(key)), np.flatnonzero(known & lacking)
-        row = find_rows(table[key][have], new[key][want])
+        if key == "name":
+            row = find_hosts(table[key][have], new[key][want], new.sources[0])
+        else:
+            row = find_rows(table[key][have], new[key][want])
         at[want[row >= 0]] = have[row[row >= 0]]
         if joined or (row >= 0).any():
             joined = joined or key

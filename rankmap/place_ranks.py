@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     #: Nodes as a user of Python may name them.
     Nodes = str | NodeList | Sequence[str] | Ints | None
 
-#: A repeat count behind a node: ``*3``, ``:3`` or `` slots=3``.
-_REPEAT = re.compile(r"(?:[*:]|\s+slots=)[0-9]+")
+#: A repeat count behind a node: ``*3``, ``:3`` or `` slots=3``, or behind a name `` 3``.
+_REPEAT = re.compile(
+    r"(?:[*:]|\s+slots=)[0-9]+"
+    r"|(?<![^\s,])((?!#?(?:\d[\d\-]*|\[[\d,\-]*\])[ \t])[^\s,]+)[ \t]+[0-9]+(?![^\s,])"
+)
+#: What is the number of a node, not its name: a NID, a range of them, an index.
+_NUMBERED = re.compile(r"#.*|\d+(?:-\d+)?", re.ASCII)
 _COUNT = re.compile(r"([0-9]{1,9})(?:\*([0-9]{1,9})|\(x([0-9]{1,9})\))?")
 
 
@@ -79,7 +84,7 @@ def place_ranks(
     )
     if repeating and not repeats and isinstance(nodes, str):
         # Only *3 repeats a node: written twice it is a slip, and refused as one.
-        place_ranks(machine, _REPEAT.sub("", nodes), 1, source)
+        place_ranks(machine, _REPEAT.sub(r"\1", nodes), 1, source)
     # Each node once, in order of first appearance, and how often it stands there.
     once, first, counts = np.unique(nodes_listed, return_index=True, return_counts=True)
     order = np.argsort(first)
@@ -154,7 +159,7 @@ def _unknown_nodes(nodes: Nodes, source: str) -> Strs:
     if nodes is None or isinstance(nodes, np.ndarray):
         raise UsageError("no nodes given, and no machine to take them from")
     names = list(NodeList.parse(nodes, source) if isinstance(nodes, str) else nodes)
-    number = next((name for name in names if not name[:1].isalpha()), None)
+    number = next(filter(_NUMBERED.fullmatch, names), None)
     if number is not None:
         raise UsageError(f"{number} is not a node's name", "NIDs need a machine: -m")
     return np.array(names)

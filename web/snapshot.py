@@ -16,7 +16,7 @@ import numpy as np
 
 from nidmap.placement.accounting import jobs_in, running_jobs
 from nidmap.placement.errors import NidmapError, ParseError, UsageError
-from nidmap.placement.lookup import find_rows
+from nidmap.placement.lookup import find_hosts
 from nidmap.placement.machine import FREE_STATES, Machine
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.scheduler.availability import (
@@ -279,7 +279,7 @@ def _with_jobs(
     """Return a snapshot with these jobs in it, users' names kept or left out."""
     hidden = [] if users else [job.user for job in jobs]
     names = [name for job in jobs for name in job.nodes.unique]
-    all_rows = find_rows(machine.names, np.array(names, dtype=np.str_))
+    all_rows = find_hosts(machine.names, np.array(names, dtype=np.str_), "the list of jobs")
     ends = np.cumsum([len(job.nodes.unique) for job in jobs], dtype=np.int64)
     held = []
     for job, part in zip(jobs, np.split(all_rows, ends[:-1]), strict=False):

@@ -223,6 +223,10 @@ def _without_machine(text: str, source: str) -> NodeList:
         )
     if not any(name[0].isdigit() and _NID.fullmatch(name) for name in names):
         return names
+    number = next(filter(str.isdigit, names), None)
+    if number and not all(_NID.fullmatch(name) for name in names):
+        what = f"'{number}' is a bare number among names"
+        raise ParseError(source or "node list", 0, what, "give the machine with -m for its NIDs")
     words = [_NID.sub(_name_nids, name) if _NID.fullmatch(name) else name for name in names]
     return NodeList(hostlist.expand([TextPiece(",".join(words))], source))
 

@@ -26,7 +26,7 @@ from nidmap.placement.commands.plan_report import PlanOptions, PlanReport
 from nidmap.placement.emit import FORMATS, JOB_NODES
 from nidmap.placement.errors import UsageError
 from nidmap.placement.hooks import SERVICES, load
-from nidmap.placement.lookup import find_rows
+from nidmap.placement.lookup import find_hosts
 from nidmap.placement.machine import Machine
 from nidmap.placement.machine_option import machine_from
 from nidmap.placement.nodelist import NodeList
@@ -289,5 +289,5 @@ def _node_weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
     """Return Slurm's weight of each node of the machine, None where Slurm states none."""
     if slurm is None or slurm.weight is None:
         return None
-    at = find_rows(slurm.names, machine.names)
+    at = find_hosts(slurm.names, machine.names, "sinfo")
     return np.append(slurm.weight, 1)[at]  # the last is that of all others

@@ -14,7 +14,7 @@ import numpy as np
 
 from nidmap.placement.fabrics import GPU_INSIDE, GPU_OUTSIDE, GPUS
 from nidmap.placement.geometry.network import Geometry, refuse_first, switch_positions
-from nidmap.placement.lookup import find_rows
+from nidmap.placement.lookup import find_hosts
 from nidmap.placement.machine import Links, Switches, Topology
 from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
@@ -43,7 +43,8 @@ def switches_of(dump: Dump, names: Strs) -> Switches:
     for i, switch in enumerate(records):
         parent[[index[child] for child in switch.children]] = i
     leaf = np.repeat(np.arange(len(records)), [len(s.nodes) for s in records])
-    at = find_rows(np.array([n for s in records for n in s.nodes], dtype=np.str_), names)
+    listed = np.array([n for s in records for n in s.nodes], dtype=np.str_)
+    at = find_hosts(listed, names, dump.source)
     sizes = dump.parameters.get("block_sizes", ())
     return Switches(
         names=tuple(s.name for s in records),

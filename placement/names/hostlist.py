@@ -1,8 +1,8 @@
 """Slurm's host list language, expanded in the order given.
 
 One word is a name, a name with brackets (``r[1-2]n[01-03]``), any of these
-repeated (``nid00045*3``) or with its slots (``node1:4``). The rules are those of Slurm's
-own hostlist.c, checked against ``scontrol show hostnames`` and ``srun -w FILE`` of
+repeated (``nid00045*3``) or with its slots (``node1:4``, LSF's ``node1 4``). The rules are
+those of Slurm's own hostlist.c, checked against ``scontrol show hostnames`` and ``srun -w FILE`` of
 Slurm 22.05; brackets before a suffix (``n[1-2]-ib``) are read although Slurm
 refuses them, because ClusterShell and pdsh write them.
 
@@ -101,6 +101,13 @@ _COMMENT = re.compile(rf"(?!(?<![^\s,]){_INDEX})#[^\n]*|^[ \t]*\([^\n]*\)[ \t]*$
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 _RANGES = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*", re.ASCII)
 _REPEAT = re.compile(r"(.+?)([*:])(\d{1,9})", re.ASCII | re.DOTALL)
+#: A word that is a number, and one that is a name: no number, range or index.
+_NUMBER = re.compile(r"(?<![^\s,])\d+(?![^\s,])", re.ASCII)
+_NAMED = re.compile(
+    r"(?<![^\s,])(?![^\s,=]*=|#?(?:\d[\d\-]*|\[[\d,\-]*\])(?:[*:]\d+)?(?![^\s,]))[^\s,]", re.ASCII
+)
+#: What is behind an entry of a list with commas.
+_LISTED = re.compile(r"\s*(?:,|\Z)")
 _OPTION = re.compile(
     r"(?:max[-_])?slots=(\d{1,9})|(?:binding|user|username|ifhn|maxprocs)=\S*", re.ASCII
 )
@@ -253,7 +260,7 @@ class _WordReader:
 
     def _plain(self, text: str, line: int) -> list[str] | None:
         """Read text of plain names only; None for any other."""
-        if not _PLAIN.fullmatch(text):
+        if not _PLAIN.fullmatch(text) or _mixes_numbers(text):
             return None
         words = text.replace(",", " ").split()
         if max(map(len, words), default=0) > MAX_LENGTH:
@@ -264,11 +271,17 @@ class _WordReader:
     def _marked(self, text: str, first: int) -> list[_ListWord]:
         """Read text word by word."""
         entries: list[_ListWord] = []
+        mixed, end = _mixes_numbers(text), 0
         for match, line in with_lines(_WORD.finditer(text), text, first):
-            word = match.group()
+            word, gap, end = match.group(), text[end : match.start()], match.end()
             option = _OPTION.fullmatch(word)
             if option:
-                self._apply(option, word, line, entries)
+                self._apply(option[1], word, line, entries)
+                continue
+            listed = ("," in gap or not entries) and _LISTED.match(text, end)
+            if mixed and not listed and _NUMBER.fullmatch(word):
+                self._refuse_number(word, line, gap, entries)
+                self._apply(word, word, line, entries)
                 continue
             entry = self._entry(word, line)
             self.spend(line, word, entry.count(), entry.count() * entry.longest())
@@ -280,12 +293,21 @@ class _WordReader:
             raise self.error(indices[0].line, what, hint)
         return entries
 
-    def _apply(self, option: re.Match[str], word: str, line: int, entries: list[_ListWord]) -> None:
-        """Give the node before it its ``slots=``; other options of host files say no names."""
+    def _refuse_number(self, word: str, line: int, gap: str, entries: list[_ListWord]) -> None:
+        """Raise for a number among names that is not the count of the name before it."""
+        before = entries[-1] if entries else None
+        counts = before and before.line == line and not gap.strip() and before.slots == 1
+        if not (counts and _NAMED.match(before.word) and 0 < len(word) < 10 and word[0] != "0"):
+            what = f"'{word}' is a bare number among names"
+            hint = "a count follows its name: node1 4; commas are around a NID"
+            raise self.error(line, what, hint)
+
+    def _apply(self, count: str | None, word: str, line: int, entries: list[_ListWord]) -> None:
+        """Give the node before it its slots; other options of host files say no names."""
         if not entries:
             raise self.error(line, f"'{word}' comes before any node")
-        if word.startswith("slots="):
-            entry, slots = entries[-1], int(option[1])
+        if count is not None and not word.startswith("max"):
+            entry, slots = entries[-1], int(count)
             if slots < 1:
                 raise self.error(line, f"'{word}': a node has at least 1 slot")
             more = entry.count() * (slots - 1)
@@ -360,6 +382,11 @@ class _WordReader:
             raise self.error(entry.line, f"{shown} is neither an existing file nor a node name")
         what = f"{shown} is not a node name: {named} cannot be in one"
         raise self.error(entry.line, what, "names hold letters, digits, '.', '-' and '_'")
+
+
+def _mixes_numbers(text: str) -> bool:
+    """Tell whether a text has bare numbers among names."""
+    return _NUMBER.search(text) is not None and _NAMED.search(text) is not None
 
 
 def _short_number(number: int) -> str:

@@ -2,8 +2,8 @@
 
 `pieces` recognises by content the tables of ``squeue``, ``sinfo`` and
 ``sacct``, the records of ``scontrol show job|node|step|reservation|partition``, PBS's
-``exec_host`` and Flux's R, and returns the stretches of host list text in them;
-anything else is host list text as a whole. `read_list` fetches the text that a
+``exec_host``, Grid Engine's PE_HOSTFILE and Flux's R, and returns the stretches of host list text
+in them; anything else is host list text as a whole. `read_list` fetches the text that a
 command-line argument means.
 
 Rows of tables are taken apart from both ends, because the name of a job may hold
@@ -36,6 +36,8 @@ _FIELDS = {
     "NodeName": "NodeName",
     **dict.fromkeys(("ReservationName", "PartitionName"), "Nodes"),
 }
+#: A line of Grid Engine's PE_HOSTFILE (sge_pe(5)): host, slots, queue, processors.
+_PE_HOST = re.compile(r"(\S+)\s+(\d{1,9})\s+(?:\S+@\S+|<?NULL>?|UNDEFINED)(?:\s+\S+)*\s*", re.A)
 _BEGIN = re.compile(rf"^[ \t]*({'|'.join(_FIELDS)})=", re.M)
 _NONE = ("", "(null)", "None")
 _JOB_STATE = re.compile(r"\s(?:Job)?State=(\S+)")
@@ -102,6 +104,8 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
         return flux_resource_set(text, source), False
     if "exec_host" in text or _SLOTS.fullmatch(head):
         return _pbs_hosts(text, source, head), False
+    if _PE_HOST.fullmatch(head):
+        return pe_hosts(text, source), False
     listing = table(text, source) if len(text) > len(head) or " " in head else None
     return listing or ([TextPiece(text)], False)
 
@@ -114,6 +118,30 @@ def _pbs_hosts(text: str, source: str, head: str) -> list[TextPiece]:
     values = [("".join(match[1].split()), line) for match, line in matches]
     values = values or [("".join(text.split()), 1)]
     return [piece for value, line in values for piece in exec_host(value, line, source)]
+
+
+def pe_hosts(text: str, source: str) -> list[TextPiece]:
+    """Return the nodes of Grid Engine's PE_HOSTFILE, each with its slots.
+
+    Raises
+    ------
+    ParseError
+        At a line that is no such line.
+
+    Examples
+    --------
+    >>> pe_hosts("n1.cm 8 all.q@n1.cm UNDEFINED\\nn2.cm 4 all.q@n2.cm <NULL>\\n", "")[1]
+    TextPiece(text='n2.cm:4', line=2, expected=0)
+    """
+    text_pieces: list[TextPiece] = []
+    for line, row in enumerate(text.split("\n"), start=1):
+        match = _PE_HOST.fullmatch(row)
+        if match:
+            text_pieces.append(TextPiece(f"{match[1]}:{match[2]}", line))
+        elif row.strip() and not row.lstrip().startswith("#"):
+            what = f"'{row.strip()}' is not a line of Grid Engine's PE_HOSTFILE"
+            raise ParseError(source, line, what, "one says: host slots queue processors")
+    return text_pieces
 
 
 def scontrol(text: str, source: str) -> list[TextPiece]:

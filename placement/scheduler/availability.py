@@ -17,7 +17,7 @@ import numpy as np
 from nidmap.placement.dumps.assemble import UNLISTED, assemble
 from nidmap.placement.emit import JOB_NODES
 from nidmap.placement.errors import ParseError, PlanError
-from nidmap.placement.lookup import find_rows, nodes_of, rows_of, shared_rows
+from nidmap.placement.lookup import find_hosts, nodes_of, rows_of, shared_rows
 from nidmap.placement.machine import FREE_STATES, Machine
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.node_request import NodeRequest
@@ -223,7 +223,7 @@ def promised_rows(
     >>> promised_rows(m, m.free, {"7": NodeList(["nid00002"])})[1]
     '1 idle node left out, requested by pending jobs (7)'
     """
-    masks = {job: np.isin(machine.names, list(nodes)) & free for job, nodes in by_job.items()}
+    masks = {job: _listed(machine, np.array(nodes), job) & free for job, nodes in by_job.items()}
     waiting = [job for job, mask in masks.items() if mask.any()]
     if not waiting:
         return None, ""
@@ -299,9 +299,18 @@ def _dump_of(text: str, source: str) -> Dump | None:
 def _of_jobs(machine: Machine, jobs: Dump) -> Availability:
     """Return a machine whose free nodes are taken by jobs."""
     names = None if jobs.nodes is None else jobs.nodes.name
-    taken = machine.free & np.isin(machine.names, [] if names is None else names)
+    named = np.array([], dtype=np.str_) if names is None else names
+    taken = machine.free & _listed(machine, named, jobs.source)
     machine = replace(machine, state=np.where(taken, "allocated", machine.state))
     return Availability(machine, np.arange(len(machine)), jobs.source)
+
+
+def _listed(machine: Machine, names: Strs, source: str) -> Mask:
+    """Return the mask of the nodes that are among some names."""
+    mask = np.zeros(len(machine), dtype=bool)
+    rows = find_hosts(machine.names, names, source)
+    mask[rows[rows >= 0]] = True
+    return mask
 
 
 def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availability:
@@ -353,7 +362,7 @@ def _with_partitions(
     answer: Availability, names: Strs, partitions: Strs, default: str
 ) -> Availability:
     """Return an answer with Slurm's partitions; `partitions` are each node's, comma-separated."""
-    at = find_rows(answer.machine.names, names)
+    at = find_hosts(answer.machine.names, names, answer.source)
     words, which = np.unique(partitions[at >= 0], return_inverse=True)
     listed = [text.split(",") for text in words.tolist()]
     rows = at[at >= 0]

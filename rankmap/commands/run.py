@@ -19,6 +19,7 @@ from nidmap.placement.commands.common import (
     quiet_option,
 )
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError, error_text
+from nidmap.placement.names.hosts import same_host
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import say
@@ -40,7 +41,7 @@ from nidmap.rankmap.launch.process import (
     report,
     report_unclear,
 )
-from nidmap.rankmap.launch.queries import plain_host, query_rank_nodes
+from nidmap.rankmap.launch.queries import query_rank_nodes
 from nidmap.rankmap.launch.request import JobArguments, RunRequest
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, second
             report(unclear)
         return unclear if strict else ""
     pairs = zip(hosts, planned, strict=True)
-    wrong = [r for r, (host, node) in enumerate(pairs) if plain_host(host) != plain_host(node)]
+    wrong = [r for r, (host, node) in enumerate(pairs) if not same_host(host, node)]
     if wrong:
         first = wrong[0]
         return (

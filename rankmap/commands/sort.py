@@ -19,7 +19,7 @@ from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import say
 from nidmap.rankmap import emit
-from nidmap.rankmap.launch.allocation import job_here
+from nidmap.rankmap.launch.allocation import job_on
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.score.distance import job_distance
 from nidmap.rankmap.tours import ring_length, shortest_ring, sort_nodes
@@ -96,7 +96,7 @@ def sort(
 def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Placement:
     """Return the nodes and their ranks: of the lists, else of standard input, else of the job."""
     texts = [read_list(argument) for argument in lists] or [piped_text()]
-    job = None if lists or texts[0][0].strip() else job_here(os.environ)
+    job = None if lists or texts[0][0].strip() else job_on(machine, os.environ)
     if job is not None:
         stated = job.stated_counts()
         counts = stated.tolist() if ppn is None and stated is not None else ppn

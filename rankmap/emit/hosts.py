@@ -44,6 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.names.hosts import HostNames
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.permutation import inverse
 from nidmap.placement.placement import Placement
@@ -105,7 +106,11 @@ def nodes_of(
         A node that gets more or fewer ranks than it has slots.
     """
     slots = dict(zip(placement.names.tolist(), placement.counts.tolist(), strict=True))
-    left = dict(slots)
+    left, known = dict(slots), HostNames([*slots])
+    hosts = [
+        str(placement.names[places[0]]) if len(places := known.find(host)) == 1 else host
+        for host in hosts
+    ]
     for at, (host, count) in enumerate(zip(hosts, counts, strict=True)):
         if host not in left:
             stranger = f"'{host}' is not one of the job's {len(slots)} nodes"

@@ -1,18 +1,19 @@
 """The allocation that a command runs in, as the batch system's variables describe it.
 
-Slurm states it in variables, PBS and Torque in a file of hosts, Cobalt in a
-list of NIDs, Flux when asked (`nidmap.rankmap.launch.flux`).
+Slurm states it in variables, PBS, Torque, Grid Engine and OAR in a file of hosts, LSF in
+either, Cobalt in a list of NIDs, Flux when asked (`nidmap.rankmap.launch.flux`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nidmap.placement.errors import LaunchError
+from nidmap.placement.errors import LaunchError, ParseError
+from nidmap.placement.lookup import nodes_of, rows_of
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.child import Deadline, run_child
 from nidmap.placement.support.reading import load
@@ -21,11 +22,19 @@ from nidmap.rankmap.place_ranks import parse_counts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nidmap.placement.machine import Machine
     from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints
 
-#: Variables that hold a job's id.
-_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")
+#: Variables that name a file of a job's hosts, and those that hold such a list: PBS and Torque,
+#: Cobalt, LSF (its reference: LSB_MCPU_HOSTS is "hosta 5 hostb 4"), Grid Engine (sge_pe(5)), OAR.
+_FILES = ("PBS_NODEFILE", "COBALT_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "OAR_NODEFILE")
+_LISTS = ("LSB_MCPU_HOSTS", "LSB_HOSTS")
+#: Variables that hold a job's id; Grid Engine's JOB_ID is that of nobody else's job.
+_JOB = (
+    *("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID", "LSB_JOBID", "OAR_JOB_ID"),
+    "JOB_ID",
+)
 #: Variables by which Open MPI 5 and 4 have a host file of their own.
 _HOST_FILES = ("PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile")
 #: Seconds in which Flux must have said its hosts.
@@ -101,6 +110,31 @@ class Allocation:
             if count > most:
                 raise LaunchError(f"{count} {what} on {name}, which has room for {most}")
 
+    def on(self, machine: Machine) -> Allocation:
+        """Return the same with its nodes by the machine's names, not by NIDs or with domains.
+
+        Raises
+        ------
+        ParseError
+            The machine does not have all of them, or one twice.
+        """
+        try:
+            rows = rows_of(machine, self.nodes, "the job's node list")
+        except ParseError as error:
+            strangers = [name for name in self.nodes if not _is_node(machine, name)]
+            if not strangers:
+                raise
+            names = ", ".join(strangers[:4]) + (" …" if len(strangers) > 4 else "")
+            what = f"{machine.name or 'the machine'} does not have this job's nodes: {names}"
+            hint = f"{error.hint}; " if error.hint else ""
+            hint += "-m names another machine, --nodes other nodes"
+            raise ParseError("the job's node list", 0, what, hint) from None
+        if len(rows) != len(self.nodes):
+            raise ParseError(
+                "the job's node list", 0, "names more than nodes", "--nodes names them"
+            )
+        return replace(self, nodes=nodes_of(machine, rows))
+
     def stated_counts(self) -> Ints | None:
         """Return the ranks of each node that the job was asked for with; None where none were.
 
@@ -126,6 +160,14 @@ class Allocation:
         return self.tasks if self.cpus is None else None
 
 
+def _is_node(machine: Machine, name: str) -> bool:
+    try:
+        rows_of(machine, [name])
+    except ParseError:
+        return False
+    return True
+
+
 def unclear_counts(ranks: int, nodes: int) -> LaunchError:
     """Return what is said where it is not clear which node gets how many ranks."""
     what = f"how {ranks} ranks are spread over {nodes} nodes"
@@ -140,14 +182,15 @@ def job_id(env: Mapping[str, str]) -> str:
     >>> job_id({"PBS_JOBID": "12.server"}), job_id({})
     ('12.server', '')
     """
-    return next((env[name] for name in _JOB if env.get(name)), "")
+    names = _JOB if env.get("PE_HOSTFILE") or env.get("SGE_ROOT") else _JOB[:-1]
+    return next((env[name] for name in names if env.get(name)), "")
 
 
 def allocation(env: Mapping[str, str]) -> Allocation | None:
     """Return the allocation that an environment describes; None outside of one.
 
-    Slurm's variables, else PBS_NODEFILE, else COBALT_PARTNAME (NIDs, which
-    need a machine).
+    Slurm's variables, else the hosts that another batch system lists, else COBALT_PARTNAME
+    (NIDs, which need a machine).
 
     Raises
     ------
@@ -176,11 +219,14 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
             env.get("SLURM_JOB_ID", ""),
             _number_of(env, "SLURM_NTASKS_PER_NODE"),
         )
-    path = env.get("PBS_NODEFILE") or env.get("COBALT_NODEFILE")
-    if path:
-        job = env.get("PBS_JOBID") or env.get("COBALT_JOBID") or ""
-        return from_hosts(load(path), path, job.partition(".")[0])
-    nids, job = env.get("COBALT_PARTNAME"), env.get("COBALT_JOBID", "")
+    job = job_id(env).partition(".")[0]
+    for name in _FILES:
+        if env.get(name):
+            return from_hosts(load(env[name]), env[name], job)
+    for name in _LISTS:
+        if env.get(name):
+            return from_hosts(env[name], name, job)
+    nids = env.get("COBALT_PARTNAME")
     return Allocation(NodeList.parse(f"[{nids}]", "COBALT_PARTNAME"), job=job) if nids else None
 
 
@@ -233,6 +279,18 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
     if not slots:
         raise LaunchError(f"{source} lists no hosts")
     return Allocation(NodeList([*slots]), np.array([*slots.values()]), job=job)
+
+
+def job_on(machine: Machine, env: Mapping[str, str]) -> Allocation | None:
+    """Return the job that a command runs in (`job_here`), its nodes by the machine's names.
+
+    Raises
+    ------
+    LaunchError, ParseError, UsageError
+        As `job_here`; a node that the machine does not have.
+    """
+    job = job_here(env)
+    return None if job is None else job.on(machine)
 
 
 def fill_nodes(ranks: int, room: Ints) -> Ints:

@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError
-from nidmap.placement.lookup import rows_of
 from nidmap.placement.machine_option import machine_from, named_specs
+from nidmap.placement.names.hosts import HostNames
 from nidmap.placement.names.pasted import read_list
-from nidmap.placement.nodelist import NodeList
 from nidmap.placement.options import lay_figures
 from nidmap.placement.permutation import inverse
 from nidmap.rankmap import progress
 from nidmap.rankmap.emit import find as find_format
 from nidmap.rankmap.emit import format_named, read_order_file
 from nidmap.rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
-from nidmap.rankmap.launch.allocation import Allocation, allocation
+from nidmap.rankmap.launch.allocation import allocation
 from nidmap.rankmap.launch.expectation import Expectation, expectation
 from nidmap.rankmap.launch.planning import PlannedLaunch
 from nidmap.rankmap.launch.process import discard_launch, order_folders, store_order
-from nidmap.rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
+from nidmap.rankmap.launch.queries import mpi_library, query_rank_nodes, rank_printer
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.search.auto_order import order_by_strategy
@@ -102,7 +101,10 @@ def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, 
     launcher, library = _read_command(request.command, request.mpi, machine, env)
     if machine is not None and library and not machine.topology.parameters.get("mpi"):
         machine = lay_figures(machine, {"mpi": library})
-    launcher.allocation = _name_nodes(launcher.find_allocation(), machine)
+    allocation = launcher.find_allocation()
+    if allocation is not None and machine is not None and len(allocation.nodes):
+        allocation = allocation.on(machine)
+    launcher.allocation = allocation
     return JobLaunch(request, launcher, job, machine)
 
 
@@ -113,10 +115,11 @@ def _find_machine(specs: tuple[str, ...], env: Mapping[str, str]) -> Machine | N
     try:
         job = allocation(env)
         machine = machine_from(()) if job else None
+        if job and machine:
+            job.on(machine)
+        return machine
     except NidmapError:
         return None  # names alone are enough for an order by J
-    known = job and machine and set(job.nodes) <= set(machine.names.tolist())
-    return machine if known else None
 
 
 def _read_command(
@@ -141,18 +144,6 @@ def _read_command(
     if stated and mpi != library.name:
         raise LaunchError(f"{program} belongs to {library.name}, not to {mpi}")
     return find(program, library.name)(command, env, library.major), library.name
-
-
-def _name_nodes(allocation: Allocation | None, machine: Machine | None) -> Allocation | None:
-    """Return an allocation whose nodes go by the machine's names, not NIDs or domain names."""
-    if allocation is None or machine is None or not len(allocation.nodes):
-        return allocation
-    names, first = list(allocation.nodes), allocation.nodes[0]
-    if first.isdigit():
-        names = machine.names[rows_of(machine, ",".join(names))].tolist()
-    elif "." in first and first not in set(machine.names.tolist()):
-        names = [plain_host(name) for name in names]
-    return replace(allocation, nodes=NodeList(names))
 
 
 @dataclass(slots=True)
@@ -319,10 +310,10 @@ class JobLaunch:
                 f"this launcher orders the nodes itself, and asking it failed: {error.message}",
                 "give --launcher-order sorted or given",
             ) from None
-        position = {plain_host(name): k for k, name in enumerate(order.names.tolist())}
-        node = [position.get(plain_host(host), -1) for host in hosts]
+        known = HostNames(order.names.tolist())
+        node = [next(iter(known.find(host)), -1) for host in hosts]
         nodes = list(dict.fromkeys(node))
-        if -1 in nodes or len(nodes) != len(position):
+        if -1 in nodes or len(nodes) != len(order.names):
             raise LaunchError("the launcher puts ranks on nodes that were not planned")
         if node != np.repeat(nodes, order.counts[nodes]).tolist():
             raise LaunchError("the launcher does not fill its nodes one after the other")

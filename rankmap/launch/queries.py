@@ -98,17 +98,6 @@ def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
     return MpiLibrary(name, next(filter(None, match.groups()), ""))
 
 
-def plain_host(name: str) -> str:
-    """Return a node's name without its domain.
-
-    Examples
-    --------
-    >>> plain_host("nid00012.cluster")
-    'nid00012'
-    """
-    return name.partition(".")[0]
-
-
 def rank_printer(variables: Sequence[str], host: str = "$(uname -n)") -> tuple[str, ...]:
     """Return a program that prints each rank's number and node.
 

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.errors import UsageError
 from nidmap.placement.machine_option import machine_from
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
@@ -82,12 +82,8 @@ class JobArguments:
 
 def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
     """Return nodes and ranks a node of the job that this runs in; None where nothing says them."""
-    try:
-        job = allocation.job_here(os.environ)
-    except NidmapError as error:
-        say(f"nidmap: cannot read this job's nodes: {error.message}")
-        return None, None
-    if job is None or not set(job.nodes) <= set(machine.names.tolist()):
+    job = allocation.job_on(machine, os.environ)
+    if job is None:
         return None, None
     say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; --nodes picks others")
     counts = job.stated_counts()

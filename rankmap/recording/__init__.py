@@ -17,6 +17,7 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
+from nidmap.placement.names.hosts import HostNames
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.traffic import Traffic, join_traffic
 from nidmap.rankmap.collectives import algorithms
@@ -235,8 +236,8 @@ class Recording:
         """Return whether it was recorded on a machine, as its nodes and its name say."""
         words = self.machine.split()
         named = not words or any(f"{word},".startswith(f"{machine.name},") for word in words)
-        known = np.isin([host.partition(".")[0] for host in self.hosts], machine.names)
-        return named and bool(self.hosts) and bool(known.all())
+        hosts = HostNames(machine.names.tolist())
+        return named and bool(self.hosts) and all(map(hosts.find, self.hosts))
 
     def total(self) -> Traffic:
         """Return all messages by ordered pair of ranks.

@@ -222,6 +222,50 @@ def test_repeats_are_slots_where_they_are_allowed(daint):
         rows_of(daint, "nid00045*3")
 
 
+@pytest.fixture(scope="module")
+def domains(tmp_path_factory):
+    """Hosts of every kind: without a domain, with one, and two alike to the first dot."""
+    path = tmp_path_factory.mktemp("fq") / "topology.conf"
+    path.write_text("SwitchName=s0 Nodes=n[1-3],b.x.org,a.x.org,a.y.org,10.0.0.1\n")
+    return nidmap.load_machine(str(path))
+
+
+def test_short_and_long_host_names_find_each_other(domains):
+    def names(text, **options):
+        return list(nodes_of(domains, rows_of(domains, text, **options)))
+
+    assert names("n1.cm,n2.cm.example.org,b,a.y.org") == ["n1", "n2", "b.x.org", "a.y.org"]
+    assert names("b.x 10.0.0.1") == ["b.x.org", "10.0.0.1"]
+    assert names("n1\nn1.cm\nn1.cm.org\n", repeats=True) == ["n1"] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("n1.x.org,n1.y.org", "'n1.x.org' and 'n1.y.org' would both be n1"),
+        ("a", "'a' may be a.x.org or a.y.org"),
+        ("a.z.org", "no node 'a.z.org'"),
+        ("10", "no NID 10"),
+        ("10.0", "no node '10.0'"),
+    ],
+)
+def test_a_host_name_that_may_be_two_is_refused(domains, text, says):
+    with pytest.raises(ParseError, match=says):
+        rows_of(domains, text, repeats=True)
+
+
+def test_dumps_of_short_and_long_names_are_of_the_same_nodes(tmp_path):
+    (tmp_path / "topology.conf").write_text("SwitchName=s0 Nodes=n[1-2]\n")
+    both = str(tmp_path / "topology.conf"), str(tmp_path / "sinfo")
+    states = "NODELIST STATE\nn1.cm.org idle\nn2.cm.org drained\n"
+    (tmp_path / "sinfo").write_text(states)
+    machine = nidmap.load_machine(*both)
+    assert machine.free.tolist() == [True, False]
+    (tmp_path / "sinfo").write_text(states.replace("n2.cm", "n1.ac"))
+    with pytest.raises(ParseError, match=r"'n1.cm.org' and 'n1.ac.org' would both be n1"):
+        nidmap.load_machine(*both)
+
+
 def test_names_without_text_are_taken_as_they_are(daint):
     assert nids(daint, NodeList(["nid00045", "12", "#0"])) == [45, 12, 0]
     assert nids(daint, ["nid00045", "c0-0c0s0n1"]) == [45, 1]

@@ -1,5 +1,6 @@
 """``nidmap order`` and ``nidmap run --dry-run`` as a user meets them."""
 
+import io
 import json
 import os
 import shlex
@@ -27,7 +28,7 @@ def here(tmp_path, monkeypatch):
     """Stand in an empty directory and outside of any job."""
     monkeypatch.chdir(tmp_path)
     for name in list(os.environ):
-        if name.startswith(("SLURM_", "MPICH_", "CRAY_", "NIDMAP_")):
+        if name.startswith(("SLURM_", "MPICH_", "CRAY_", "NIDMAP_", "PBS_", "LSB_")):
             monkeypatch.delenv(name)
     return tmp_path
 
@@ -176,11 +177,57 @@ def test_inside_a_job_its_nodes_are_meant(tool, monkeypatch, command):
     assert "nidmap: on the 3 nodes of this job; --nodes picks others\n" in err
     document = json.loads(out)
     assert document.get("ranks", len(document.get("slots", []))) == 6
-    monkeypatch.setenv("SLURM_JOB_NODELIST", "elsewhere[1-3]")
-    _, out, err = tool(f"{command} -m torus:2x2 --pattern ring --json")
-    document = json.loads(out)
-    assert document.get("ranks", len(document.get("slots", []))) == 4
-    assert "of this job" not in err
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "nid00000,elsewhere[1-2]")
+    code, out, err = tool(f"{command} -m torus:2x2 --pattern ring --json")
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert "torus:2x2 does not have this job's nodes: elsewhere1, elsewhere2" in err
+
+
+TREE = "SwitchName=s0 Nodes=node[1-9]\nSwitchName=s1 Nodes=node[10-19]\n"
+TREE += "SwitchName=top Switches=s[0-1]\n"
+#: How batch systems state a job of two ranks each on node3 and node12; {} is a file of hosts.
+JOBS = {
+    "torque": (
+        {"PBS_NODEFILE": "{}"},
+        "node3.cm.org\nnode3.cm.org\nnode12.cm.org\nnode12.cm.org\n",
+    ),
+    "pbs by turns": ({"PBS_NODEFILE": "{}", "PBS_JOBID": "1.srv"}, "node3\nnode12\n" * 2),
+    "lsf file": ({"LSB_DJOB_HOSTFILE": "{}", "LSB_JOBID": "7"}, "node3\nnode3\nnode12\nnode12\n"),
+    "lsf counts": ({"LSB_MCPU_HOSTS": "node3.cm 2 node12.cm 2 "}, ""),
+    "lsf hosts": ({"LSB_HOSTS": "node3 node3 node12 node12"}, ""),
+    "grid engine": (
+        {"PE_HOSTFILE": "{}", "JOB_ID": "7"},
+        "node3.cm 2 all.q@node3.cm UNDEFINED\nnode12.cm 2 all.q@node12.cm <NULL>\n",
+    ),
+    "oar": ({"OAR_NODEFILE": "{}"}, "node3.cm\nnode3.cm\nnode12.cm\nnode12.cm\n"),
+    "slurm": (
+        {"SLURM_JOB_NODELIST": "node[3,12]", "SLURM_NTASKS": "4", "SLURM_TASKS_PER_NODE": "2(x2)"},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize(
+    ("command", "ranks"),
+    [
+        ("order --pattern ring --strategy row-major", lambda d: d["slots"]),
+        ("score --pattern ring --strategy row-major", lambda d: range(d["ranks"])),
+        ("predict --pattern ring --bytes 8", lambda d: range(d["ranks"])),
+        ("nodes sort", lambda d: range(sum(d["ranks"]))),
+    ],
+)
+def test_every_batch_systems_job_is_its_nodes(tool, here, monkeypatch, job, command, ranks):
+    variables, text = JOBS[job]
+    (here / "hosts").write_text(text)
+    (here / "topology.conf").write_text(TREE)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(here / "hosts"))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    code, out, _ = tool(f"{command} -m topology.conf --json")
+    assert (code, len(ranks(json.loads(out)))) == (0, 4)
+    if command.startswith(("order", "nodes")):
+        assert all(f'"{host}"' in out for host in ("node3", "node12"))
 
 
 def dry(tool, monkeypatch, options, env=JOB):

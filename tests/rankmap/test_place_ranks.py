@@ -99,7 +99,18 @@ def test_without_a_machine_names_are_enough():
         place_ranks(None, None, 4)
 
 
-@pytest.mark.parametrize("text", ["12-15", "#0-3", "nid00001,7"])
+def test_a_host_may_be_an_address_or_begin_with_a_digit():
+    on = place_ranks(None, "10.0.0.1\n10.0.0.1\n3com\n", source="hosts", repeats=True)
+    assert (on.names.tolist(), on.counts.tolist()) == (["10.0.0.1", "3com"], [2, 1])
+
+
+@pytest.mark.parametrize("machine", [True, False])
+def test_a_number_behind_a_name_is_its_ranks(torus, machine):
+    on = place_ranks(torus if machine else None, "nid00003 2 nid00005 1")
+    assert (on.names.tolist(), on.counts.tolist()) == (named(3, 5), [2, 1])
+
+
+@pytest.mark.parametrize("text", ["12-15", "#0-3", "nid00001,7", "7 8"])
 def test_without_a_machine_numbers_name_no_node(text):
     with pytest.raises(NidmapError, match="NIDs need a machine: -m"):
         place_ranks(None, text, 4)

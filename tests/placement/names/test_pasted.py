@@ -107,15 +107,35 @@ def test_two_nodes_however_they_are_said(text):
         ("n1 slots=2\nn2 slots=4 max_slots=8\n", {"n1": 2, "n2": 4}),
         ("n1:2\nn2:4\n", {"n1": 2, "n2": 4}),
         ("n1:2 binding=rr\nn2\n", {"n1": 2, "n2": 1}),
+        ("n1 5 n2 4", {"n1": 5, "n2": 4}),  # LSB_MCPU_HOSTS
+        ("n1 5\nn2 4\n", {"n1": 5, "n2": 4}),
+        ("n1 5 n2", {"n1": 5, "n2": 1}),
+        ("n1.cm 8 all.q@n1.cm UNDEFINED\nn2.cm 4 all.q@n2.cm <NULL>\n", {"n1.cm": 8, "n2.cm": 4}),
+        ("n1 2 UNDEFINED UNDEFINED\n", {"n1": 2}),
+        ("10.0.0.1\n10.0.0.1 \n10.0.0.2 3\n", {"10.0.0.1": 2, "10.0.0.2": 3}),
     ],
 )
 def test_slots_of_a_node_are_repeats(text, counts):
     assert Counter(NodeList.parse(text)) == counts
 
 
+@pytest.mark.parametrize("text", ["5 n1", "n1 5 6", "n1\n5\nn2", "n1 0", "n1 00005", "n1,5 n2"])
+def test_a_bare_number_among_names_is_refused(text):
+    with pytest.raises(ParseError, match="is a bare number among names"):
+        NodeList.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["45 12", "45-47 12", "[45-47] 12", "n1,5", "n1, 5 ,n2", "45*3 12"]
+)
+def test_nids_alone_and_between_commas_stay_words(text):
+    assert any(word.isdigit() for word in NodeList.parse(text))
+
+
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
+        ("n1 2 q@n1 UNDEFINED\nn2 q@n2\n", 2, ["not a line of Grid Engine's PE_HOSTFILE"]),
         (
             HEADER + "\n" + row(1, "a", [1, 2]).replace("     2 nid", "     9 nid"),
             2,

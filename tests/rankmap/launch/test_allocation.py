@@ -73,6 +73,25 @@ def test_a_pbs_job_is_its_host_file(tmp_path):
         allocation({"PBS_NODEFILE": str(tmp_path / "hosts")})
 
 
+@pytest.mark.parametrize(
+    ("env", "job"),
+    [
+        ({"LSB_JOBID": "7", "LSB_MCPU_HOSTS": "a 2 b 1"}, "7"),
+        ({"LSB_JOBID": "7", "LSB_HOSTS": "a a b"}, "7"),
+        ({"JOB_ID": "7", "PE_HOSTFILE": "a 2 q@a UNDEFINED\nb 1 q@b UNDEFINED\n"}, "7"),
+        ({"JOB_ID": "7", "LSB_MCPU_HOSTS": "a 2 b 1"}, ""),
+        ({"OAR_JOB_ID": "7", "OAR_NODEFILE": "a\na\nb\n"}, "7"),
+    ],
+)
+def test_jobs_of_lsf_grid_engine_and_oar(tmp_path, env, job):
+    for name, text in env.items():
+        if name.endswith("FILE"):
+            (tmp_path / "hosts").write_text(text)
+            env = {**env, name: str(tmp_path / "hosts")}
+    got = allocation(env)
+    assert (list(got.nodes), got.tasks.tolist(), got.job) == (["a", "b"], [2, 1], job)
+
+
 def test_a_cobalt_job_is_a_list_of_nids():
     got = allocation({"COBALT_PARTNAME": "12-14,20", "COBALT_JOBID": "9"})
     assert (list(got.nodes), got.job) == (["12", "13", "14", "20"], "9")
