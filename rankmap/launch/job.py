@@ -101,10 +101,10 @@ def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, 
     launcher, library = _read_command(request.command, request.mpi, machine, env)
     if machine is not None and library and not machine.topology.parameters.get("mpi"):
         machine = lay_figures(machine, {"mpi": library})
-    allocation = launcher.find_allocation()
-    if allocation is not None and machine is not None and len(allocation.nodes):
-        allocation = allocation.on(machine)
-    launcher.allocation = allocation
+    hosts = launcher.find_allocation()
+    if hosts is not None and machine is not None and len(hosts.nodes):
+        hosts = hosts.on(machine)
+    launcher.allocation = hosts
     return JobLaunch(request, launcher, job, machine)
 
 
