@@ -106,6 +106,7 @@ _NUMBER = re.compile(r"(?<![^\s,])\d+(?![^\s,])", re.ASCII)
 _NAMED = re.compile(
     r"(?<![^\s,])(?![^\s,=]*=|#?(?:\d[\d\-]*|\[[\d,\-]*\])(?:[*:]\d+)?(?![^\s,]))[^\s,]", re.ASCII
 )
+_COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 #: What is behind an entry of a list with commas.
 _LISTED = re.compile(r"\s*(?:,|\Z)")
 _OPTION = re.compile(
@@ -295,9 +296,13 @@ class _WordReader:
 
     def _refuse_number(self, word: str, line: int, gap: str, entries: list[_ListWord]) -> None:
         """Raise for a number among names that is not the count of the name before it."""
-        before = entries[-1] if entries else None
-        counts = before and before.line == line and not gap.strip() and before.slots == 1
-        if not (counts and _NAMED.match(before.word) and 0 < len(word) < 10 and word[0] != "0"):
+        before = entries[-1] if entries and not gap.strip() else None
+        if (
+            before is None
+            or before.line != line
+            or before.slots > 1
+            or not (_NAMED.match(before.word) and _COUNT.fullmatch(word))
+        ):
             what = f"'{word}' is a bare number among names"
             hint = "a count follows its name: node1 4; commas are around a NID"
             raise self.error(line, what, hint)
