@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nidmap.placement.machine import Machine
-from nidmap.placement.names.hosts import HostNames
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import JobRecord
 from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.hosts import HostNames
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,10 +17,10 @@ import numpy as np
 from nidmap.placement.errors import NidmapError, ParseError
 from nidmap.placement.machine import Machine
 from nidmap.placement.names import name_numbers, parse_cname, parse_cnames, parse_xname
-from nidmap.placement.names.hosts import HostNames, same_host
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.array_types import Array, Ints, Mask, Strs
 from nidmap.placement.support.arrays import find_sorted
+from nidmap.placement.support.hosts import HostNames, same_host
 from nidmap.placement.topologies import router_names
 
 _NID_RANGE = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)

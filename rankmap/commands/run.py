@@ -19,7 +19,7 @@ from nidmap.placement.commands.common import (
     quiet_option,
 )
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError, error_text
-from nidmap.placement.names.hosts import same_host
+from nidmap.placement.support.hosts import same_host
 from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import say

@@ -44,11 +44,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import ParseError, UsageError
-from nidmap.placement.names.hosts import HostNames
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.permutation import inverse
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints, Strs
+from nidmap.placement.support.hosts import HostNames
 from nidmap.rankmap.emit.text import (
     CUT_SHORT,
     BrokenOrderError,

@@ -16,10 +16,10 @@ import numpy as np
 
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError
 from nidmap.placement.machine_option import machine_from, named_specs
-from nidmap.placement.names.hosts import HostNames
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.options import lay_figures
 from nidmap.placement.permutation import inverse
+from nidmap.placement.support.hosts import HostNames
 from nidmap.rankmap import progress
 from nidmap.rankmap.emit import find as find_format
 from nidmap.rankmap.emit import format_named, read_order_file

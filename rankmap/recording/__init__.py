@@ -17,8 +17,8 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
-from nidmap.placement.names.hosts import HostNames
 from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.hosts import HostNames
 from nidmap.placement.traffic import Traffic, join_traffic
 from nidmap.rankmap.collectives import algorithms
 

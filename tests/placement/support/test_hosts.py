@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nidmap.placement.errors import ParseError
 from nidmap.placement.lookup import find_hosts
-from nidmap.placement.names.hosts import HostNames, same_host
+from nidmap.placement.support.hosts import HostNames, same_host
 
 names = st.lists(
     st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(".".join), max_size=6, unique=True
