@@ -17,7 +17,7 @@ def main(names: list[str]) -> None:
     """Run each benchmark and print the calibration once."""
     unknown = [n for n in names if n not in ALL]
     if unknown:
-        sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(ALL)}")
+        sys.exit(f"unknown benchmark {unknown[0]!r}; choose from {', '.join(ALL)}")
     sys.argv[1:] = []  # what stands there are not the parts of one of them
     for name in names or ALL:
         import_module(f"benchmarks.{name}").main()

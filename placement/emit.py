@@ -262,7 +262,7 @@ def emit(plan: Emission, name: str) -> str:
         Unknown format, or one that the site's scheduler does not take.
     """
     if name not in FORMATS:
-        raise UsageError(f"no format {name!r}", f"there are {', '.join(sorted(FORMATS))}")
+        raise UsageError(f"unknown format {name!r}", f"choose from {', '.join(sorted(FORMATS))}")
     if name not in formats_for(plan.batch):
         runs, other = _BATCH.get(plan.batch, (plan.batch, "nodelist"))
         text = f"--format {name} does not fit: this site runs {runs}"

@@ -202,7 +202,7 @@ def write(machine: Machine, name: str) -> str:
     nid00001 x1y0 {"class": "injection", "count": 1, "bandwidth": 10.0}
     """
     if name not in FORMATS:
-        raise UsageError(f"no format {name!r}", f"there are {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {name!r}", f"choose from {', '.join(FORMATS)}")
     return FORMATS[name](machine)
 
 

@@ -223,7 +223,7 @@ def _missing_source(spec: str) -> Exception:
     kind = spec.partition(":")[0]
     hint = close_names(kind, KINDS)
     if ":" in spec and os.sep not in spec and ("=" in spec or hint.startswith("did you mean")):
-        return UsageError(f"no synthetic machine {spec}", hint)
-    near = close_names(spec, site_names()).replace("there are", "sites are")
+        return UsageError(f"unknown synthetic machine {spec}", hint)
+    near = close_names(spec, site_names()).replace("choose from", "sites are")
     hint = near if os.sep not in spec else ""
     return ParseError(spec, 0, "no such file, site or synthetic machine", hint)

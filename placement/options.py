@@ -106,14 +106,14 @@ class Options:
         """Refuse a key that is none of `known`."""
         for key in self.given:
             if key not in known:
-                raise self.wrong(f"no option {_quote_text(key)}", close_names(key, known))
+                raise self.wrong(f"unknown option {_quote_text(key)}", close_names(key, known))
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
         """Return a value that is one of `choices`."""
         value = self.given.get(key, default)
         if value != default and value not in choices:
-            there = f"there are {', '.join(choices)}"
-            raise self.wrong(f"no {key} {_quote_text(value)}", there)
+            there = f"choose from {', '.join(choices)}"
+            raise self.wrong(f"unknown {key} {_quote_text(value)}", there)
         return value
 
     def whole(self, key: str, default: int | None = None, most: int = 10**18) -> int:

@@ -133,7 +133,7 @@ def parse_spec(text: str) -> Machine:
     text, figures = split_figures(text.strip(), mixed=True)
     kind, colon, _ = text.partition(":")
     if kind not in KINDS or not colon:
-        raise UsageError(f"no synthetic machine {kind!r}", f"there are {', '.join(KINDS)}")
+        raise UsageError(f"unknown synthetic machine {kind!r}", f"choose from {', '.join(KINDS)}")
     return lay_figures(KINDS[kind](Options(text, sizes=kind in SIZED)), figures)
 
 
@@ -351,8 +351,8 @@ def _make_minicray(options: Options) -> Machine:
     """Return a small machine by its name; options that are given replace its own."""
     name = options.sizes
     if name not in MINICRAYS:
-        there = f"there are {', '.join(MINICRAYS)}"
-        raise options.wrong(f"no mini-Cray {name!r}", there)
+        there = f"choose from {', '.join(MINICRAYS)}"
+        raise options.wrong(f"unknown mini-Cray {name!r}", there)
     complete = Options(f"{name}:{MINICRAYS[name]},header={MINICRAY_HEADER}", sizes=name in SIZED)
     complete.text = options.text
     complete.given |= options.given

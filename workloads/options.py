@@ -125,7 +125,7 @@ class Words(Param):
         words = self.known if value == "all" else tuple(dict.fromkeys(str(value).split(",")))
         for word in words:
             if word not in self.known:
-                self.fail(f"{word!r}; there are {', '.join(self.known)} and all", param, ctx)
+                self.fail(f"unknown name {word!r}; choose from {', '.join(self.known)}, all", param, ctx)
         return words
 
 

@@ -49,7 +49,7 @@ def experiment(
     """
     unknown = next((name for name in chosen if name not in CASES), None)
     if unknown is not None:
-        raise UsageError(f"no case {unknown!r}", f"there are {', '.join(CASES)}")
+        raise UsageError(f"unknown case {unknown!r}", f"choose from {', '.join(CASES)}")
     try:
         Path(folder, "samples").mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -150,8 +150,8 @@ def of_one_kind(
     """
     known = kinds_of(machine)
     if kind not in ("", ANY, *known.names):
-        there = f"there are {', '.join(known.names)}, and any for nodes of all kinds"
-        raise UsageError(f"no nodes of kind {kind!r}", there)
+        there = f"choose from {', '.join(known.names)}, or any for nodes of all kinds"
+        raise UsageError(f"unknown kind of nodes {kind!r}", there)
     if len(known.names) < 2 or kind == ANY:
         return np.ones(len(machine), dtype=bool), ""
     if kind:

@@ -83,7 +83,7 @@ def site_path(name_or_path: str) -> str:
         path = os.path.join(folder, f"{name_or_path}.toml")
         if os.path.basename(path) == f"{name_or_path}.toml" and os.path.isfile(path):
             return path
-    raise SiteError(f"no site '{name_or_path}'", close_names(name_or_path, site_names()))
+    raise SiteError(f"unknown site '{name_or_path}'", close_names(name_or_path, site_names()))
 
 
 def site_names() -> list[str]:

@@ -197,7 +197,7 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
     for key in config.bandwidth:
         if key not in CLASSES[name]:
             there = ", ".join(CLASSES[name])
-            raise WrongFigure(f"bandwidth.{key}", f"no link class of {name}; there are {there}")
+            raise WrongFigure(f"bandwidth.{key}", f"not a link class of {name}; choose from {there}")
     mpi = {"mpi": config.software.mpi.value}
     latency = {"mpi_us": config.latency.mpi_us.value, "hop_ns": config.latency.hop_ns.value}
     reached = sending_parameters(config.sending)

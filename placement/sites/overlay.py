@@ -131,7 +131,7 @@ class Overlay(Struct, frozen=True):
             if key not in known:
                 there = ", ".join(sorted(known))
                 raise self._wrong(
-                    f"bandwidth.{key}", f"no link class of {machine.name}; there are {there}"
+                    f"bandwidth.{key}", f"not a link class of {machine.name}; choose from {there}"
                 )
 
     def _check_routings(self, machine: Machine) -> None:
@@ -139,7 +139,7 @@ class Overlay(Struct, frozen=True):
         known = routings(machine) if figure else ()
         for name in figure.value if figure else ():
             if name not in known:
-                text = f"no routing '{name}' on {machine.name}; there are {', '.join(known)}"
+                text = f"unknown routing '{name}' on {machine.name}; choose from {', '.join(known)}"
                 raise self._wrong("sending.routing", text)
 
     def _wrong(self, key: str, text: str) -> SiteError:

@@ -186,7 +186,7 @@ def _field_digits(key: str, text: str, numbers: Mapping[str, Ints]) -> tuple[Int
     form = _FORM.fullmatch(text)
     if form is None or form[1] not in FIELDS:
         there = ", ".join(FIELDS)
-        raise WrongFigure(key, f"'{{{text}}}' is not a field; there are {there}")
+        raise WrongFigure(key, f"'{{{text}}}' is not a field; choose from {there}")
     if form[1] not in numbers:
         raise WrongFigure(key, f"'{{{text}}}' is used but the nodes have no {form[1]} number")
     return numbers[form[1]], int(form[2] or 1)

@@ -176,10 +176,11 @@ def unknown_partition(name: str, known: Iterable[str]) -> tuple[str, str]:
     Examples
     --------
     >>> unknown_partition("gpu", ["short", "long"])
-    ("Slurm has no partition 'gpu'", 'there are long, short')
+    ("Slurm has no partition 'gpu'", 'choose from long, short')
     """
-    there = printable(", ".join(sorted(known)) or "none", 200)
-    return f"Slurm has no partition {printable(name)!r}", f"there are {there}"
+    names = printable(", ".join(sorted(known)), 200)
+    hint = f"choose from {names}" if names else "it has none"
+    return f"Slurm has no partition {printable(name)!r}", hint
 
 
 def _make_table(dump: Dump, partition: str | None) -> SlurmNodes:
@@ -300,7 +301,7 @@ def _reserve_nodes(
     if ours is None:
         names = printable(", ".join(r.name for r in held), 200)
         what = f"Slurm has no reservation {wanted!r}"
-        hint = f"there are {names}" if held else "there is none"
+        hint = f"choose from {names}" if held else "it has none"
         raise ParseError("--reservation", 0, what, hint)
     inside = np.isin(nodes.names, list(ours.nodes))
     usable = _OURS if ours.maintenance else _OURS[:2]
@@ -356,7 +357,7 @@ def with_features(expression: str, features: Strs) -> Mask:
         has = np.array([name in some for some in sets], dtype=np.bool_)
         if not has.any():
             known = ", ".join(sorted(frozenset().union(*sets)))
-            there = f"there are {printable(known, 200)}" if known else "there are none"
+            there = f"choose from {printable(known, 200)}" if known else "no node has features"
             what = f"{expression!r} asks for {name!r}, which no node has"
             raise ParseError("--constraint", 0, what, there)
         value = value | has if operator == "|" else value & has

@@ -25,10 +25,10 @@ def close_names(word: str, names: Iterable[str]) -> str:
     Examples
     --------
     >>> close_names("tora", ["torus", "tree"]), close_names("x", ["torus", "tree"])
-    ('did you mean torus?', 'there are torus, tree')
+    ('did you mean torus?', 'choose from torus, tree')
     """
     near = difflib.get_close_matches(word.lower(), names, 3, 0.6)
-    return f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(names)}"
+    return f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(names)}"
 
 
 def modules_in(folder: str, *others: str, hyphen: str = "-") -> dict[str, str]:
@@ -85,7 +85,7 @@ class Registry(Generic[Thing]):
     >>> kinds.find("hypercube")
     Traceback (most recent call last):
         ...
-    nidmap.placement.errors.UsageError: no kind 'hypercube'; there are torus
+    nidmap.placement.errors.UsageError: unknown kind 'hypercube'; choose from torus
     """
 
     def __init__(
@@ -138,5 +138,5 @@ class Registry(Generic[Thing]):
         for entry in entry_points(self.group):
             if entry.name == name:
                 return entry.load()
-        what = f"no {self.kind} '{name}'"
-        raise UsageError(what, f"there are {', '.join(self.names())}")
+        what = f"unknown {self.kind} '{name}'"
+        raise UsageError(what, f"choose from {', '.join(self.names())}")

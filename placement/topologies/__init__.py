@@ -132,7 +132,7 @@ def _kind_module(machine: Machine) -> Any:
     """Return the module that knows a machine's kind of network."""
     kind = machine.topology.kind
     if kind not in KINDS:
-        raise UsageError(f"no network of kind {kind!r}", f"there are {', '.join(KINDS)}")
+        raise UsageError(f"unknown kind of network {kind!r}", f"choose from {', '.join(KINDS)}")
     return KINDS[kind]
 
 

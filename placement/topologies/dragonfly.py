@@ -324,7 +324,7 @@ def check_rule(rule: str, shape: DragonflyShape) -> None:
     UsageError
     """
     if rule not in RULES:
-        raise UsageError(f"no wiring rule {rule!r}", f"there are {', '.join(RULES)}")
+        raise UsageError(f"unknown wiring rule {rule!r}", f"choose from {', '.join(RULES)}")
     if rule != "consecutive" and (shape.table is not None or shape.sizes is not None):
         raise UsageError(
             f"wiring {rule} needs groups of one size and as many links for every pair",

@@ -129,7 +129,7 @@ def show(file: str, as_json: bool, output: str | None) -> None:
     """
     ending = os.path.splitext(output or "")[1].lower()
     if output and ending not in ("", ".txt", ".json", *PICTURES):
-        raise UsageError(f"-o {output}: unknown suffix", "there are .txt, .json, .png and .svg")
+        raise UsageError(f"-o {output}: unknown suffix", "choose from .txt, .json, .png, .svg")
     recording = load_recording(file)
     if ending in PICTURES:
         write_output(_draw_matrix(recording, ending[1:]), output)

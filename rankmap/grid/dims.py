@@ -73,7 +73,7 @@ def dims(
     if n < 1 or not 1 <= ndims <= 4:
         raise UsageError(f"no grid of {ndims} dimensions for {n} ranks", "1 to 4 dimensions")
     if prefer not in PREFERENCES:
-        raise UsageError(f"no preference {prefer!r}", f"there are {', '.join(PREFERENCES)}")
+        raise UsageError(f"unknown preference {prefer!r}", f"choose from {', '.join(PREFERENCES)}")
     held = _ranks_a_node(machine, ppn)
     best = None if prefer == "compact" or held is None else _tiled_grid(n, ndims, held)
     if best is None and prefer == "node-balanced":

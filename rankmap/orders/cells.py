@@ -101,7 +101,7 @@ def _split_options(text: str) -> list[tuple[str, str]]:
     except GetoptError as error:
         raise UsageError(f"strategy cells: {printable(error.msg, 60)}", KNOWN) from None
     if others:
-        raise UsageError(f"strategy cells: no option '{printable(others[0], 30)}'", KNOWN)
+        raise UsageError(f"strategy cells: unknown option '{printable(others[0], 30)}'", KNOWN)
     return options
 
 

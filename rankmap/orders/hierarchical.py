@@ -70,8 +70,8 @@ def hierarchical(pattern: Pattern, placement: Placement, options: str = "") -> P
     wrong = next((w for w in words if w not in ("relax", "levels=paper", "levels=machine")), None)
     if wrong is not None:
         raise UsageError(
-            f"strategy hierarchical: no option '{printable(wrong, 40)}'",
-            "there are relax, levels=machine and levels=paper",
+            f"strategy hierarchical: unknown option '{printable(wrong, 40)}'",
+            "choose from relax, levels=machine, levels=paper",
         )
     if {"levels=paper", "levels=machine"} <= set(words):
         raise UsageError("strategy hierarchical: levels is given twice")

@@ -186,8 +186,8 @@ def parse_options(name: str, text: str, known: Mapping[str, str]) -> dict[str, s
             raise UsageError(f"{name}: {key} is given twice")
         if key not in known or word != (f"{key}={value}" if known[key] else key):
             examples = [f"{key}={value}" if value else key for key, value in known.items()]
-            what = f"{name}: no option '{printable(word, 40)}'"
-            raise UsageError(what, f"there are {', '.join(examples) or 'none'}")
+            what = f"{name}: unknown option '{printable(word, 40)}'"
+            raise UsageError(what, f"choose from {', '.join(examples)}" if examples else "it takes none")
         options[key] = value
     return options
 

@@ -347,8 +347,8 @@ def _parse_reach(text: str, dimensions: int) -> int:
     allowed = {str(points(dimensions, k)): k for k in range(1, dimensions + 1)}
     if text not in allowed:
         raise UsageError(
-            f"stencil: points={printable(text, 30)} in {dimensions} dimensions",
-            f"there are {', '.join(allowed)}",
+            f"stencil: no points={printable(text, 30)} in {dimensions} dimensions",
+            f"choose from {', '.join(allowed)}",
         )
     return allowed[text]
 

@@ -170,7 +170,7 @@ class Training(Pattern):
             return self._groups_along([expert[axis]], extents)
         names = axis.split("-")
         if not set(names) <= {"tp", "cp", "dp", "pp"}:
-            raise UsageError(f"training has no axis '{printable(axis, 30)}'")
+            raise UsageError(f"training: unknown axis '{printable(axis, 30)}'")
         return self._groups_along(names, self._dense())
 
     def replicas(self, axes: Sequence[str] = ("tp", "ep", "pp")) -> Ints:

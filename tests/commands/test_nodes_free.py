@@ -87,8 +87,8 @@ def test_none_free(inside, cluster):
 @pytest.mark.parametrize(
     ("argv", "code", "words"),
     [
-        (("-p", "nope"), 3, "no partition 'nope'; there are main, sub"),
-        (("--reservation", "nope"), 3, "no reservation 'nope'; there is none"),
+        (("-p", "nope"), 3, "no partition 'nope'; choose from main, sub"),
+        (("--reservation", "nope"), 3, "no reservation 'nope'; it has none"),
         (("-C", "gpu*2"), 2, "not features joined by & and |"),
         (("-m", "fattree:leaf=2,leaves=2,spines=1", "--from", "nope"), 3, "has no node 'nope'"),
         (("-p", "main", "--from", __file__), 2, "use them with --from idle"),

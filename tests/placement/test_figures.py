@@ -96,10 +96,10 @@ def test_what_is_typed_counts_before_a_file_and_python_says_the_same(tmp_path):
     ("word", "says"),
     [
         ("routing", "'routing' is not key=value"),
-        ("colour=red", "no option 'colour'; there are .*routing, mpi, process, memory"),
-        ("proces=2", "no option 'proces'; did you mean process"),
+        ("colour=red", "unknown option 'colour'; choose from .*routing, mpi, process, memory"),
+        ("proces=2", "unknown option 'proces'; did you mean process"),
         ("mpi=mpich,mpi=mpich", "'mpi' is given twice"),
-        ("mpi=lam", "no mpi 'lam'; there are cray-mpich"),
+        ("mpi=lam", "unknown mpi 'lam'; choose from cray-mpich"),
         ("process=-1", "process: '-1' is not a bandwidth in GB/s above 0"),
         ("memory=0", "memory: '0' is not a bandwidth in GB/s above 0"),
         ("latency=-1", "latency: '-1' is not a latency in us of 0 or more"),

@@ -99,7 +99,7 @@ def test_ranks_that_are_not_the_slots_name_both_and_the_layout():
 
 def test_an_unknown_strategy_names_those_there_are():
     with pytest.raises(
-        UsageError, match=r"no strategy 'best'; there are .*hilbert, morton,.* row-major"
+        UsageError, match=r"unknown strategy 'best'; choose from .*hilbert, morton,.* row-major"
     ):
         arrange(slots(named(1), 4), "ring", "best")
 

@@ -135,9 +135,9 @@ def test_nodes_come_from_a_host_file_with_repeats(tool, here):
             "fft:8x8 has 64 ranks, but there are 48 slots (2 nodes x 24)",
         ),
         ("--ppn 24", 2, "no pattern given"),
-        ("--ppn 24 --pattern nonsense", 2, "no pattern 'nonsense'"),
-        ("--ppn 24 --pattern ring --strategy best", 2, "no strategy 'best'; there are aligned"),
-        ("--ppn 24 --pattern ring --format scotch", 2, "no format 'scotch'"),
+        ("--ppn 24 --pattern nonsense", 2, "unknown pattern 'nonsense'"),
+        ("--ppn 24 --pattern ring --strategy best", 2, "unknown strategy 'best'; choose from aligned"),
+        ("--ppn 24 --pattern ring --format scotch", 2, "unknown format 'scotch'"),
         ("--ppn 24 --pattern stencil:6xx8", 2, "'' is not an extent"),
         ("--ppn 24,24,12 --pattern ring", 2, "--ppn has 3 numbers, but there are 2 nodes"),
         ("--ppn 0 --pattern ring", 2, "'0' is not a number of ranks"),
@@ -303,7 +303,7 @@ def test_a_dry_run_as_json(tool, monkeypatch):
     [
         ("--pattern fft:8x9 -- srun -n 64 ./app", "fft:8x9 has 72 ranks, but there are 64 slots"),
         ("-- srun -n 64 ./app", "no --pattern given"),
-        ("--pattern ring -- jsrun -n 64 ./app", "no launcher 'jsrun'; there are aprun"),
+        ("--pattern ring -- jsrun -n 64 ./app", "unknown launcher 'jsrun'; choose from aprun"),
         ("--pattern ring -m nonsense -- srun -n 64 ./app", "nonsense"),
     ],
 )

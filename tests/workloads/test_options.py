@@ -10,7 +10,7 @@ def test_words_are_known_and_taken_once():
     read = Words(["auto", "vector", "shared"]).convert
     assert read("all", None, None) == ("auto", "vector", "shared")
     assert read("shared,auto,shared", None, None) == ("shared", "auto")
-    with pytest.raises(click.BadParameter, match="'pigeons'; there are auto, vector, shared"):
+    with pytest.raises(click.BadParameter, match="'pigeons'; choose from auto, vector, shared"):
         read("auto,pigeons", None, None)
 
 

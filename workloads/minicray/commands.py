@@ -209,7 +209,7 @@ def rank_nodes(
     listed = known if nodelist is None else list(NodeList.parse(nodelist, "-w"))
     for name in listed:
         if name not in known:
-            raise UsageError(f"-w: no node {printable(name)} in this mini-Cray")
+            raise UsageError(f"-w: unknown node {printable(name)} in this mini-Cray")
     count = nodes or (min(ranks or 1, len(listed)) if nodelist is None else len(listed))
     if count > len(listed) or (nodelist is not None and count < len(listed)):
         raise UsageError(f"{count} nodes wanted, {about['name']} has {len(listed)} of them")

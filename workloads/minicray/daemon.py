@@ -221,7 +221,7 @@ class Daemon:
         elif what == "run":
             self._run(message, fds, connection)
         else:
-            raise LaunchError(f"no command {what!r}")
+            raise LaunchError(f"unknown command {what!r}")
 
     def status(self) -> dict[str, Any]:
         """Return what is known of this mini-Cray."""

@@ -187,4 +187,4 @@ def test_unknown_cases_are_refused():
 
     done = CliRunner().invoke(experiment, ["--case", "nonsense"])
     assert isinstance(done.exception, UsageError)
-    assert "there are all-to-all" in str(done.exception)
+    assert "choose from all-to-all" in str(done.exception)

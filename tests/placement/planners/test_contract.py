@@ -116,7 +116,7 @@ def test_all_free_nodes_can_be_taken(strategy, spec):
 def test_every_bundled_planner_is_found_by_name():
     assert set(BUNDLED) <= set(names())
     assert set(BUNDLED) - set(STRATEGIES) == {"slurm-block"}
-    with pytest.raises(UsageError, match="no strategy 'hilber'; there are auto, blades, "):
+    with pytest.raises(UsageError, match="unknown strategy 'hilber'; choose from auto, blades, "):
         find("hilber")
 
 

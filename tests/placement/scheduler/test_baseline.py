@@ -49,7 +49,7 @@ def test_schedulers_that_nobody_has_described_take_the_first_free_nodes(site, st
 
 def test_a_named_baseline_is_a_strategy():
     assert baseline_of(TORUS, "compact").words == "strategy compact"
-    with pytest.raises(UsageError, match="no strategy 'compct'"):
+    with pytest.raises(UsageError, match="unknown strategy 'compct'"):
         baseline_of(TORUS, "compct")
 
 

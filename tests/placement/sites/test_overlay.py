@@ -136,10 +136,10 @@ def test_a_gap_between_steps_lengthens_all_but_the_first(write):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[bandwidth]\nx = { value = 2, %s }\n", ":2: bandwidth.x: no link class of shaheen2"),
+        ("[bandwidth]\nx = { value = 2, %s }\n", ":2: bandwidth.x: not a link class of shaheen2"),
         (
             "[sending]\nrouting = { value = ['ring'], %s }\n",
-            ":2: sending.routing: no routing 'ring'",
+            ":2: sending.routing: unknown routing 'ring'",
         ),
         ("overlay = true\n[network]\nfabric = 'aries'\n", "network: no such key here"),
         ("[bandwidth]\nblue = { value = -1, %s }\n", ":2: bandwidth.blue.value: "),

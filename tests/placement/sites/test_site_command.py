@@ -112,7 +112,7 @@ def test_a_faulty_key_is_named(nidmap, tmp_path):
 def test_an_unknown_site_is_refused(nidmap):
     code, out, err = nidmap("site", "show", "shahen2")
     assert (code, out) == (3, "")
-    assert err.startswith("nidmap: no site 'shahen2'; did you mean shaheen2")
+    assert err.startswith("nidmap: unknown site 'shahen2'; did you mean shaheen2")
     assert err.count("\n") == 1
 
 

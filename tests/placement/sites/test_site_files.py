@@ -92,7 +92,7 @@ def test_rows_stand_in_nid_order_whatever_the_order_of_partitions():
 def test_an_unknown_site_offers_names_that_are_near():
     with pytest.raises(SiteError, match="shaheen2"):
         load_site("shaheen")
-    with pytest.raises(SiteError, match=r"there are .*edison"):
+    with pytest.raises(SiteError, match=r"choose from .*edison"):
         load_site("qqqqqqqq")
     with pytest.raises(SiteError):
         load_site("../site-configs/edison")

@@ -58,7 +58,7 @@ def test_the_same_nodes_as_slurm():
     [
         *((odd, "is not features joined by & and |") for odd in
           ("a*4", "[a|b]", "!a", "a & b", "", "a&", "&a", "(a|b)&c", "a)", "a\x1b[31m")),
-        ("d", "'d', which no node has; there are a, b, c"),
+        ("d", "'d', which no node has; choose from a, b, c"),
     ],
 )  # fmt: skip
 def test_what_is_refused(expression, words):
@@ -79,5 +79,5 @@ def test_any_text_is_answered_or_refused(text):
 
 
 def test_nodes_without_features():
-    with pytest.raises(ParseError, match="there are none"):
+    with pytest.raises(ParseError, match="no node has features"):
         chosen("a", ["", ""])

@@ -117,12 +117,12 @@ def test_a_reservation_that_has_not_begun(asked):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"partition": "nope"}, ParseError, "no partition 'nope'; there are main, off, sub"),
+        ({"partition": "nope"}, ParseError, "no partition 'nope'; choose from main, off, sub"),
         ({"partition": "main,nope"}, ParseError, "no partition 'nope'"),
         ({"partition": ""}, UsageError, "is not a name"),
         ({"partition": "a b"}, UsageError, "is not a name"),
-        ({"reservation": "nope"}, ParseError, "no reservation 'nope'; there are r1, m1, later"),
-        ({"constraint": "tpu"}, ParseError, "'tpu', which no node has; there are a, b, gpu"),
+        ({"reservation": "nope"}, ParseError, "no reservation 'nope'; choose from r1, m1, later"),
+        ({"constraint": "tpu"}, ParseError, "'tpu', which no node has; choose from a, b, gpu"),
     ],
 )
 def test_what_slurm_does_not_have(asked, options, error, words):

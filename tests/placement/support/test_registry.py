@@ -66,5 +66,5 @@ def test_the_thing_of_another_distribution_is_loaded_once(things):
 def test_what_is_not_there_is_said_with_what_is(things, name):
     with pytest.raises(UsageError) as raised:
         things.find(name)
-    assert raised.value.hint == "there are auto, curve, theirs"
+    assert raised.value.hint == "choose from auto, curve, theirs"
     assert str(raised.value).isprintable()

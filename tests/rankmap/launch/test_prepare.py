@@ -266,7 +266,7 @@ def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
 @pytest.mark.parametrize(
     ("line", "extra", "says"),
     [
-        ("jsrun -n 64 ./app", {}, "no launcher 'jsrun'; there are aprun"),
+        ("jsrun -n 64 ./app", {}, "unknown launcher 'jsrun'; choose from aprun"),
         ("/nowhere/mpirun -n 64 ./app", {}, "cannot start /nowhere/mpirun: No such file"),
         ("srun -n 32 ./app", {"SLURM_JOB_CPUS_PER_NODE": ""}, "is not known; give --ppn"),
         ("srun -n 32 ./app", {}, "but there are 32 slots (4 nodes x 8)"),
@@ -298,8 +298,8 @@ def test_what_is_unclear_is_refused_and_leaves_no_file(line, extra, says):
     ("wish", "says"),
     [
         ({"pattern": ""}, "no --pattern given"),
-        ({"pattern": "nonsense"}, "no pattern 'nonsense'"),
-        ({"strategy": "nonsense"}, "no strategy 'nonsense'"),
+        ({"pattern": "nonsense"}, "unknown pattern 'nonsense'"),
+        ({"strategy": "nonsense"}, "unknown strategy 'nonsense'"),
         ({"nodes": "nid00099", "ppn": "64"}, "node nid00099 is not in the allocation"),
         ({"ppn": "8"}, "64 ranks requested, but 32 slots (4 nodes x 8)"),
         ({"order_dir": "/proc/nowhere"}, "cannot write the order file in /proc/nowhere"),
@@ -356,7 +356,7 @@ def test_a_launcher_of_another_distribution_is_found(monkeypatch):
     monkeypatch.setattr("nidmap.placement.support.registry.entry_points", lambda group: [Entry()])
     monkeypatch.setattr(launchers, "known", dict(launchers.known))
     assert find("/opt/ibm/jsrun", CRAY).__name__ == "Jsrun"
-    with pytest.raises(UsageError, match="no launcher 'jsrun2'; there are aprun, flux, jsrun, mpi"):
+    with pytest.raises(UsageError, match="unknown launcher 'jsrun2'; choose from aprun, flux, jsrun, mpi"):
         find("jsrun2", OTHER)
 
 

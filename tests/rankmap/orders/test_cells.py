@@ -109,7 +109,7 @@ def test_without_a_cell_it_is_a_box_of_a_nodes_ranks():
         ("-c 0,2", "not a list of whole numbers"),
         ("-c 2,x", "not a list of whole numbers"),
         ("-X", "option -X not recognized"),
-        ("4 5", "no option '4'"),
+        ("4 5", "unknown option '4'"),
         ("-s 5", "option -s not recognized"),
         ("-c 2", "-c has 1 numbers, the grid 2"),
         ("-g 4,5", "has 20 ranks, not 16"),

@@ -154,7 +154,7 @@ def test_uneven_nodes_hold_whole_groups_of_what_they_share():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("levels=cray", "no option 'levels=cray'"),
+        ("levels=cray", "unknown option 'levels=cray'"),
         ("levels=paper,levels=machine", "given twice"),
         ("levels=paper", "sorts by cnames"),
     ],

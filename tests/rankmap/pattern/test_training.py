@@ -164,10 +164,10 @@ def test_the_other_order_in_use():
     [
         ("training:", "nothing after the colon"),
         ("training", "nothing is given"),
-        ("training:tp", "no option 'tp'"),
+        ("training:tp", "unknown option 'tp'"),
         ("training:tp=0", "not a whole number above 0"),
         ("training:tp=2,tp=2", "tp is given twice"),
-        ("training:xp=2", "no option 'xp=2'"),
+        ("training:xp=2", "unknown option 'xp=2'"),
         ("training:dp=4,ep=3", "not divisible by"),
         ("training:dp=4,order=tp-dp", "once each"),
         ("training:dp=4,order=tp-cp-ep-dp-dp", "once each"),

@@ -206,7 +206,7 @@ def test_without_matplotlib_a_picture_is_refused(tool, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        ("--strategies nope", 2, "no strategy 'nope'"),
+        ("--strategies nope", 2, "unknown strategy 'nope'"),
         ("--strategies random --orders nope", 2, "nope"),
         ("--orders ,", 2, "names nothing to compare"),
         ("-N 0", 2, "at least 1"),

@@ -114,7 +114,7 @@ def test_background_from_a_file(tool, tmp_path):
         ("--nodes nope", 3, "nope"),
         ("--ppn 0", 2, "--ppn"),
         ("--pattern stencil:3x3", 2, "9 ranks, but there are 4 slots"),
-        ("--pattern nope", 2, "no pattern 'nope'"),
+        ("--pattern nope", 2, "unknown pattern 'nope'"),
         ("--pattern matrix:gone.csv", 3, "gone.csv"),
         ("--order gone.slots", 3, "gone.slots"),
         ("--order broken.slots", 3, "broken.slots"),

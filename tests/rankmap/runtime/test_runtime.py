@@ -134,7 +134,7 @@ def test_a_cartesian_communicator_is_reordered(place):
 WRONG = {
     "reorder(world, (world.size, 2))": "UsageError: pattern stencil:3x2 has 6 ranks",
     "reorder(world)": "UsageError: reorder needs either dims or a pattern",
-    "reorder(world, (world.size,), strategy='magic')": "UsageError: no strategy 'magic'",
+    "reorder(world, (world.size,), strategy='magic')": "UsageError: unknown strategy 'magic'",
     "reorder(world, (0,) if world.rank == 1 else (world.size,))": "is not a process grid",
     "reorder(world, (world.size,), periodic=world.rank == 1)": "UsageError: all ranks must",
     "cart_create(world, (world.size,), (True, True))": "UsageError: 2 periods for 1 dim",
@@ -242,7 +242,7 @@ def test_a_request_that_makes_no_sense_is_a_usage_error():
     hosts = [("a", "")] * 4
     with pytest.raises(UsageError):
         rerank(hosts, Job("stencil:5"))
-    with pytest.raises(UsageError, match="no strategy 'magic'"):
+    with pytest.raises(UsageError, match="unknown strategy 'magic'"):
         rerank(hosts, Job("stencil:4"), strategy="magic")
 
 

@@ -159,7 +159,7 @@ def test_json_of_a_broken_order_says_why(job, capsys):
         (["--order", "OUT"], "does not say the format"),
         ([], "either --order FILE or --strategy"),
         (["--order", "a.slots", "--strategy", "auto"], "either --order FILE or --strategy"),
-        (["--order", "a.x", "--format", "nope"], "no format 'nope'"),
+        (["--order", "a.x", "--format", "nope"], "unknown format 'nope'"),
     ],
 )
 def test_nothing_is_guessed(job, capsys, more, said):
