@@ -125,7 +125,8 @@ class Words(Param):
         words = self.known if value == "all" else tuple(dict.fromkeys(str(value).split(",")))
         for word in words:
             if word not in self.known:
-                self.fail(f"unknown name {word!r}; choose from {', '.join(self.known)}, all", param, ctx)
+                names = ", ".join((*self.known, "all"))
+                self.fail(f"unknown name {word!r}; choose from {names}", param, ctx)
         return words
 
 

@@ -196,8 +196,8 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
     name = fabric(config)
     for key in config.bandwidth:
         if key not in CLASSES[name]:
-            there = ", ".join(CLASSES[name])
-            raise WrongFigure(f"bandwidth.{key}", f"not a link class of {name}; choose from {there}")
+            text = f"not a link class of {name}; choose from {', '.join(CLASSES[name])}"
+            raise WrongFigure(f"bandwidth.{key}", text)
     mpi = {"mpi": config.software.mpi.value}
     latency = {"mpi_us": config.latency.mpi_us.value, "hop_ns": config.latency.hop_ns.value}
     reached = sending_parameters(config.sending)

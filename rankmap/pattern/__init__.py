@@ -187,7 +187,8 @@ def parse_options(name: str, text: str, known: Mapping[str, str]) -> dict[str, s
         if key not in known or word != (f"{key}={value}" if known[key] else key):
             examples = [f"{key}={value}" if value else key for key, value in known.items()]
             what = f"{name}: unknown option '{printable(word, 40)}'"
-            raise UsageError(what, f"choose from {', '.join(examples)}" if examples else "it takes none")
+            hint = f"choose from {', '.join(examples)}" if examples else "it takes none"
+            raise UsageError(what, hint)
         options[key] = value
     return options
 

@@ -136,7 +136,7 @@ def test_nodes_come_from_a_host_file_with_repeats(tool, here):
         ),
         ("--ppn 24", 2, "no pattern given"),
         ("--ppn 24 --pattern nonsense", 2, "unknown pattern 'nonsense'"),
-        ("--ppn 24 --pattern ring --strategy best", 2, "unknown strategy 'best'; choose from aligned"),
+        ("--ppn 24 --pattern ring --strategy best", 2, "unknown strategy 'best'; choose from"),
         ("--ppn 24 --pattern ring --format scotch", 2, "unknown format 'scotch'"),
         ("--ppn 24 --pattern stencil:6xx8", 2, "'' is not an extent"),
         ("--ppn 24,24,12 --pattern ring", 2, "--ppn has 3 numbers, but there are 2 nodes"),
