@@ -18,7 +18,7 @@ class Broken:
     kind : str
         ``outside``, ``twice`` or ``missing``.
     value : int
-        The value that is outside, stands twice, or is missing.
+        The value that is outside, listed twice, or missing.
     at : int
         Where it stands (the second time); the number of entries where it is missing.
     first : int

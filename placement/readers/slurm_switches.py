@@ -124,7 +124,7 @@ def resolve_members(
         raise ParseError(source, loop[0].line, text)
     if max(heights, default=0) > MAX_LEVELS:
         high = next(s for s, height in zip(switches, heights, strict=True) if height > MAX_LEVELS)
-        text = f"switch {high.name} stands more than {MAX_LEVELS} levels above its leaves"
+        text = f"switch {high.name} is more than {MAX_LEVELS} levels above its leaves"
         raise ParseError(source, high.line, text, f"Slurm takes {MAX_LEVELS} levels")
     placed = [replace(s, level=height) for s, height in zip(switches, heights, strict=True)]
     return _below_one_leaf(placed)

@@ -41,7 +41,7 @@ def load_json(text: str, source: str) -> Any:
     ------
     ParseError
         Where it is not JSON (with the line), too much of it, or a key of one object
-        stands twice with different values.
+        is listed twice with different values.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def load_json(text: str, source: str) -> Any:
         for key, value in pairs if len(node) < len(pairs) else ():
             if node[key] != value:
                 line = _second_line(text, key)
-                raise ParseError(source, line, f"key {key!r} stands twice in one place")
+                raise ParseError(source, line, f"key {key!r} is listed twice in one object")
         return node
 
     try:
@@ -74,7 +74,7 @@ def load_json(text: str, source: str) -> Any:
 
 
 def _second_line(text: str, key: str) -> int:
-    """Return the line where a key stands for the second time; 0 where it stands more often."""
+    """Return the line where a key is listed for the second time; 0 where it is listed more often."""
     places = [match.start() for match in re.finditer(re.escape(json.dumps(key)) + r"\s*:", text)]
     return text.count("\n", 0, places[1]) + 1 if len(places) == 2 else 0
 
@@ -167,7 +167,7 @@ def _add_node(node: Node, parent: _List | _Dict, source: str) -> None:
     elif not isinstance(node, _Text):
         raise ParseError(source, node.line, "a key must be a plain word")
     elif node in parent:
-        what = f"key {node!r} stands twice in one place"
+        what = f"key {node!r} is listed twice in one mapping"
         raise ParseError(source, node.line, what)
     else:
         parent.key = str(node)

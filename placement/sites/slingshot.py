@@ -39,7 +39,7 @@ from nidmap.placement.topologies.dragonfly_plus import topology_of
 def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> SiteLayout:
     """Return the nodes of all partitions, group by group."""
     if not config.partition:
-        raise WrongFigure("partition", "missing: the groups stand in [[partition]] tables")
+        raise WrongFigure("partition", "missing: list the groups in [[partition]] tables")
     if config.cabinets is not None:
         raise WrongFigure("cabinets", "means nothing here; partitions list their own")
     forbid_figure(config, "a network of groups", ("where",))

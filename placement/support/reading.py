@@ -273,7 +273,7 @@ def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -
     Raises
     ------
     UsageError
-        The name asks for what is not written here: nothing else is written
+        The suffix is not supported; nothing is written
         in its place.
 
     Examples
@@ -285,14 +285,14 @@ def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -
     >>> format_of_name("a.pdf", {".json": "json"}, "text")
     Traceback (most recent call last):
         ...
-    nidmap.placement.errors.UsageError: a.pdf: no .pdf is written here; there is .json
+    nidmap.placement.errors.UsageError: a.pdf: .pdf is not supported; choose from .json
     """
     suffix = suffix_of(path or "")
     if suffix in formats:
         return formats[suffix]
     if suffix in _TEXT or suffix[1:].isdigit():
         return default
-    raise UsageError(f"{path}: no {suffix} is written here", f"there is {', '.join(formats)}")
+    raise UsageError(f"{path}: {suffix} is not supported", f"choose from {', '.join(formats)}")
 
 
 def suffix_of(path: str) -> str:

@@ -117,7 +117,7 @@ def refuse_broken(
         sentence = f"{len(values)} ranks for {n} slots: {what} {value}{more} {lacks}"
         hint = CUT_SHORT
     elif what == "rank":
-        sentence = f"rank {value} stands twice, first on line {line_of(fault.first)}"
+        sentence = f"rank {value} is listed twice, first on line {line_of(fault.first)}"
     else:
         sentence = f"ranks {fault.first} and {fault.at} both have slot {value}"
     raise BrokenOrderError(source, line_of(fault.at), sentence, hint)

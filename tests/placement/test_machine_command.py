@@ -160,7 +160,7 @@ def test_export_to_stdout(nidmap):
     ("argv", "code", "word"),
     [
         (("-m", "torus:2x2"), 2, "--format"),
-        (("-m", "torus:2x2", "-o", "x.odd"), 2, "no .odd is written here"),
+        (("-m", "torus:2x2", "-o", "x.odd"), 2, ".odd is not supported"),
         (("-m", "torus:2x2", "--format", "odd"), 2, "graphml"),
         (("-m", "torus:2x2", "-o", "no/such/folder/x.gml"), 5, "no/such/folder"),
         (("-m", "torus:2x2", "--format", "csv", "-o", "/dev/full"), 5, "/dev/full"),

@@ -112,7 +112,7 @@ def start_minicray(plan: dict[str, Any], map_all: bool = False) -> Standing:
     Raises
     ------
     UsageError
-        One of that name stands already.
+        One of that name is running already.
     LaunchError
         It could not be built; nothing of it is left.
     """
@@ -142,7 +142,7 @@ def _make_listener(name: str) -> socket.socket:
     except OSError:
         listener.close()
         raise UsageError(
-            f"a mini-Cray called {name} stands already",
+            f"a mini-Cray called {name} is already running",
             "take it down first (nidmap minicray down) or give another --name",
         ) from None
     return listener
@@ -190,7 +190,7 @@ _HINTS = (
     ("unshare: ", "user namespaces are switched off here, by /proc/sys/user/max_user_namespaces, "
                   "kernel.unprivileged_userns_clone (Debian) or "
                   "kernel.apparmor_restrict_unprivileged_userns (Ubuntu)"),
-    ("Slurm", "nidmap minicray up --topology=off stands without it"),
+    ("Slurm", "nidmap minicray up --topology=off runs without it"),
 )  # fmt: skip
 
 
@@ -229,7 +229,7 @@ def connect(name: str) -> socket.socket:
         connection.close()
         raise LaunchError(f"the socket of mini-Cray {name} belongs to another user")
     raise LaunchError(
-        f"no mini-Cray called {name} stands here", "nidmap minicray up -m minicray:dragonfly"
+        f"no mini-Cray called {name} is running here", "nidmap minicray up -m minicray:dragonfly"
     )
 
 

@@ -29,7 +29,7 @@ from nidmap.workloads.minicray.daemon import FINALIZE, HOME, MPI
 from nidmap.workloads.options import option_with_default
 
 name_option = option_with_default("--name", str, client.DEFAULT_NAME,
-                      "Which mini-Cray, where several stand.", envvar="NIDMAP_MINICRAY",
+                      "Which mini-Cray, where several run.", envvar="NIDMAP_MINICRAY",
                       )  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 

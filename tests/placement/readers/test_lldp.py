@@ -122,6 +122,6 @@ def test_a_switch_that_stands_twice_is_refused_with_its_line():
     one = '"leaf1": {"lldp": {"interface": {"swp1": {"chassis": {"%s": {"id": {}}},'
     one += ' "port": {"id": {"type": "ifname", "value": "eth0"}}}}}}'
     text = "{" + one % "n1" + ",\n" + one % "n2" + "}"
-    with pytest.raises(ParseError, match="x:2: key 'leaf1' stands twice in one place"):
+    with pytest.raises(ParseError, match="x:2: key 'leaf1' is listed twice in one object"):
         read_text(text, "x")
     assert len(read_text("{" + one % "n1" + ",\n" + one % "n1" + "}", "x").nodes) == 1

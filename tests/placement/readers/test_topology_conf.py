@@ -160,7 +160,7 @@ def test_depth_is_limited_as_in_slurm():
         return read(rows + f"SwitchName=s{levels} Nodes=n\n", "t").findings
 
     assert chain(20) == ()
-    with pytest.raises(ParseError, match=r"^t:1: switch s0 stands more than 20 levels"):
+    with pytest.raises(ParseError, match=r"^t:1: switch s0 is more than 20 levels"):
         chain(21)
 
 

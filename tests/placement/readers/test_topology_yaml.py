@@ -95,7 +95,7 @@ TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
         (TREE + "  flat: true\n", "t:1: topology t has tree and flat where one of"),
         (TREE + "  colour: red\n", "t:1: object contains unknown field `colour`"),
         (TREE + "        node: n2\n", "t:5: object contains unknown field `node`"),
-        (TREE + "        nodes: n2\n", "t:7: key 'nodes' stands twice"),
+        (TREE + "        nodes: n2\n", "t:7: key 'nodes' is listed twice"),
         (TREE.replace("nodes: n1", "nodes: [n1, n2]"), "t:6: expected text, got a list"),
         (TREE.replace("nodes: n1", "nodes: n[1-"), "t:5: Nodes"),
         (HEAD + "  tree: switches\n", "t:3: expected an object, got text"),

@@ -126,7 +126,7 @@ def test_without_bandwidths_no_node_hours_are_told(tool):
         (["none.txt"], 3, "cannot be read"),
         (["jobs.txt", "--user", "eve"], 2, "no job of user eve"),
         (["jobs.txt", "--state", "jobs.txt"], 3, "jobs.txt"),
-        (["jobs.txt", "-o", "x.pdf"], 2, "no .pdf is written here"),
+        (["jobs.txt", "-o", "x.pdf"], 2, ".pdf is not supported"),
         (["jobs.txt", "--json", "-o", "x.csv"], 2, "give either --json or -o x.csv"),
         (["jobs.txt", "--applications", "bad.toml"], 3, "bad.toml: "),
         (["jobs.txt", "--applications", "worse.toml"], 3, "worse.toml: "),

@@ -115,7 +115,7 @@ def test_a_header_says_why_and_where_the_order_is(tool):
         ("--pattern ring --order-out -", "cannot both go to standard output"),
         ("--pattern fft:3x3", "pattern fft:3x3 has 9 ranks, but there are 8 slots"),
         ("--pattern ring --deadline -1", "deadline -1 s: it must be 0 or more"),
-        ("--pattern ring --order-out f.odd", "f.odd: no .odd is written here"),
+        ("--pattern ring --order-out f.odd", "f.odd: .odd is not supported"),
     ],
 )
 def test_contradictions_are_refused_in_one_line(tool, tmp_path, words, said):

@@ -233,7 +233,7 @@ def test_two_stand_side_by_side_and_a_name_is_taken_once(bare, minicray):
     again = nidmap(
         "minicray", "up", "-m", DRAGONFLY, "--topology=off", "--name", other, check=False
     )
-    assert (again.returncode, "stands already" in again.stderr) == (2, True)
+    assert (again.returncode, "is already running" in again.stderr) == (2, True)
     assert ask(bare, "status")["nodes"] == 24
     assert ask(other, "status")["nodes"] == 18
     nidmap("minicray", "down", "--name", other)
