@@ -59,7 +59,7 @@ class Topology:
         a black bundle is one entry for the bundle. A class left out is
         unlimited (injection) or unknown.
     parameters : mapping
-        What else the kind needs: ``global`` (links a group pair), ``spines``,
+        What else the kind needs: ``global`` (links per group pair), ``spines``,
         ``dist`` (distances by level), ``cabinets`` (positions in a row) …
     """
 

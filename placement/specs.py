@@ -182,7 +182,7 @@ def _make_slingshot(options: Options) -> Machine:
 
 
 def _set_wiring(options: Options, topology: Topology) -> Topology:
-    """State wiring and links a group pair, and refuse here what the wiring rule cannot make."""
+    """State wiring and links per group pair, and refuse here what the wiring rule cannot make."""
     rule = options.choice("wiring", RULES, DEFAULT)
     parameters = dict(topology.parameters)
     if "global" in options.given:
@@ -265,7 +265,8 @@ def _make_tree(options: Options) -> Machine:
     down = options.dims(options.sizes, "the tree's levels", 12)
     bandwidth = options.figures("bw", "bandwidth in GB/s above 0", math.ulp(0.0))
     if len(bandwidth) not in (0, 1, len(down)):
-        raise options.wrong(f"bw has {len(bandwidth)} figures", f"one, or one a level: {len(down)}")
+        hint = f"one, or one per level: {len(down)}"
+        raise options.wrong(f"bw has {len(bandwidth)} figures", hint)
     per_level = bandwidth * len(down) if len(bandwidth) == 1 else bandwidth
     injection = {"up0": options.speed("injection", 0.0)} if "injection" in options.given else {}
     extents = down[::-1] if len(down) > 1 else (1, *down)

@@ -136,7 +136,7 @@ class AllToAll:
     def __init__(self, comm: Comm, *, bytes: int, inner: int = 0) -> None:  # noqa: A002  # the option
         self.comm, self.size, self.inner = comm, bytes, inner or calls(bytes)
         rank, ranks = comm.Get_rank(), comm.Get_size()
-        require_fit(comm, 2 * ranks * bytes, f"an all-to-all of {exact_size(bytes)} a pair")
+        require_fit(comm, 2 * ranks * bytes, f"an all-to-all of {exact_size(bytes)} per pair")
         with raise_together(comm):
             self._send = bytearray().join(_make_block(rank, other, bytes) for other in range(ranks))
             self._recv = bytearray(ranks * bytes)

@@ -50,9 +50,9 @@ COMPILED = 1 << 16
     "--mode",
     ["strong", "weak", "weak_iso"],
     "weak",
-    "Keys over all ranks; keys a rank; the same with buckets of one width.",
+    "Keys over all ranks; keys per rank; the same with buckets of one width.",
 )
-@option_with_default("--keys", Number(), "2^20", "Keys over all ranks (strong) or a rank.")
+@option_with_default("--keys", Number(), "2^20", "Keys over all ranks (strong) or per rank.")
 @option_with_default("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
 @option_with_default(
     "--exchange schemes",

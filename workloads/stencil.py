@@ -205,7 +205,7 @@ def make_halo(
         not fit the memory.
     """
     grid = grid_of(dims, comm.Get_size())
-    require_fit(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
+    require_fit(comm, 12 * bytes, f"a halo of {exact_size(bytes)} per side")
     return Halo(comm, bytes, grid, periodic, iterations)
 
 

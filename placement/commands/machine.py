@@ -89,7 +89,7 @@ def _summary_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("holes", ", ".join(counted(count, level) for level, count in holes)))
     rails = summary["attachments"]
     if rails["most"] > 1:
-        text = f"up to {rails['most']} a node, on {rails['routers']} of the routers"
+        text = f"up to {rails['most']} per node, on {rails['routers']} of the routers"
         rows.append(("rails", f"{text}; a node's place is that of its first"))
     rows += [("in a node", _hardware_words(row)) for row in summary["hardware"]]
     rows += [("inside one", text) for text in summary["inside"]]
@@ -114,7 +114,7 @@ def _level_words(summary: dict[str, Any]) -> list[tuple[str, str]]:
     for level in summary["levels"]:
         name, present, extent = level["level"], level["present"], level["extent"]
         above = "router" if torus and name == "node" else above
-        text = f"{present}, up to {extent} a {above}" if above else f"{present} of {extent}"
+        text = f"{present}, up to {extent} per {above}" if above else f"{present} of {extent}"
         rows.append((plural(name), text))
         above = "" if torus else name
     return rows

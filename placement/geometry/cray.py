@@ -140,7 +140,7 @@ XC_LEVELS = ("group", "chassis", "blade", "node")
 #: Chassis a group, blades a chassis, nodes a blade: the same on every XC.
 GROUP = (6, 16, 4)
 
-#: Blue links a group pair where nothing states them: two blades a chassis, as on Edison.
+#: Blue links per group pair where nothing states them: two blades a chassis, as on Edison.
 ASSUMED_LINKS = 24
 
 
@@ -204,7 +204,7 @@ def _xc_shape(
         return replace(stated, extents=extents), ()
     topology = xc_topology(groups, positions, "same-chassis", ASSUMED_LINKS)
     note = (
-        f"blue links assumed: wiring same-chassis with {ASSUMED_LINKS} a group pair "
+        f"blue links assumed: wiring same-chassis with {ASSUMED_LINKS} per group pair "
         "(stated by no link list or site)"
     )
     return topology, (note,)
@@ -222,7 +222,7 @@ def xc_topology(groups: int, positions: int, wiring: str, links: int) -> Topolog
     wiring : str
         How blue links join groups (`nidmap.placement.topologies.dragonfly`).
     links : int
-        Blue links a group pair.
+        Blue links per group pair.
     """
     parameters = {"positions": positions, "global": links}
     extents, gbs = (groups, *GROUP), dict(FABRICS["aries"].bandwidth)

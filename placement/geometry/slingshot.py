@@ -59,7 +59,7 @@ class GroupRule:
     nics: int = 1
 
     def __str__(self) -> str:
-        return f"{self.racks} racks a group" if self.rule == "racks" else f"{self.rule} = group"
+        return f"{self.racks} racks per group" if self.rule == "racks" else f"{self.rule} = group"
 
 
 def parse_groups(text: str) -> GroupRule:
@@ -77,7 +77,7 @@ def parse_groups(text: str) -> GroupRule:
     Examples
     --------
     >>> str(parse_groups("xname:group=4-racks,nics=2"))
-    '4 racks a group'
+    '4 racks per group'
     """
     options = Options(text)
     options.only("group", "nics")

@@ -98,7 +98,7 @@ def _as_domains(network: Geometry) -> Geometry:
         below[high] += below[low]  # links of the lowest switches come first
     inside, outside = GPUS * GPU_INSIDE, GPUS * GPU_OUTSIDE
     note = (
-        f"blocks are assumed to be NVLink domains, {inside:g} GB/s a node inside and {outside:g}"
+        f"blocks are assumed to be NVLink domains, {inside:g} GB/s per node inside and {outside:g}"
         f" out of them ({GPUS} GPUs of {GPU_INSIDE:g} and {GPU_OUTSIDE:g}); figures laid over"
         " (bandwidth.up0 and up1 of a node) state them"
     )

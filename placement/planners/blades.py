@@ -106,7 +106,7 @@ def _free_places(machine: Machine, request: Request) -> _FreePlaces:
     """Return where the free nodes sit, refusing what the strategy cannot serve."""
     rows, must = free_rows(request)
     if request.per_blade < 1:
-        raise UsageError(f"{request.per_blade} nodes a blade: at least 1 is needed")
+        raise UsageError(f"{request.per_blade} nodes per blade: at least 1 is needed")
     coords = machine.coords[rows].astype(np.int64)
     column = np.zeros(len(rows), dtype=np.int64)
     for axis in range(1, coords.shape[1] - 1):
@@ -118,7 +118,7 @@ def _free_places(machine: Machine, request: Request) -> _FreePlaces:
     reach = int(usable.sum())
     if reach < request.count:
         raise PlanError(
-            f"{request.count} nodes wanted, and with {request.per_blade} a blade only {reach} "
+            f"{request.count} nodes wanted, and with {request.per_blade} per blade only {reach} "
             f"of {len(rows)} free nodes can be taken: {request.count - reach} missing",
             "take more with --per-blade, or strategy compact, spread or hilbert",
         )

@@ -148,7 +148,7 @@ def _number_children(switches: Sequence[SwitchRecord], source: str) -> list[list
             other = parent.setdefault(child, switch)
             if other is not switch:
                 text = f"switch {child} is {_below_both(switch, other)}"
-                raise ParseError(source, switch.line, text, "a tree has one parent a switch")
+                raise ParseError(source, switch.line, text, "in a tree each switch has one parent")
     return [[index[child] for child in switch.children] for switch in switches]
 
 

@@ -74,7 +74,7 @@ def load_json(text: str, source: str) -> Any:
 
 
 def _second_line(text: str, key: str) -> int:
-    """Return the line where a key is listed for the second time; 0 where it is listed more often."""
+    """Return the line of a key listed for the second time; 0 where it is listed more often."""
     places = [match.start() for match in re.finditer(re.escape(json.dumps(key)) + r"\s*:", text)]
     return text.count("\n", 0, places[1]) + 1 if len(places) == 2 else 0
 

@@ -160,7 +160,7 @@ def _slingshot_topology(
 
 
 def _pair_links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict[str, Any]:
-    """Return the links a group pair: one number, or by the partitions of both groups.
+    """Return the links per group pair: one number, or by the partitions of both groups.
 
     Where the pairs differ, ``global`` is the mean over all pairs (at least 1)
     and ``global_table`` the number for each pair of groups.
@@ -227,7 +227,7 @@ def group_sizes(partition: Partition) -> Ints:
             sizes[-1] = partition.last_group_nodes.value
         return sizes
     if len(nodes) != groups:
-        text = f"{len(nodes)} numbers for {groups} groups; write one a group, or one for all"
+        text = f"{len(nodes)} numbers for {groups} groups; write one per group, or one for all"
         raise WrongFigure(f"{key}.group_nodes", text)
     return np.array(nodes)
 

@@ -273,8 +273,7 @@ def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -
     Raises
     ------
     UsageError
-        The suffix is not supported; nothing is written
-        in its place.
+        The suffix is not supported.
 
     Examples
     --------

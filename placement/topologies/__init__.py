@@ -118,7 +118,7 @@ def wiring_text(machine: Machine) -> str:
     --------
     >>> from nidmap.placement.specs import parse_spec
     >>> wiring_text(parse_spec("dragonfly:groups=2,chassis=1,blades=4,nodes=1,global=6"))
-    'consecutive, 6 links a group pair'
+    'consecutive, 6 links per group pair'
     >>> wiring_text(parse_spec("torus:4x4"))
     'rings along x, y'
     """

@@ -89,7 +89,7 @@ def _join_links(
 
 
 def global_links(topology: Topology, groups: int) -> int:
-    """Return the links a group pair: the topology's own figure or the rule's default.
+    """Return the links per group pair: the topology's own figure or the rule's default.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def global_links(topology: Topology, groups: int) -> int:
     if count is None:
         count = default_links(rule, _group_shape(topology, groups, 0), fabric_of(topology).ports)
     if int(count) != count:
-        raise UsageError(f"{count} links a group pair: a whole number is needed")
+        raise UsageError(f"{count} links per group pair: a whole number is needed")
     check_rule(rule, _group_shape(topology, groups, int(count)))
     return int(count)
 
@@ -125,10 +125,10 @@ def wiring_text(machine: Machine) -> str:
     table = topology.parameters.get("global_table")
     if table is not None:
         counts = {n for g, row in enumerate(table) for h, n in enumerate(row) if g != h}
-        return f"{_global_rule(topology)}, {min(counts)} to {max(counts)} links a group pair"
+        return f"{_global_rule(topology)}, {min(counts)} to {max(counts)} links per group pair"
     group = topologies.router_coords(machine)[:, 0]
     groups = np.flatnonzero(np.bincount(group))  # np.unique costs 6 ms cold
-    return f"{_global_rule(topology)}, {global_links(topology, len(groups))} links a group pair"
+    return f"{_global_rule(topology)}, {global_links(topology, len(groups))} links per group pair"
 
 
 def _global_rule(topology: Topology) -> str:
@@ -298,7 +298,7 @@ def wire_groups(rule: str, shape: DragonflyShape) -> Cables:
 
 
 def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
-    """Return the links a group pair where nothing states them.
+    """Return the links per group pair where nothing states them.
 
     `aligned` takes one link a router pair, `same-chassis` two blades a chassis
     as Edison has, and any other rule as many as the routers' ports allow, at
@@ -333,7 +333,7 @@ def check_rule(rule: str, shape: DragonflyShape) -> None:
     unit = {"aligned": shape.routers, "same-chassis": 2}.get(rule, 1)
     if shape.links < 1 or shape.links % unit:
         raise UsageError(
-            f"wiring {rule} cannot make {shape.links} links a group pair",
+            f"wiring {rule} cannot make {shape.links} links per group pair",
             f"it makes a multiple of {unit}",
         )
 

@@ -117,11 +117,12 @@ def wiring_text(machine: Machine) -> str:
     """Say in words how the routers are joined."""
     _, _, spines, between, cables = _group_sizes(machine)
     parallel = f"{counted(cables, 'link')} from each leaf to each, " if cables > 1 else ""
-    return f"{counted(spines, 'spine')} a group, {parallel}{counted(between, 'link')} a group pair"
+    global_text = f"{counted(between, 'link')} per group pair"
+    return f"{counted(spines, 'spine')} per group, {parallel}{global_text}"
 
 
 def _group_sizes(machine: Machine) -> tuple[int, int, int, int, int]:
-    """Return groups, leaves and spines of each, links a group pair, and leaf to spine."""
+    """Return groups, leaves and spines of each, links per group pair, and leaf to spine."""
     topology = machine.topology
     groups, leaves = topology.extents[:2]
     spines, between, cables = (int(topology.parameters[k]) for k in ("spines", "global", "links"))

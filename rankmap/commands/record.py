@@ -162,7 +162,7 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
             cmap="viridis", extent=(-0.5, edge - 0.5, edge - 0.5, -0.5), interpolation="nearest",
         )  # fmt: skip
         axes.set(xlabel="receiving rank", ylabel="sending rank")
-        ranks_text = "" if share == 1 else f", {share} ranks a row"
+        ranks_text = "" if share == 1 else f", {share} ranks per row"
         axes.set_title(f"{edge} ranks, {size_text(float(table.sum()))} in all{ranks_text}")
         bar = figure.colorbar(image, label="bytes")
         bar.ax.yaxis.set_major_formatter(lambda value, _: size_text(value))

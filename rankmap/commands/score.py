@@ -97,8 +97,8 @@ def _score_words(document: dict[str, Any]) -> str:
         f"lower bound        {_bound_text(document)}",
         f"hop-bytes          {document['hop_bytes']:,}",
         f"off-node weight    {document['off_node']:,},"
-        f" at most {document['max_node_traffic']:,} a node",
-        f"ranks a node       {document['min_ranks_a_node']} to {document['max_ranks_a_node']}",
+        f" at most {document['max_node_traffic']:,} per node",
+        f"ranks per node     {document['min_ranks_a_node']} to {document['max_ranks_a_node']}",
     ]
     names = ["inside a node", *(f"inside a {n}" for n in document["levels"][1:-1]), "beyond"]
     by_level = zip(names, document["by_level"], strict=False)

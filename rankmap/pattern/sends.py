@@ -102,9 +102,8 @@ def transposition(text: str) -> Pattern:
 def sends(text: str) -> Pattern:
     """Build ``sends:FILE``: a message a line, its source, destination and bytes."""
     if not text:
-        raise UsageError(
-            "pattern sends needs a file: sends:FILE", "source destination bytes a line"
-        )
+        hint = "one line per message: source destination bytes"
+        raise UsageError("pattern sends needs a file: sends:FILE", hint)
     messages = read_messages(read_bytes(text, "sends:-", MOST_BYTES), text)
     pattern = _messages_graph(messages, f"sends:{text}")
     if not len(pattern.indices):

@@ -338,7 +338,7 @@ def _parse_weights(text: str, dimensions: int) -> tuple[float, ...]:
     if len(values) != dimensions:
         weights_text = f"{len(values)} weights" if len(values) > 1 else "1 weight"
         raise UsageError(
-            f"stencil: {weights_text} for {dimensions} dimensions", "give one a dimension"
+            f"stencil: {weights_text} for {dimensions} dimensions", "give one per dimension"
         )
     return tuple(values)
 

@@ -103,7 +103,7 @@ def phase_words(phase: RecordedPhase, ranks: int) -> str:
     least, most = int(partners[partners > 0].min(initial=0)), int(partners.max())
     to = counted(most, "partner") if least in (0, most) else f"{least} to {most} partners"
     what = "one-sided accesses" if phase.kind == "one-sided" else "messages"
-    return f"{what} to {to} a rank, {how}, {_step_words(phase.calls)}"
+    return f"{what} to {to} per rank, {how}, {_step_words(phase.calls)}"
 
 
 def _collective_words(phase: RecordedPhase, ranks: int) -> str:
@@ -153,7 +153,7 @@ def _shared_stencil(recording: Recording) -> str:
     if stencil is None or len(parts) < 2:
         return ""
     near = points(len(stencil.dims), stencil.reach) - 1
-    what = f"{_stencil_words(stencil)}, up to {near} neighbours a rank"
+    what = f"{_stencil_words(stencil)}, up to {near} neighbours per rank"
     return f"{len(parts)} of these, each of some ranks, are together a {what}"
 
 

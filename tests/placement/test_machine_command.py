@@ -42,7 +42,7 @@ def test_show_says_what_there_is(nidmap, dump):
     assert (code, err) == (0, "")
     facts = dict(line.split(None, 1) for line in out.splitlines() if line.strip())
     assert facts["network"] == "dragonfly (aries)"
-    assert facts["wiring"] == "same-chassis, 24 links a group pair"
+    assert facts["wiring"] == "same-chassis, 24 links per group pair"
     assert facts["groups"] == "2 of 2"
     assert facts["compute"] == "766 nodes, 764 free: 1 admindown, 1 down, 764 up"
     assert facts["service"].startswith("2 nodes")

@@ -191,7 +191,7 @@ WRONG = {
     "tree:4x4,dist=2:1": "decrease",
     "tree:4x4,dist=1:x": "'x'",
     "tree:4x4,dist=1:-2": "'-2'",
-    "tree:4x4,bw=1:2:3": "one a level",
+    "tree:4x4,bw=1:2:3": "one per level",
     "tree:" + "x".join(["1"] * 13): "at most 12",
 }
 

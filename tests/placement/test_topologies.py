@@ -272,7 +272,7 @@ def test_groups_of_two_sizes_with_links_by_pair():
             expected[(g, ends[g, h, k]), (h, ends[h, g, k]), "global"] += 1
     got = {key: n for key, n in listed(machine).items() if key[2] == "global"}
     assert got == expected
-    assert wiring_text(machine) == "consecutive, 1 to 5 links a group pair"
+    assert wiring_text(machine) == "consecutive, 1 to 5 links per group pair"
 
 
 @given(st.integers(1, 12), st.integers(1, 8))

@@ -228,7 +228,7 @@ def result_of(
     ]
     unreached = tuple(name for name in table.classes if name not in links.shares)
     note = (
-        "one rank a node: what a node sends with more of them, and copies inside it, were not"
+        "one rank per node: what a node sends with more of them, and copies inside it, were not"
         " measured"
     )
     notes = [note] if plan.ppn == 1 else []

@@ -73,7 +73,7 @@ def _parse_lengths(ctx: click.Context, param: click.Parameter, value: str) -> tu
     "--kind kinds",
     Words(KINDS),
     "all",
-    "alltoall-int (a count a process), alltoallv-int, alltoallv-double, or all.",
+    "alltoall-int (one count per process), alltoallv-int, alltoallv-double, or all.",
 )
 @click.option(
     "--nodes",
@@ -81,7 +81,7 @@ def _parse_lengths(ctx: click.Context, param: click.Parameter, value: str) -> tu
     type=Number(several=True),
     help="Numbers of nodes; default: those of 1,3,9,18,36 that the job has.",
 )
-@click.option("--ppn", type=click.IntRange(min=1), help="Ranks a node; default: all it has.")
+@click.option("--ppn", type=click.IntRange(min=1), help="Ranks per node; default: all it has.")
 @click.option(
     "--memory", type=ByteCount(whole=True), help="Memory of a node; default: what it has free."
 )
@@ -274,7 +274,7 @@ class _Bench:
             warned = "warned: MPI's own buffers grow with the ranks (Table 4.4)"
             say(
                 f"nidmap: {kind} with m = {size.m} on {nodes} nodes takes "
-                f"{size_text(size.node_need, 1024)} a node, {100 * used:.0f} % of its memory: "
+                f"{size_text(size.node_need, 1024)} per node, {100 * used:.0f} % of its memory: "
                 f"{'refused' if used > 1 else warned}"
             )
         if used > 1:

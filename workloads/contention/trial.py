@@ -266,7 +266,7 @@ class Contention:
         self.comm, self.rank, nodes = comm, comm.Get_rank(), rank_place(comm).nodes
         self.sizes = size = case_sizes(n, m, comm.Get_size(), nodes, kind)
         if arrays is None:
-            what = f"an all-to-all of {exact_size(size.local_bytes)} a rank"
+            what = f"an all-to-all of {exact_size(size.local_bytes)} per rank"
             require_fit(comm, size.rank_need, what, 1.0)
         with raise_together(comm):
             unsorted, arrived = arrays or new_arrays(size)

@@ -87,7 +87,7 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
 @name_option
 @click.option("-m", "--machine", multiple=True, help="Build this mini-Cray for the command only.")
 @click.option("-N", "--nodes", type=click.IntRange(1), help="Run as MPI ranks on so many nodes.")
-@click.option("-n", "--ranks", type=click.IntRange(1), help="MPI ranks (default: one a node).")
+@click.option("-n", "--ranks", type=click.IntRange(1), help="MPI ranks (default: one per node).")
 @click.option("-w", "--nodelist", metavar="LIST", help="Run on these nodes, one by one.")
 @building_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)

@@ -34,7 +34,7 @@ PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
     "--items",
     Number(several=True),
     "1e6",
-    "Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
+    "Items per rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
 @option_with_default("--data", KINDS, "random", "Kind of keys; one: random, all on rank 0.")
 @option_with_default("--payload", ByteCount(whole=True), 0, "Bytes carried beside each key.")
@@ -45,7 +45,7 @@ PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
     "--splitters",
     ["histogram", "bisection"],
     "histogram",
-    "Many probes a round, or the paper's one probe a bit.",
+    "Many probes per round, or the paper's one probe per bit.",
 )
 @option_with_default(
     "--exchange",
@@ -85,7 +85,7 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
     document, texts = session.document(), []
     for case, result, more in zip(document["cases"], session.finished, how, strict=True):
         case.update(more)
-        head = f"{case['items']} items a rank, {more['rounds']} rounds for the splitters\n"
+        head = f"{case['items']} items per rank, {more['rounds']} rounds for the splitters\n"
         texts.append(head + phase_table(result))
     common.show(document, "\n".join(texts))
     return session.exit_code
@@ -136,7 +136,7 @@ class Sort:
         rank, size = self.ranks.rank, self.ranks.size
         everything = items * size if data == "one" else 0
         most = max(items, everything if rank == 0 else 0) * item_type(payload).itemsize
-        require_fit(comm, int(3.5 * most), f"a sort of {items} items a rank")
+        require_fit(comm, int(3.5 * most), f"a sort of {items} items per rank")
         with raise_together(comm):
             self.items = make_items(data, rank, size, items, payload=payload)
         self.before = hash_sums(self.items)

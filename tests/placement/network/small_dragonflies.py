@@ -18,7 +18,7 @@ RULES = ("consecutive", "aligned", "same-chassis")
 
 
 def spec(groups, chassis, blades, nodes, rule, times):
-    """Return the spec of a small Aries; `times` scales the links a group pair."""
+    """Return the spec of a small Aries; `times` scales the links per group pair."""
     unit = {"consecutive": 1, "aligned": chassis * blades, "same-chassis": 2}[rule]
     return (
         f"dragonfly:groups={groups},chassis={chassis},blades={blades},nodes={nodes},"

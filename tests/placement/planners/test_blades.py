@@ -83,7 +83,7 @@ def test_the_rules_read_plainly_give_the_same_list(spec, data):
     request = Request(count, free, np.array(include, dtype=int), per_blade=per_blade)
     expected = by_the_rules(machine, rows, count, per_blade, include)
     if not expected:
-        with pytest.raises(PlanError, match=f"with {per_blade} a blade only"):
+        with pytest.raises(PlanError, match=f"with {per_blade} per blade only"):
             blades(machine, request)
         return
     assert blades(machine, request).tolist() == expected
@@ -136,7 +136,7 @@ def test_what_one_node_a_blade_cannot_reach_is_said():
     with pytest.raises(PlanError) as caught:
         blades(SHAHEEN, Request(count=2000, free=SHAHEEN.free, per_blade=1))
     assert caught.value.message == (
-        "2000 nodes wanted, and with 1 a blade only 1728 of 6912 free nodes can be taken: "
+        "2000 nodes wanted, and with 1 per blade only 1728 of 6912 free nodes can be taken: "
         "272 missing"
     )
     assert "--per-blade" in caught.value.hint
@@ -152,5 +152,5 @@ def test_other_machines_have_no_blades_across_groups(spec):
 
 
 def test_no_nodes_a_blade_make_no_sense():
-    with pytest.raises(UsageError, match="0 nodes a blade"):
+    with pytest.raises(UsageError, match="0 nodes per blade"):
         blades(SHAHEEN, Request(count=2, free=SHAHEEN.free, per_blade=0))

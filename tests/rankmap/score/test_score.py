@@ -121,7 +121,7 @@ def test_score_prints_words(job, capsys):
     arguments, _ = job
     assert run(["score", *arguments, "--strategy", "row-major"]) == 0
     out = capsys.readouterr().out
-    assert "ranks a node       2 to 2" in out
+    assert "ranks per node     2 to 2" in out
     assert "lower bound" in out
 
 
