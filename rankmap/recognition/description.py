@@ -39,7 +39,7 @@ def describe(recording: Recording) -> str:
     >>> print(describe(Recording(4, 1.5, (once,), exchange_s=1.2, work_s=0.3)))
     4 ranks, 1.5 s: 32 kB in 40 messages between 4 pairs of ranks, 1 phase
       1.2 s from the first message to the last, at most 25% of them outside MPI
-       100 %  32 kB  messages to 1 partner a rank, one after the other, 10 steps  (app+0x1f)
+       100 %  32 kB  messages to 1 partner per rank, one after the other, 10 steps  (app+0x1f)
     """
     sent, total, to_themselves = _sent_away(recording)
     total_bytes = int(total.bytes.sum())

@@ -250,5 +250,5 @@ def test_show_rails_and_each_rate(nidmap, tmp_path):
     code, out, _ = nidmap("machine", "show", "-m", str(rails))
     assert code == 0
     assert "leaves     2 of 2\n" in out
-    assert "rails      up to 2 a node, on 4 of the routers; a node's place is that of its" in out
+    assert "rails      up to 2 per node, on 4 of the routers; a node's place is that of its" in out
     assert " 12.5-25 " in out

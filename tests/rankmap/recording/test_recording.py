@@ -19,10 +19,11 @@ from nidmap.placement.errors import OutputError, ParseError, UsageError
 from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from nidmap.rankmap.collectives.algorithms import collective_messages
 from nidmap.rankmap.pattern.structured import Stencil
+from nidmap.rankmap.preload import running
 from nidmap.rankmap.preload.running import parse_window
 from nidmap.rankmap.recognition.description import describe, document, named_pattern, phase_words
 from nidmap.rankmap.recognition.shapes import grid_lines, lines_in, stencil_in
-from nidmap.rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording, running
+from nidmap.rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording
 from nidmap.rankmap.recording.file import load_recording, save_recording
 from nidmap.rankmap.recording.raw import Window, read_raw
 
