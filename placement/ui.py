@@ -6,14 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from nidmap.placement.errors import printable
-
-if TYPE_CHECKING:
-    from rich import progress
 
 
 def say(text: str) -> None:
@@ -37,6 +34,12 @@ def warn(text: str) -> None:
 #: Seconds before a bar is shown.
 AFTER = 0.5
 
+#: Parts of a whole bar, and letters of what is going on.
+_PARTS, _LETTERS = 100, 40
+
+#: Takes a line away, and shows the cursor again, which click's bar hides.
+_ERASE = "\r\x1b[K\x1b[?25h"
+
 
 @contextmanager
 def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | None]:
@@ -47,33 +50,26 @@ def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | N
     if not sys.stderr.isatty():
         yield None
         return
-    begun, shown = time.monotonic(), None
+    begun = time.monotonic()
+    shown: list[Any] = []
 
     def show(done: float, text: str) -> None:
         """Show how much is done, from the first moment that a person would wonder."""
-        nonlocal shown
-        if shown is None and time.monotonic() >= begun + (AFTER if after is None else after):
-            shown = _show_progress()
-            shown.start()
-        if shown is not None:
-            shown.update(shown.task_ids[0], completed=done, description=text)
+        if not shown:
+            if time.monotonic() < begun + (AFTER if after is None else after):
+                return
+            shown.append(
+                click.progressbar(
+                    length=_PARTS, file=sys.stderr, width=0, show_eta=False, show_percent=True,
+                    item_show_func=lambda item: item,
+                )
+            )  # fmt: skip
+        parts = int(_PARTS * min(max(done, 0.0), 1.0)) - shown[0].pos
+        shown[0].update(parts, printable(text, limit=_LETTERS))
 
     try:
         yield show
     finally:
-        if shown is not None:
-            shown.stop()
-
-
-def _show_progress() -> progress.Progress:
-    from rich import console, progress  # noqa: PLC0415  # most commands end before a bar is shown
-
-    columns = (
-        progress.BarColumn(),
-        progress.TaskProgressColumn(),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("{task.description}", markup=False),
-    )
-    shown = progress.Progress(*columns, console=console.Console(stderr=True), transient=True)
-    shown.add_task("", total=1.0)
-    return shown
+        if shown:
+            sys.stderr.write(_ERASE)
+            sys.stderr.flush()

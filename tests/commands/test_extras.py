@@ -108,4 +108,4 @@ def test_every_extra_brings_what_is_said_to_be_in_it():
     everything = brought["all"][0]
     assert set(EXTRAS.values()) <= set(everything[len("nidmap[") : -1].split(","))
     core = {one.split(">")[0] for one in project["dependencies"]}
-    assert core == {"numpy", "click", "msgspec", "PyYAML", "rich", "tomli"}
+    assert core == {"numpy", "click", "msgspec", "PyYAML", "tomli"}

@@ -10,7 +10,7 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["placement"]):
+with atheris.instrument_imports(include=["nidmap"]):
     from nidmap.placement.dumps.assemble import assemble
     from nidmap.placement.errors import NidmapError
     from nidmap.placement.readers import BUNDLED, find

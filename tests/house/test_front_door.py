@@ -104,7 +104,7 @@ def test_a_build_of_its_own_has_what_the_commands_import(monkeypatch):
     build = pytest.importorskip("hatchling.build")
     monkeypatch.chdir(ROOT)
     asked = " ".join(build.get_requires_for_build_wheel())
-    assert all(name in asked for name in ("click", "msgspec", "numpy", "pyyaml", "rich"))
+    assert all(name in asked for name in ("click", "msgspec", "numpy", "pyyaml"))
 
 
 def test_the_wheel_holds_the_rooms_and_the_sites(wheel):

@@ -14,7 +14,7 @@ from tests.commands.shapes import xc_dump
 
 #: Modules that must not be loaded by the commands that stand before a submission.
 HEAVY = {
-    "pandas", "networkx", "rich", "yaml", "numba", "scipy", "ClusterShell", "quart", "mpi4py",
+    "pandas", "networkx", "yaml", "numba", "scipy", "ClusterShell", "quart", "mpi4py",
     "matplotlib", "numpy.ma", "numpy.testing", "numpy.random", "importlib.metadata",
     "asyncio", "subprocess", "tempfile",
 }  # fmt: skip

@@ -119,7 +119,7 @@ def test_an_unknown_site_is_refused(nidmap):
 def test_the_list_needs_no_dump_readers_and_no_slurm():
     probe = (
         "import sys; from nidmap.placement.sites import load_site; load_site('shaheen2').records();"
-        "heavy = ('pandas', 'networkx', 'rich', 'yaml', 'click', 'nidmap.placement.readers');"
+        "heavy = ('pandas', 'networkx', 'yaml', 'click', 'nidmap.placement.readers');"
         "print([m for m in sys.modules if m.startswith(heavy)])"
     )
     done = subprocess.run(

@@ -189,6 +189,6 @@ def test_what_predict_imports_is_lean():
         timeout=600,
     )
     found = set(re.findall(r"^import time:.*\|\s*([\w.]+)$", done.stderr, re.MULTILINE))
-    heavy = {"pandas", "networkx", "rich", "numba", "scipy", "matplotlib", "ClusterShell"}
+    heavy = {"pandas", "networkx", "numba", "scipy", "matplotlib", "ClusterShell"}
     assert "nidmap.rankmap.predict" in found
     assert found & heavy == set()
