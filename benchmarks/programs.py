@@ -1,6 +1,6 @@
 """What recorded programs gained on their placements, and what is promised of them.
 
-``python -m benchmarks.programs FOLDER... [--short]``
+``python -m benchmarks.programs FOLDER... [--short] [--leave-out]``
 
 A folder holds programs that were recorded and then run on several placements, in turns. Of each
 NAME there is ``NAME.state.json`` (the ``machine`` as ``-m`` takes it; as ``arms`` the nodes by rank
@@ -9,6 +9,10 @@ of each placement, or the nodes ``given``, those of a ``plan`` and a file of eac
 ``NAME.samples`` (block, arm and seconds of a launch in each line) and the recording, ``NAME.npz``.
 The arm ``default`` is what gains are against.
 
+With ``--leave-out`` two constants are chosen anew for each program by what all others say: how far
+ranks run ahead (the least error in the median), and how far predictions are off (the narrowest
+ranges that hold nine of ten).
+
 Every gain is promised by the predictor as it is. Beside it stands what the plain busiest link says:
 the bytes of the whole run with their headers, on the paths of the machine, and nothing else.
 """
@@ -16,6 +20,7 @@ the bytes of the whole run with their headers, on the paths of the machine, and 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -33,7 +38,7 @@ from nidmap.placement.machine import Machine
 from nidmap.placement.network import loads
 from nidmap.placement.placement import Placement
 from nidmap.placement.traffic import Traffic, join_traffic
-from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict import Job, Predictor, neighbours, unknowns
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.recording import Recording
 from nidmap.rankmap.recording.file import load_recording
@@ -44,6 +49,11 @@ OWN = ("order", "nodes", "both")
 
 #: Medians of times are as good as this.
 NOISE = 1.03
+
+#: What may be chosen for `nidmap.rankmap.predict.neighbours.AHEAD`, and for
+#: `nidmap.rankmap.predict.unknowns.MISFIT`.
+AHEAD = (0.0, 0.25, 0.5, 0.75, 1.0)
+MISFIT = (1.05, 1.1, 1.15, 1.2)
 
 
 @dataclass
@@ -166,6 +176,31 @@ def show(arms: list[Arm], short: bool) -> None:
     table("promised gains", ["arms", *summary, "worst"], lines)
 
 
+def leave_out(paths: list[Path]) -> list[Arm]:
+    """Return the arms of each program, promised with what all others would choose."""
+    by_values: dict[tuple[float, float], list[Arm]] = {}
+    for ahead, misfit in itertools.product(AHEAD, MISFIT):
+        neighbours.AHEAD, unknowns.MISFIT = ahead, misfit
+        by_values[ahead, misfit] = [arm for path in paths for arm in read_arms(path)]
+    programs = {arm.program for arms in by_values.values() for arm in arms}
+    left_out: list[Arm] = []
+    for program in sorted(programs):
+        others = {
+            values: [arm for arm in arms if arm.program != program]
+            for values, arms in by_values.items()
+        }
+        ahead = min(AHEAD, key=lambda a: median(arm.off for arm in others[a, MISFIT[0]]))
+        enough = [
+            m
+            for m in MISFIT
+            if sum(a.held for a in others[ahead, m]) >= 0.9 * len(others[ahead, m])
+        ]
+        values = ahead, (enough or MISFIT[-1:])[0]
+        print(f"without {program}: {values}")
+        left_out += [arm for arm in by_values[values] if arm.program == program]
+    return left_out
+
+
 def main() -> None:
     """Read, promise, print."""
     parser = argparse.ArgumentParser(
@@ -174,9 +209,13 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("folders", type=Path, nargs="+", help="programs with their times")
     parser.add_argument("--short", action="store_true", help="the summary alone")
+    parser.add_argument("--leave-out", action="store_true", help="constants chosen by the others")
     wanted = parser.parse_args()
     paths = [path for folder in wanted.folders for path in sorted(folder.glob("*.state.json"))]
-    show([arm for path in paths for arm in read_arms(path)], wanted.short)
+    if wanted.leave_out:
+        show(leave_out(paths), wanted.short)
+    else:
+        show([arm for path in paths for arm in read_arms(path)], wanted.short)
 
 
 if __name__ == "__main__":

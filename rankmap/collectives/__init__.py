@@ -178,7 +178,7 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
     Examples
     --------
     >>> usual_algorithm("bcast", 1000, 64), usual_algorithm("bcast", 1e6, 64)
-    ('binomial', 'scatter-doubling')
+    ('binomial', 'scatter-ring')
     >>> usual_algorithm("allgather", 100, 65), usual_algorithm("allgather", 100, 64)
     ('bruck', 'doubling')
     """

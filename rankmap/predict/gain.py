@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nidmap.placement.placement import Placement
+from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.placement_times import NOTHING, PlacementTimes, RunSeconds, Values
 from nidmap.rankmap.predict.unknowns import (
@@ -37,6 +38,9 @@ from nidmap.rankmap.progress import advance
 
 #: Share of a recorded run that communication has at most, below which it is said.
 HALF_OF_RUN = 0.5
+
+#: Predicted communication and recorded seconds in MPI fit where they are no farther apart.
+FITS = 1.5
 
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
@@ -65,6 +69,39 @@ class Unknown(NamedTuple):
     lowest: str = ""
 
 
+class RecordedFit(NamedTuple):
+    """How a prediction fits the run that was recorded, in the program's own seconds.
+
+    Attributes
+    ----------
+    predicted_s : float
+        Of its messages, on the baseline's nodes.
+    in_mpi_s : float
+        That ranks were recorded in MPI.
+    """
+
+    predicted_s: float
+    in_mpi_s: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether both are about the same."""
+        low, high = sorted(self)
+        return high <= FITS * low
+
+    @property
+    def words(self) -> str:
+        """Both, for a person.
+
+        Examples
+        --------
+        >>> RecordedFit(3.9, 4.0).words
+        'ranks were recorded 4 s in MPI, 3.9 s of messages are predicted'
+        """
+        recorded, predicted = time_text(self.in_mpi_s), time_text(self.predicted_s)
+        return f"ranks were recorded {recorded} in MPI, {predicted} of messages are predicted"
+
+
 class Gain(NamedTuple):
     """How many times as fast one placement is as another.
 
@@ -77,6 +114,8 @@ class Gain(NamedTuple):
     communicates : float
         Share of the baseline's run that is communication, at most: all of it, 1, but for a
         recording whose seconds are known.
+    recorded : RecordedFit or None
+        None of what was not recorded on this machine, with its seconds.
     """
 
     low: float
@@ -84,6 +123,20 @@ class Gain(NamedTuple):
     high: float
     unknowns: tuple[Unknown, ...] = ()
     communicates: float = 1.0
+    recorded: RecordedFit | None = None
+
+    @property
+    def misfit(self) -> str:
+        """Say that the recording does not fit what is predicted of it; '' where it does.
+
+        Examples
+        --------
+        >>> Gain(1.0, 1.2, 1.3, recorded=RecordedFit(1.0, 9.0)).misfit
+        'the recording does not fit: ranks were recorded 9 s in MPI, 1 s of messages are predicted'
+        """
+        if self.recorded is None or self.recorded.fits:
+            return ""
+        return f"the recording does not fit: {self.recorded.words}"
 
     @property
     def range_text(self) -> str:
@@ -127,20 +180,22 @@ class Gain(NamedTuple):
 
     @property
     def of_run(self) -> str:
-        """Say what share of a recorded run communication is; '' where it may be more than half.
+        """Say how a recorded run fits, and what share of it communication is if less than half.
 
         Examples
         --------
         >>> Gain(1.0, 1.01, 1.02, communicates=0.021).of_run
         'communication is at most 2.1% of the recorded run: no placement gains more than 1.02 x'
         """
+        fit = self.recorded.words if self.recorded is not None and self.recorded.fits else ""
         if self.communicates > HALF_OF_RUN:
-            return ""
+            return fit
         most = 1 / (1 - self.communicates)
-        return (
+        share = (
             f"communication is at most {self.communicates:.1%} of the recorded run:"
             f" no placement gains more than {most:.3g} x"
         )
+        return f"{fit}; {share}" if fit else share
 
     @property
     def most_unsure(self) -> str:
@@ -157,6 +212,7 @@ class Gain(NamedTuple):
             "high": high,
             "unknowns": [unknown._asdict() for unknown in self.unknowns],
             "communicates": self.communicates,
+            "recorded": None if self.recorded is None else self.recorded._asdict(),
         }
 
 
@@ -185,7 +241,7 @@ class Gains:
     def __init__(self, model: Model, base: Placement) -> None:
         self.model = model
         self._base = PlacementTimes(model, base)
-        self._beside, self._communicates = _run_of(model, self._base)
+        self._beside, self._communicates, self._fit = _run_of(model, self._base)
 
     def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
@@ -193,7 +249,10 @@ class Gains:
             return Gain(1.0, 1.0, 1.0)
         times = [PlacementTimes(self.model, plan), self._base]
         gain = _range_of_unknowns(self.model, times, self._beside)
-        return gain._replace(communicates=self._communicates)
+        gain = gain._replace(communicates=self._communicates, recorded=self._fit)
+        if not gain.misfit:
+            return gain
+        return gain._replace(low=min(gain.low, 1.0), high=max(gain.high, 1.0))
 
 
 def _same_placement(plan: Placement, base: Placement) -> bool:
@@ -265,7 +324,7 @@ def _range_of_unknowns(
     return Gain(low, likely, high, tuple(unknowns))
 
 
-def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float]:
+def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, RecordedFit | None]:
     """Return what a recorded run does beside communication, and the share that this has of it.
 
     Returns
@@ -275,11 +334,15 @@ def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float]:
         the model's says nothing of this one.
     float
         Of the baseline's run, at most.
+    RecordedFit or None
     """
     recording = comparable_recording(model)
     if recording is None:
-        return NOTHING, 1.0
+        return NOTHING, 1.0, None
     took_s, work_s = run_seconds(model, recording)
-    beside = beside_communication(model, recording, base.seconds(likely_values(model), 0))
+    sent_s, scale = base.seconds(likely_values(model), 0), model.constants.slowed or 1.0
     communicates = min(1.0, _range_of_unknowns(model, [base]).high / took_s)
-    return beside if recording.ran_on(model.machine) else RunSeconds(work_s), communicates
+    if not recording.ran_on(model.machine):
+        return RunSeconds(work_s), communicates, None
+    fit = RecordedFit(sent_s * scale, (took_s - work_s) * scale) if recording.exchange_s else None
+    return beside_communication(model, recording, sent_s), communicates, fit

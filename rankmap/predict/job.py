@@ -279,7 +279,7 @@ def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[
     >>> algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich")
     ['at-once', 'bruck']
     >>> algorithms(parse_pattern("bcast").fit(64), "library", 1e6, "")
-    ['scatter-doubling']
+    ['scatter-ring']
     """
     if isinstance(pattern, Collective):
         if algorithm in algorithms_of(pattern.name):

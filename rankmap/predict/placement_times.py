@@ -29,10 +29,6 @@ from nidmap.rankmap.predict.phase import Phase
 #: steps that meet may lose them as much, and at least a step.
 AHEAD = 0.5
 
-#: A prediction of a program's communication is too short by this factor at worst, about
-#: (docs/minicray.md).
-TOO_SHORT = 1.25
-
 #: Jobs of more nodes are large, and steps of their exchanges that are looked at by values of the
 #: unknowns that are not likely.
 LARGE, SOME_STEPS = 1024, 2
@@ -46,11 +42,15 @@ class RunSeconds(NamedTuple):
     work : float
         Seconds outside MPI that come on top.
     rest : float
-        What passes in part while links carry, in seconds that it would take alone.
+        Seconds in MPI that come on top, for other causes: processors that handle messages, ranks
+        that come late.
+    meanwhile : float
+        What passes in part while messages travel, in seconds that it would take alone.
     """
 
     work: float = 0.0
     rest: float = 0.0
+    meanwhile: float = 0.0
 
     def with_messages(self, communication_s: float) -> float:
         """Return the seconds of the run.
@@ -58,23 +58,11 @@ class RunSeconds(NamedTuple):
         Examples
         --------
         >>> RunSeconds(1.0, 3.0).with_messages(4.0)
-        6.0
+        8.0
+        >>> RunSeconds(meanwhile=3.0).with_messages(4.0)
+        5.0
         """
-        return self.work + math.hypot(communication_s, self.rest)
-
-    def least(self, communication_s: float) -> RunSeconds:
-        """Return the least that it may be: the prediction is too short, and nothing passes at once.
-
-        Communication counts as what is predicted of it, in the same proportion.
-
-        Examples
-        --------
-        >>> round(RunSeconds(1.0, 3.0).least(4.0).work, 3)
-        0.8
-        """
-        in_mpi_s = math.hypot(communication_s, self.rest)
-        longer = min(in_mpi_s / communication_s, TOO_SHORT) if communication_s else 1.0
-        return RunSeconds((self.work + in_mpi_s) / longer - communication_s)
+        return self.work + self.rest + math.hypot(communication_s, self.meanwhile)
 
 
 #: Of what is no recorded run.
@@ -99,6 +87,9 @@ class Values(NamedTuple):
         they may; -1: they lose by it.
     beside : RunSeconds
         What a recorded run does beside its communication.
+    fit : float
+        How many times as long as predicted the first placement's communication takes, and as
+        short the second's.
     """
 
     bias: float | None
@@ -110,6 +101,7 @@ class Values(NamedTuple):
     staged: bool = False
     overlap: tuple[float, ...] = (0.0, 0.0)
     beside: RunSeconds = NOTHING
+    fit: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,7 +242,7 @@ class PlacementTimes:
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed
-        return total
+        return total / values.fit if place else total * values.fit
 
     def _moved(self, phase: _PhaseTimes, values: Values, wire: Floats, overlap: float) -> float:
         """Return the seconds in which the network moves a phase's bytes."""

@@ -245,8 +245,9 @@ def _search_words(ranking: Ranking, gain: Gain | None) -> str:
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
+    first = f"{gain.misfit}; " if gain.misfit else ""
     return (
-        f"{time_text(ranking.best.cost)} against {default} of the default order,"
+        f"{first}{time_text(ranking.best.cost)} against {default} of the default order,"
         f" {gain.range_text} as fast{likely} ({judged}{unsure})"
     )
 

@@ -313,6 +313,8 @@ class SearchAnswer(Outlook):
 
     def _warnings(self) -> Iterator[str]:
         """Yield what a user should know before trusting the plan."""
+        if self.gain is not None and self.gain.misfit:
+            yield f"{self.gain.misfit}: nothing is recommended on it"
         yield from self.assumed
         if self.budget.stopped:
             yield "the search was stopped: this is the best until then"
