@@ -75,7 +75,7 @@ _COMMANDS = {
     ),
     "plan": ("nidmap.placement.commands.plan:plan", "Choose the nodes that a job should sit on."),
     "order": ("nidmap.rankmap.commands.order:order", "Order a job's ranks on its nodes."),
-    "score": ("nidmap.rankmap.commands.score:score", "Score an order of ranks, anyone's."),
+    "score": ("nidmap.rankmap.commands.score:score", "Score any order of ranks."),
     "predict": ("nidmap.rankmap.commands.predict:predict", "Predict link loads and time."),
     "compare": ("nidmap.rankmap.commands.compare:compare", "Compare strategies in one table."),
     "run": ("nidmap.rankmap.commands.run:run", "Run a launcher with reordered ranks."),

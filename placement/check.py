@@ -172,7 +172,7 @@ def _group_pairs(machine: Machine) -> Iterator[Finding]:
     if len(none):
         first = f"{groups[g[none[0]]]} and {groups[h[none[0]]]}"
         yield _make_remark(
-            "groups-apart", f"{len(none)} group pairs have no link, {first} the first"
+            "groups-apart", f"{len(none)} group pairs have no link, the first is {first}"
         )
     uneven = np.unique(count[count > 0])
     if len(uneven) > 1 and "global_table" not in machine.topology.parameters:
@@ -201,7 +201,7 @@ def _check_switches(machine: Machine) -> Iterator[Finding]:
         return
     rows = np.flatnonzero(machine.compute & (machine.switches.leaf_of < 0))
     if len(rows):
-        text = f"{len(rows)} compute nodes are on no switch, {machine.names[rows[0]]} the first"
+        text = f"{len(rows)} compute nodes are on no switch, the first is {machine.names[rows[0]]}"
         yield _make_remark("no-switch", text, "Slurm's topology plugin will not use them together")
 
 

@@ -139,7 +139,7 @@ def _ask_slurm(partition: str) -> Live:
     text = ask_slurm(
         ["scontrol", "show", "topology", *topology], deadline=deadline, fails=True
     ).output
-    why = "as Slurm says here"
+    why = "detected from Slurm"
     if text.strip():
         why += ", switches by scontrol show topology"
         return Live(
@@ -192,7 +192,7 @@ def _ask_other(kind: str) -> Live:
         raise LaunchError(what, hint)
     states = _read_output(answer.output, " ".join(command[:3]))
     return _by_names(
-        _server_name() if kind == "pbs" else kind, f"as {command[0]} says here", states
+        _server_name() if kind == "pbs" else kind, f"detected from {command[0]}", states
     )
 
 

@@ -139,7 +139,7 @@ def build(sources: Sources) -> Machine:
     added = [*(laid.source for laid in sources.overlays), *sources.links_down]
     if added and sources.site is None and not sources.dumps:
         hint = f"-m MACHINE -m {added[0]}"
-        raise ParseError(added[0], 0, "is laid over a machine, and no machine of its own", hint)
+        raise ParseError(added[0], 0, "is laid over a machine, not a machine itself", hint)
     site, dumps = sources.site, sources.dumps
     if isinstance(site, SyntheticSite) and not dumps:
         machine = site.machine

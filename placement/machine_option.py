@@ -35,7 +35,7 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
     context = click.get_current_context(silent=True)
     if context is not None:
         context.meta["machine_taken"] = taken
-    say(f"nidmap: machine {taken}; -m names another")
+    say(f"nidmap: machine {taken}; override with -m")
     return machine
 
 

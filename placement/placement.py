@@ -195,7 +195,7 @@ class Placement:
             Only the nodes' names are known.
         """
         if self.machine is None:
-            raise UsageError("these nodes belong to no machine that is known")
+            raise UsageError("these nodes are not part of any known machine")
         return self.machine
 
     @property

@@ -17,7 +17,7 @@ world = lazy("nidmap.workloads.world")
 PROGRAMS = {
     "alltoall": ("nidmap.workloads.alltoall:alltoall", "Bandwidth of all-to-all by size."),
     "stencil": ("nidmap.workloads.stencil:stencil", "Halo exchange with six neighbours."),
-    "sort": ("nidmap.workloads.sort.command:sort", "MP-sort, and a merge sort beside it."),
+    "sort": ("nidmap.workloads.sort.command:sort", "MP-sort, compared with a merge sort."),
     "isx": ("nidmap.workloads.isx:isx", "ISx bucket sort: strong, weak, weak_iso."),
     "fft": ("nidmap.workloads.fft.command:fft", "2-D and 3-D FFTs on slabs and pencils."),
     "contention": ("nidmap.workloads.contention.command:contention", "All-to-all by leaf modules."),

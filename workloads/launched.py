@@ -125,7 +125,7 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
     if program := shutil.which("mpiexec", path=os.pathsep.join(filter(None, folders))):
         return [program, *_oversubscribe_options(program), "-n", str(count)]
     raise LaunchError(
-        "no mpiexec beside this Python or on PATH",
+        "no mpiexec next to this Python or on PATH",
         f"pip install 'nidmap[mpi]', or say how ranks are started in ${MPIEXEC}",
     )
 

@@ -192,7 +192,7 @@ def _shared_options(repeat: int) -> list[Callable[..., Any]]:
     count = click.IntRange(min=1)
     ranks = "Ranks to start with mpiexec; inside a launch, the size it must have."
     limit = "Stop in time and keep what is finished: 90, 10m, 2h, 1:30:00."
-    keep = "Keep the raw samples: .csv; .svg or .png: a picture of them, with the .csv beside it."
+    keep = "Keep the raw samples: .csv; .svg or .png: a picture of them, plus the .csv."
     return [
         click.option("-n", "--ranks", type=count, help=ranks),
         option_with_default("--repeat", count, repeat, "Timed repetitions."),

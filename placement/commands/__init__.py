@@ -46,7 +46,7 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with the design's exit codes.
 
-    0 yes; 1 the answer is no; 2 usage; 3 bad input; 4 launcher or Slurm;
+    0 success; 1 the answer is no; 2 usage; 3 bad input; 4 launcher or Slurm;
     5 the output cannot be written; 130 on Ctrl-C.
     """
     code = run(argv)

@@ -112,7 +112,11 @@ def _segment_nodes(text: str) -> int:
 @sending_options
 @advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 9 to 20.")
 @click.option("--order-out", metavar="FILE", help="Write auto's rank order to FILE.")
-@click.option("--check", is_flag=True, help="Ask Slurm for the expected start; exit code 1: never.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Ask Slurm for the expected start; exits 1 if there is none.",
+)
 @click.option(
     "--format",
     "form",
@@ -232,7 +236,7 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
     listed = map(os.environ.get, JOB_NODES.values())  # by these words a job's own nodes are known
     counts = job.stated_counts()
     alike = counts is not None and int(counts.min()) == int(counts.max())
-    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; -N and --from name others")
+    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; override with -N or --from")
     return {
         "count": len(job.nodes),
         "source": params["source"] or next(filter(None, listed), ",".join(job.nodes)),

@@ -341,7 +341,7 @@ class _WordReader:
             return body, 1, 1
         match = _REPEAT.fullmatch(body)
         if body.endswith("*"):
-            what = f"'{word}': '*' is no wildcard, it repeats a name (nid00045*3)"
+            what = f"'{word}': '*' is not a wildcard, it repeats a name (nid00045*3)"
             raise self.error(line, what, "a cabinet, cage or blade stands for its nodes: c0-0c1")
         if match is None or int(match[3]) < 1:
             what = f"'{word}': what follows '*' or ':' is not a count"

@@ -192,7 +192,7 @@ def _one_partition(nodes: SlurmNodes, partition: str | None, count: int) -> Slur
     if partition is not None or not outside:
         return chosen
     nodes_outside = counted(outside, "idle node")
-    note = f"{nodes_outside} not in {names[0]}, the default partition: -p chooses another"
+    note = f"{nodes_outside} not in {names[0]}, the default partition: override with -p"
     return replace(chosen, notes=(*chosen.notes, note))
 
 

@@ -60,7 +60,7 @@ class Overlay(Struct, frozen=True):
 
     def alone(self) -> SiteError:
         """Return the error of figures that no machine goes with."""
-        what = f"{at_line(self.source)}: figures for a machine, and no machine of its own"
+        what = f"{at_line(self.source)}: figures for a machine, not a machine itself"
         return SiteError(what, f"-m MACHINE -m {self.source} lays them over one")
 
     def over(self, machine: Machine) -> Machine:

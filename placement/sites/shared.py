@@ -94,7 +94,7 @@ def expand_ranges(key: str, runs: Iterable[str], below: int) -> list[int]:
         match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", run, re.ASCII)
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not low <= high < below:
-            text = f"'{run[:40]}' is no number and no range such as 0-3, below {below}"
+            text = f"'{run[:40]}' is neither a number nor a range such as 0-3, below {below}"
             raise WrongFigure(key, text)
         numbers.extend(range(low, high + 1))
     return numbers

@@ -338,8 +338,8 @@ class Arranged(NamedTuple):
     def words(self) -> str:
         """Return what the arrangement is worth, for a person."""
         if self.cost < 0.995 * self.before:
-            return f"copies cost {self.cost / self.before:.2f} of what they do with ranks in turn"
-        return "ranks sit in turn: no other way was found to cost less"
+            return f"copies cost {self.cost / self.before:.2f} x what they cost with ranks in order"
+        return "ranks stay in order: no cheaper arrangement was found"
 
 
 def arrange_inside(

@@ -177,7 +177,7 @@ def describe_machine(specs: tuple[str, ...]) -> str:
     sources = open_sources(*machine_specs(specs))
     machine = build(sources)
     if specs:
-        origin = "as -m names it"
+        origin = "named by -m"
     elif named:
         origin = "by $NIDMAP_MACHINE" if os.environ.get("NIDMAP_MACHINE") else "by config.toml"
     else:

@@ -67,7 +67,7 @@ _USUAL_DEADLINE, _MANY = 120.0, 1 << 17
     help="Also place ranks inside the nodes; print the options that bind them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE; complete or not at all.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, atomically.")
 @quiet_option
 def order(
     job: JobArguments,
@@ -186,7 +186,7 @@ def _report_order(order: Placement, form: str, launcher_order: str | None) -> No
         say(f"nidmap: {order.origin.remark}")
     if form == "mpich" and launcher_order is None and (np.diff(order.sorting()) < 0).any():
         say(
-            "nidmap: the file is for the nodes in Slurm's order, not as listed; "
+            "nidmap: the file is for the nodes in Slurm's order, not in the given one; "
             "--launcher-order given writes that"
         )
     if machine is None:

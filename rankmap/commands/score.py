@@ -111,5 +111,5 @@ def _score_words(document: dict[str, Any]) -> str:
 def _bound_text(document: dict[str, Any]) -> str:
     gap = document["gap"]
     if gap is None or gap > 1:
-        return "none near it is known"
+        return "no close one is known"
     return f"{document['lower_bound']:,} ({document['bound']}; J is {gap:.1%} above)"

@@ -48,7 +48,7 @@ FORMATS = (
     help="See below.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE; complete or not at all.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, atomically.")
 @quiet_option
 def sort(
     specs: tuple[str, ...], lists: tuple[str, ...], ring: bool, ppn: str | None,

@@ -224,6 +224,6 @@ def format_named(path: str) -> str:
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     raise UsageError(
-        f"the name {path} does not say the format of the order",
+        f"the format of the order does not follow from the name {path}",
         "slots and mpich files look alike: name it FILE.slots or FILE.mpich",
     )

@@ -339,5 +339,5 @@ class JobLaunch:
         count = 0 if allocated is None else len(allocated.nodes)
         if request.job.nodes is None and len(order.names) < count:
             first = f"{len(order.names)} of the job's {count} nodes"
-            remarks.append(f"the step uses the first {first}; --nodes picks others")
+            remarks.append(f"the step uses the first {first}; override with --nodes")
         return remarks

@@ -85,7 +85,7 @@ def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | Non
     job = allocation.job_on(machine, os.environ)
     if job is None:
         return None, None
-    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; --nodes picks others")
+    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; override with --nodes")
     counts = job.stated_counts()
     return job.nodes, None if counts is None else counts.tolist()
 

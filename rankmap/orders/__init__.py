@@ -105,7 +105,7 @@ def arrange(placement: Placement, pattern: str | Pattern, strategy: str) -> Plac
         raise UsageError(f"{error.message} ({placement.words()})", error.hint) from None
     order = find(strategy)(fitted, placement)
     if not isinstance(order, Placement) or not order.on_same_nodes(placement):
-        raise PlanError(f"strategy {strategy!r} returned no order of these slots: its defect")
+        raise PlanError(f"strategy {strategy!r} returned an invalid order: a bug in that strategy")
     origin = order.origin
     remark = "; ".join(filter(None, [*getattr(fitted, "notes", ()), origin.remark]))
     return placement.with_order(

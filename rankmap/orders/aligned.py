@@ -39,7 +39,7 @@ def aligned(pattern: Pattern, placement: Placement) -> Placement:
         groups, positions, held = table.shape
         raise UsageError(
             f"{pattern.spec} does not fit {groups} groups x {positions} blades x {held} slots:"
-            f" rows are to be a multiple of {groups}, columns of {positions}"
+            f" rows must be a multiple of {groups}, columns of {positions}"
         )
     return placement.with_order(slot_of_rank)
 

@@ -108,7 +108,7 @@ class AutoChoice:
         above = self.cost / self.bound.value - 1 if self.bound.value > 0 else np.inf
         gap = f"at most {above:.1%} above the least possible ({plain_number(self.bound.value):,})"
         if self.optimal or above > 1:
-            gap = "optimal" if self.optimal else "no lower bound near it is known"
+            gap = "optimal" if self.optimal else "no close lower bound is known"
         return (
             f"{self.strategy}: J = {plain_number(self.cost):,}, {less:.1%} less than the default's "
             f"{plain_number(self.default_cost):,}; {gap}"

@@ -198,7 +198,7 @@ def _cell_turns(across: Shape, options: CellOptions, dims: int) -> Ints:
     order = list(range(dims))  # the dimension along which cells follow each other fastest is last
     if options.along:
         if sorted(options.along) != list(range(1, dims + 1)):
-            raise UsageError(f"strategy cells: -o is to name the dimensions 1 to {dims}, each once")
+            raise UsageError(f"strategy cells: -o must name the dimensions 1 to {dims}, each once")
         order = [dims - k if options.columns else k - 1 for k in options.along][::-1]
     turned = numbered(tuple(across[k] for k in order))
     if options.walk == "P":  # every other row is walked backwards

@@ -53,7 +53,7 @@ def graph(pattern: Pattern, placement: Placement, options: str = "") -> Placemen
         seconds = number
         effort = max(min(1.0, seconds / seconds_for(placement.ranks)), LEAST)
         if effort < 1:
-            remarks.append(f"mapped with {effort:.0%} of the usual search: it was to end in time")
+            remarks.append(f"mapped with {effort:.0%} of the usual search, to end in time")
     node = map_graph(as_graph(pattern), placement, job_distance(placement), effort, seconds)
     return placement.with_ranks_on(node).with_origin(remark="; ".join(filter(None, remarks)))
 

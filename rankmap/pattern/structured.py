@@ -296,7 +296,7 @@ def _stated_dimensions(options: dict[str, str]) -> int:
     if "ndims" not in options:
         return min(4, options["weights"].count(":") + 1) if "weights" in options else 3
     if options["ndims"] not in ("1", "2", "3", "4"):
-        raise UsageError(f"stencil: 'ndims={printable(options['ndims'], 40)}' is no ndims=1 to 4")
+        raise UsageError(f"stencil: 'ndims={printable(options['ndims'], 40)}' is not ndims=1 to 4")
     return int(options["ndims"])
 
 

@@ -139,7 +139,7 @@ def sweep(text: str) -> Pattern:
     grid, _, more = text.partition(",")
     dims = parse_extents(grid, "sweep", most=2)
     if len(dims) != 2:
-        raise UsageError(f"sweep: '{printable(grid, 30)}' is no grid of two", "as in sweep:8x8")
+        raise UsageError(f"sweep: '{printable(grid, 30)}' is not a 2-D grid", "as in sweep:8x8")
     options = parse_options("sweep", more, {"pieces": "10"})
     pattern = Sweep(dims, parse_whole("sweep", "pieces", options.get("pieces", "1"), least=1))
     if 8 * pattern.messages * math.prod(dims) > _MOST_MESSAGES:

@@ -339,7 +339,7 @@ def _axis_order(text: str) -> tuple[str, ...]:
     names = tuple(text.split("-"))
     if sorted((*names, "ep") if "ep" not in names else names) != sorted(DEFAULT_ORDER):
         raise UsageError(
-            f"training: order={printable(text, 40)} is to name tp, cp, dp, pp (and ep) once each",
+            f"training: order={printable(text, 40)} must name tp, cp, dp, pp (and ep) once each",
             "as in tp-cp-ep-dp-pp, the fastest first",
         )
     return names if "ep" in names else (names[0], "ep", *names[1:])
@@ -357,7 +357,7 @@ def _check_job(job: Training) -> Training:
         )
     if job.order[-1] != "pp" and job.pp > 1 and job.ep > 1 and edp != dp:
         raise UsageError(
-            f"{job.spec}: pp is to be last in order= where experts are data-parallel"
+            f"{job.spec}: pp must be last in order= where experts are data-parallel"
             f" {edp} ways and the rest {dp}",
             "so Megatron-LM has it too",
         )

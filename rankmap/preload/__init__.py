@@ -116,7 +116,7 @@ def find_compilers(
     need = f"an mpicc of {ABI[abi]} interface" if abi else "an MPI compiler (mpicc, or Cray's cc)"
     tried_text = f" ({'; '.join(dict.fromkeys(tried))})" if tried else ""
     raise LaunchError(
-        f"the library before the program needs {need} once{tried_text}",
+        f"the preload library needs {need} once{tried_text}",
         "load the MPI's module, or name the program's own compiler with --mpicc or NIDMAP_MPICC",
     )
 

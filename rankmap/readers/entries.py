@@ -76,7 +76,7 @@ def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> E
     low = (a < 0) | (b < 0)
     high = (a >= entries.ranks) | (b >= entries.ranks)
     refuse(low | high, f"the entry from {{pair}}: ranks are 0 to {entries.ranks - 1}")
-    refuse(~np.isfinite(weight), "the weight of {pair} is {weight}, no number")
+    refuse(~np.isfinite(weight), "the weight of {pair} is {weight}, not a number")
     refuse(weight < 0, "the weight of {pair} is {weight:g}, less than 0")
     return entries
 

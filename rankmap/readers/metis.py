@@ -61,7 +61,7 @@ def _read_header(head: Floats, line: int, source: str) -> tuple[int, int, int, b
         raise ParseError(source, line, "no METIS header: vertices, edges [, format [, weights]]")
     n, m, fmt, ncon = [*words, *(0, 1)[len(words) - 2 :]]
     if fmt not in (0, 1, 10, 11, 100, 101, 110, 111):
-        raise ParseError(source, line, f"format {fmt} is none of METIS's (0, 1, 10, 11, 100 …)")
+        raise ParseError(source, line, f"format {fmt} is not one of METIS's (0, 1, 10, 11, 100 …)")
     if n > MOST_RANKS:
         raise ParseError(source, line, f"{n} vertices, at most {MOST_RANKS} are supported")
     if n < 1:

@@ -52,7 +52,7 @@ def read(raw: bytes, source: str) -> Entries:
             shown = printable(match[0].decode("utf-8", "replace"), 60)
             raise ParseError(source, line, f"'{shown}' is cut short")
     if not lines:
-        raise ParseError(source, 0, "no line of Open MPI's monitoring")
+        raise ParseError(source, 0, "not a line of Open MPI's monitoring")
     kept = [tuple(map(int, numbers)) for kind, *numbers in lines if kind in _COUNTED]
     last = max((max(a, b) for a, b, _ in kept), default=0)
     if last >= MOST_RANKS:  # before they are numbers of numpy's, which end at 2^63

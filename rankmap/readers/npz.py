@@ -77,13 +77,13 @@ def _read_archive(archive: zipfile.ZipFile, source: str) -> Entries:
     named = next((name for name in _DENSE if name in members), None)
     if named is None and len(members) != 1:
         there = printable(", ".join(members), 60) or "nothing"
-        raise ParseError(source, 0, f"no matrix: it holds {there}", f"call it {_DENSE[0]}")
+        raise ParseError(source, 0, f"not a matrix: it holds {there}", f"call it {_DENSE[0]}")
     return _dense_entries(load(named or next(iter(members))), source)
 
 
 def _sparse_entries(n: int, row: Array, column: Array, data: Array, source: str) -> Entries:
     if not row.shape == column.shape == data.shape or row.ndim != 1:
-        raise ParseError(source, 0, "rows, columns and values are not as many")
+        raise ParseError(source, 0, "rows, columns and values differ in length")
     if row.dtype.kind not in "iu" or column.dtype.kind not in "iu":
         raise ParseError(source, 0, "rows and columns are not whole numbers")
     if data.dtype.kind not in "biuf":

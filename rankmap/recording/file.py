@@ -139,7 +139,7 @@ def load_recording(path: str) -> Recording:
             load = partial(read_member, archive, source=path, most=_MOST_BYTES)
             header = json.loads(str(load("recording")))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-                fault = f"no recording of the version that is read here ({SCHEMA})"
+                fault = f"not a recording of the supported version ({SCHEMA})"
                 raise ParseError(path, 0, fault)
             columns = {name: load(name) for name in (*_SENT, *_CALLED[:2], *_MEMBERS, *_GROUPS)}
             listed = np.full(len(columns["called_phase"]), _LISTED)
@@ -183,7 +183,7 @@ def _make_recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recordi
     machine = str(header.get("machine", ""))
     times = [float(header.get(name, 0.0)) for name in ("exchange_s", "work_s")]
     if not all(0 <= time_s < math.inf for time_s in times):
-        raise ValueError("seconds that are none")
+        raise ValueError("invalid seconds")
     return Recording(
         ranks, float(seconds), tuple(phases), program, window, notes, None, hosts, machine, *times
     )
@@ -211,7 +211,7 @@ def _read_order(
     if any(len(column) and not 0 <= column.min() <= column.max() < most for column, most in limits):
         raise ValueError("the order of events is out of range")
     if len(start) != recording.ranks + 1 or (np.diff(start) < 0).any():
-        raise ValueError("order_start is no list of ranks")
+        raise ValueError("order_start is not a list of ranks")
     return RecordedOrder(events, numbers, start, groups)
 
 
@@ -237,7 +237,7 @@ def _check_columns(columns: dict[str, Ints], ranks: int, phases: int) -> None:
         raise ValueError(f"{ranks} ranks")
     for names in (_SENT, _CALLED, _MEMBERS):
         if len({columns[name].shape for name in names}) != 1 or columns[names[0]].ndim != 1:
-            raise ValueError(f"{names[0]} and the columns beside it differ in length")
+            raise ValueError(f"{names[0]} and its companion columns differ in length")
     for name, column in columns.items():
         limit = {"rank": ranks, "source": ranks, "target": ranks, "phase": phases}
         limit["group"] = len(columns["called_start"]) - 1
@@ -249,7 +249,7 @@ def _check_columns(columns: dict[str, Ints], ranks: int, phases: int) -> None:
             raise ValueError(f"{name} is out of range")
     start, listed = columns["called_start"], columns["called_calls"] == _LISTED
     if not len(start) or start[0] != 0 or (np.diff(start) < 0).any():
-        raise ValueError("called_start is no list of communicators")
+        raise ValueError("called_start is not a list of communicators")
     count = np.diff(start)[columns["called_group"][listed]].sum()
     if start[-1] != len(columns["member_rank"]) or count != len(columns["member_calls"]):
         raise ValueError("called_start does not fit the members")

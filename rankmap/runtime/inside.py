@@ -65,7 +65,7 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
     command, specs = request.command, options["machine"].split()
     try:
         if "-" in specs:
-            raise UsageError("--inside asks for the order later, and cannot read this -m - then")
+            raise UsageError("-m - cannot be read later, when --inside needs it", "use -m FILE")
         if specs:
             load.load_machine(*specs)  # what is wrong with it is said before the ranks start
         variables = {"NIDMAP_ASK": asking_command(options)}

@@ -199,7 +199,7 @@ def _parse_request(text: str) -> tuple[str, Hosts, str]:
     """Return who asks: its pattern, the hosts of its processes, the edges of its graph."""
     head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
     if head != _HEAD:
-        raise UsageError("the library before the program is of another nidmap version")
+        raise UsageError("the preload library is from another nidmap version")
     cells, size = map(int, sizes.split())
     lines = rest[0].split("\n", size)
     named = [line.split() for line in lines[:cells]]

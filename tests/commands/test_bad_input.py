@@ -194,7 +194,7 @@ RAW = bytes(range(1, 256)) * 12
             3,
             "'/no/such' is neither an existing file",
         ),
-        ("plan -m torus:4 -N 1 --exclude c0-0*", 3, "'*' is no wildcard, it repeats a name"),
+        ("plan -m torus:4 -N 1 --exclude c0-0*", 3, "'*' is not a wildcard, it repeats a name"),
         ("order -m torus:4 --pattern matrix:raw", 3, "raw:1: neither numbers nor a format that"),
         ("order -m torus:4 --pattern raw.npz", 2, "measured:FILE is a recording, matrix:FILE"),
         ("record show raw", 3, "raw: no recording; nidmap record writes one; matrix:FILE"),

@@ -41,7 +41,7 @@ def test_what_is_not_here_is_missing_and_no_failure(inside, bare):
 @pytest.mark.parametrize(
     ("env", "words", "expected"),
     [
-        ({}, ("-m", "torus:4x4"), "torus:4x4 (16 nodes, torus) as -m names it"),
+        ({}, ("-m", "torus:4x4"), "torus:4x4 (16 nodes, torus) named by -m"),
         ({"NIDMAP_MACHINE": "tara"}, (), "by $NIDMAP_MACHINE"),
     ],
 )

@@ -57,7 +57,7 @@ def test_every_command_knows_where_it_is(inside, cluster, home):
     for command in commands:
         done = inside(*command, env=env)
         assert done.code == 0, (command, done.err)
-        assert done.err.count("nidmap: machine nidmaptest (48 nodes, tree) as Slurm says here") == 1
+        assert done.err.count("machine nidmaptest (48 nodes, tree) detected from Slurm") == 1
         assert said in done.err
     nodes = json.loads(inside("nodes", "sort", listed, "--json", env=env).out)["nodes"]
     sorted_nodes = ["cn001", "cn007", "cn002", "cn008"]

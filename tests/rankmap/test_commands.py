@@ -92,14 +92,14 @@ def test_an_unsorted_list_gives_two_rank_orders_and_a_word_about_it(tool):
         "--pattern stencil:4x4 --strategy morton --format mpich"
     )
     _, as_sorted, said = tool(line)
-    assert "for the nodes in Slurm's order, not as listed" in said
+    assert "for the nodes in Slurm's order, not in the given one" in said
     assert tool(f"{line} --launcher-order sorted")[1] == as_sorted
     given = tool(f"{line} --launcher-order given")[1]
     assert given != as_sorted
     assert "# nid[00003,00009]" in as_sorted
     assert "# nid[00009,00003]" in given
     _, _, quiet = tool(line.replace("9,3", "3,9"))
-    assert "not as listed" not in quiet
+    assert "not in the given one" not in quiet
 
 
 def test_the_name_of_the_output_says_its_format(tool, here):
@@ -174,7 +174,7 @@ def test_a_service_node_and_too_many_ranks_are_said(tool):
 def test_inside_a_job_its_nodes_are_meant(tool, monkeypatch, command):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "nid[00012-00014]")
     _, out, err = tool(f"{command} -m shaheen2 --ppn 2 --pattern ring --json")
-    assert "nidmap: on the 3 nodes of this job; --nodes picks others\n" in err
+    assert "nidmap: on the 3 nodes of this job; override with --nodes\n" in err
     document = json.loads(out)
     assert document.get("ranks", len(document.get("slots", []))) == 6
     monkeypatch.setenv("SLURM_JOB_NODELIST", "nid00000,elsewhere[1-2]")

@@ -64,14 +64,14 @@ GRACE = 10.0
 @click.option(
     "--unit", metavar="U", help="Of that timer: s, ms, us, min, h; or of a rate: ns/day, GF/s."
 )
-@option_with_default("--blocks", click.IntRange(min=1), 16, "Blocks of turns that count, at most.")
-@option_with_default("--warmup", click.IntRange(min=0), 1, "Blocks before them that do not count.")
-@advanced("--to-the-end", is_flag=True, help="Run all blocks, however clear it is.")
+@option_with_default("--blocks", click.IntRange(min=1), 16, "Most blocks of turns to measure.")
+@option_with_default("--warmup", click.IntRange(min=0), 1, "Warm-up blocks before them.")
+@advanced("--to-the-end", is_flag=True, help="Run all blocks, even when the answer is clear.")
 @click.option("--budget", type=Duration(), metavar="SECONDS",
-              help="Begin no launch that would end later: 3600, 90m, 2h.")  # fmt: skip
+              help="Start no launch that would end after this time: 3600, 90m, 2h.")  # fmt: skip
 @advanced("--output-dir", metavar="DIR", help="For the program's output; default: a new one.")
 @click.option("-o", "--output", metavar="FILE",
-              help="The samples: .csv; .svg or .png: a picture, with the .csv beside it.",
+              help="The samples: .csv; .svg or .png: a picture, plus the .csv.",
               )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -101,7 +101,7 @@ def ab(request: RunRequest, **options: Any) -> int:
         raise UsageError("no command to launch", "nidmap ab … -- srun -n 96 ./app")
     told = current_launch()
     if told is not None and told.size != 1:
-        raise UsageError("ab starts launches of its own, this is inside one")
+        raise UsageError("ab starts its own launches: run it outside of one")
     timer = timer_of(options["regex"], options["unit"], options["time_file"], command)
     blocks, warmup = options["blocks"], options["warmup"]
     with prepared_arms(request, options["orders"]) as (arms, measured):
@@ -262,7 +262,7 @@ class Measurement:
             say(f"nidmap: {self.cut_short}; {count} finished samples are kept")
         if retried := self.journal.header["retried"]:
             often = ", ".join(f"{count} of {arm}" for arm, count in retried.items())
-            say(f"nidmap: launches that failed and were begun anew: {often}")
+            say(f"nidmap: launches that failed and were restarted: {often}")
 
     def _run_turns(self, progress: Progress) -> None:
         """Launch one arm after another."""

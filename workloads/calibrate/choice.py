@@ -342,7 +342,7 @@ def with_limited_nodes(machine: Machine) -> tuple[Machine, bool]:
     known = known[np.isfinite(known)]
     if not len(known):
         raise UsageError(
-            f"{machine.name} states no bandwidth of its links, so that none can be told to bind",
+            f"{machine.name} states no bandwidth of its links, so no bottleneck can be found",
             "-m a site, or a spec with bandwidths",
         )
     if np.isfinite(injection_bandwidth(machine)).all():

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @click.option("-n", "--ranks", type=click.IntRange(min=1),
               help="Ranks to start; inside a launch, the size it must have.")  # fmt: skip
 @option_with_default(
-    "--rounds repeat", click.IntRange(min=6), 8, "Rounds that count; one more goes before them."
+    "--rounds repeat", click.IntRange(min=6), 8, "Measured rounds; one warm-up round runs first."
 )
 @option_with_default(
     "--seconds", click.FloatRange(0.001, 60), 0.4, "What a set of messages should take."
@@ -109,7 +109,7 @@ def _start_ranks(launcher: tuple[str, ...], ranks: int | None) -> NoReturn:
             )
         become_mpiexec(count)
     if not launcher and shutil.which("srun") is None:
-        raise LaunchError("srun not found", "say how ranks are started, behind --")
+        raise LaunchError("srun not found", "say how ranks are started, after --")
     argv = list(sys.orig_argv[1:])
     argv = argv[: argv.index("--")] if "--" in argv else argv
     env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}

@@ -174,7 +174,7 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
     leaf_of_node: list[int] = switch_tree.slurm_switches(machine).leaf_of[rows].tolist()
     for name, leaf in zip(names, leaf_of_node, strict=True):
         if leaf < 0:
-            raise UsageError(f"node {name} hangs on no leaf switch of {machine.name}")
+            raise UsageError(f"node {name} is not attached to any leaf switch of {machine.name}")
     return leaf_of_node
 
 

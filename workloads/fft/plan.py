@@ -65,7 +65,7 @@ def field_of(shape: tuple[int, ...], real: bool) -> Field:
     """
     if len(shape) != 3 or min(shape) < 1:
         raise UsageError(
-            f"an FFT of {'x'.join(map(str, shape)) or 'nothing'} is none",
+            f"invalid FFT shape {'x'.join(map(str, shape)) or '(none)'}",
             "two or three sizes, each at least 1",
         )
     half = 2 if real else -1

@@ -37,7 +37,7 @@ _BUILDING: tuple[Callable[..., Any], ...] = (
     option_with_default("--topology", ("tree", "none", "dragonfly", "off"), "tree",
             "By what Slurm chooses nodes; off: without Slurm, even where it is installed."),
     click.option("--scale", type=float, help="How many times slower all links are than the "
-                 "machine's; default: such that links bind, not this computer."),
+                 "machine's; default: so that links are the bottleneck, not this computer."),
 )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
 @minicray.command(context_settings={"ignore_unknown_options": True})
 @name_option
 @click.option("-m", "--machine", multiple=True, help="Build this mini-Cray for the command only.")
-@click.option("-N", "--nodes", type=click.IntRange(1), help="Run as MPI ranks on so many nodes.")
+@click.option("-N", "--nodes", type=click.IntRange(1), help="Run as MPI ranks on N nodes.")
 @click.option("-n", "--ranks", type=click.IntRange(1), help="MPI ranks (default: one per node).")
 @click.option("-w", "--nodelist", metavar="LIST", help="Run on these nodes, one by one.")
 @building_options

@@ -203,7 +203,7 @@ class Daemon:
             except NidmapError as error:
                 send(connection, {"error": str(error)})
             except (KeyError, TypeError, ValueError) as error:
-                send(connection, {"error": f"what is asked makes no sense: {error!r}"})
+                send(connection, {"error": f"invalid request: {error!r}"})
             finally:
                 for fd in fds:
                     with contextlib.suppress(OSError):

@@ -37,7 +37,7 @@ PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
     "Items per rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
 @option_with_default("--data", KINDS, "random", "Kind of keys; one: random, all on rank 0.")
-@option_with_default("--payload", ByteCount(whole=True), 0, "Bytes carried beside each key.")
+@option_with_default("--payload", ByteCount(whole=True), 0, "Bytes carried with each key.")
 @option_with_default(
     "--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges."
 )

@@ -100,7 +100,7 @@ def make_items(kind: str, rank: int, size: int, count: int, *, payload: int = 0)
     True
     """
     if payload >= MOST:
-        raise UsageError(f"a payload of {payload} bytes is none that numpy knows", f"below {MOST}")
+        raise UsageError(f"a payload of {payload} bytes is unknown to numpy", f"below {MOST}")
     rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((SEED, rank))))
     if kind == "one":
         count = count * size if rank == 0 else 0
@@ -205,7 +205,7 @@ def sort_faults(
     checks = {
         "items of a rank are out of order": inside,
         "items of neighbouring ranks are out of order": across,
-        "a rank has another number of items than it was to get": ranks.all(len(items) == count),
+        "a rank has a wrong number of items": ranks.all(len(items) == count),
         "the items are not those that were given (checksum)": same,
     }
     return [fault for fault, right in checks.items() if not right]

@@ -34,7 +34,7 @@ __all__ = ["CraySrun", "HostfileSrun"]
 #: What is said where neither the command nor Slurm names a PMI.
 _ALONE = (
     "srun has no --mpi and Slurm's MpiDefault is none: ranks of an MPI that needs PMI start as"
-    " singletons (srun --mpi=list says which there are)"
+    " singletons (srun --mpi=list shows the choices)"
 )
 
 

@@ -159,8 +159,8 @@ def test_figures_alone_are_no_machine(write, capfd):
     assert run(["machine", "show", "-m", path]) == 3
     said = capfd.readouterr().err
     assert said.count("\n") == 1
-    assert "no machine of its own" in said
-    with pytest.raises(SiteError, match="no machine of its own"):
+    assert "not a machine itself" in said
+    with pytest.raises(SiteError, match="not a machine itself"):
         load_site(path)
 
 

@@ -187,7 +187,7 @@ WRONG = {
     "wrong groups": (ARIES, "groups = { value = 2", "groups = { value = 3", "network.groups", "3 said", "groups ="),
     "no cname": (ARIES, '"c0-0c0s0"', '"x0c0s0"', "cabinets.service_blades", "not a cname", "service_blades"),
     "outside": (ARIES, '"c0-0c0s0"', '"c9-0c0s0"', "cabinets.service_blades", "below 4", "service_blades"),
-    "backwards": (ARIES, '"c0-0c0s0"', '"c[3-1]-0"', "cabinets.service_blades", "no range such as", "service_blades"),
+    "backwards": (ARIES, '"c0-0c0s0"', '"c[3-1]-0"', "cabinets.service_blades", "a range such as", "service_blades"),
     "partition count": (ARIES, "cores = {", 'count = { value = 9, mark = "assumed", source = "x" }\ncores = {', "partition.one.count", "9 said", "count ="),
     "places twice": (
         ARIES,

@@ -113,7 +113,7 @@ def test_without_a_cell_it_is_a_box_of_a_nodes_ranks():
         ("-s 5", "option -s not recognized"),
         ("-c 2", "-c has 1 numbers, the grid 2"),
         ("-g 4,5", "has 20 ranks, not 16"),
-        ("-o 1,1", "-o is to name the dimensions 1 to 2"),
+        ("-o 1,1", "-o must name the dimensions 1 to 2"),
         ("-c '2,2", "unbalanced quotes"),
     ],
 )

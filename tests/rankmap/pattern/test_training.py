@@ -172,7 +172,7 @@ def test_the_other_order_in_use():
         ("training:dp=4,order=tp-dp", "once each"),
         ("training:dp=4,order=tp-cp-ep-dp-dp", "once each"),
         ("training:dp=4,pp=2,tp=2,ep=2,order=tp-cp-ep-pp-dp,etp=1", None),
-        ("training:dp=4,pp=2,ep=2,order=tp-cp-ep-pp-dp", "pp is to be last"),
+        ("training:dp=4,pp=2,ep=2,order=tp-cp-ep-pp-dp", "pp must be last"),
         ("training:dp=4,params=none", "not a number of parameters"),
         ("training:dp=99999999,tp=8", "more ranks than any machine"),
     ],

@@ -142,7 +142,7 @@ def test_a_failing_program_ends_it_with_its_code(slurm, ab):
     code, out, err = ab(*LOOP, "-o", "ab.csv")
     assert code == 7
     said, again = (line for line in err.splitlines() if "failed" in line)
-    assert "launches that failed and were begun anew: 2 of " in again
+    assert "launches that failed and were restarted: 2 of " in again
     assert "the program failed 3 times in a row (code 7) as " in said
     assert "in block 2, see nidmap-ab-" in said
     assert "5 finished samples are kept" in said
@@ -176,7 +176,7 @@ def test_a_launch_that_fails_is_begun_anew_and_counted(slurm, ab):
     assert (code, found["ended"], found["comparisons"][0]["verdict"]) == (0, "decided", "faster")
     assert sum(found["retried"].values()) == 3
     assert found["retried"] == load("ab.csv")[0]["retried"]
-    assert "launches that failed and were begun anew: " in err
+    assert "launches that failed and were restarted: " in err
     names = os.listdir(found["folder"])
     assert len(names) == 2 * (18 + 3)
     assert sum("-retry-1." in name for name in names) == 4
@@ -258,4 +258,4 @@ def test_ranks_of_a_launch_start_no_launches(slurm, ab, monkeypatch):
     monkeypatch.setenv("PMI_SIZE", "4")
     code, _, err = ab()
     assert (code, slurm.launches()) == (2, [])
-    assert "starts launches of its own" in err
+    assert "starts its own launches" in err
