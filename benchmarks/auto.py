@@ -33,7 +33,7 @@ from benchmarks.simgrid_check import alltoall, ask_simgrid, interpreter, stencil
 from benchmarks.timing import calibration, process, table
 from nidmap import plan
 from nidmap.placement.network import Demand, channels, loads, routings
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.options import with_figures
 from nidmap.placement.placement import Placement
 from nidmap.placement.specs import parse_spec

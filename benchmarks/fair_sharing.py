@@ -16,7 +16,7 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.support.quantities import GB

@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.fair_sharing import fair_ends
 from nidmap.placement.network import Demand, channels, loads
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.network.routes import walk_paths
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.traffic import Traffic

@@ -15,13 +15,13 @@ import numpy as np
 from nidmap.placement.dumps.contradictions import contradictions
 from nidmap.placement.errors import NidmapError, ParseError
 from nidmap.placement.fabrics import fabric_of
-from nidmap.placement.geometry.cray import first_wrong, most_follow, wrong_nid
+from nidmap.placement.geometry.cray_nids import first_wrong, most_follow, wrong_nid
 from nidmap.placement.geometry.network import numbering_of
 from nidmap.placement.load import build
 from nidmap.placement.machine import Machine
 from nidmap.placement.names import parse_cnames
 from nidmap.placement.node_table import Table
-from nidmap.placement.readers.cray import list_faults
+from nidmap.placement.readers.cray_formats import list_faults
 from nidmap.placement.records import Dump, Finding
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.topologies import links, router_coords, router_names

@@ -31,7 +31,7 @@ from nidmap.placement.slurm.command import NoSlurm, ask_slurm, slurm_settings, v
 from nidmap.placement.support.child import Deadline, run_child
 
 if TYPE_CHECKING:
-    from nidmap.placement.sites.model import Site
+    from nidmap.placement.sites.site import Site
 
 #: Seconds in which a scheduler must have said what its machine is.
 PATIENCE = 1.5

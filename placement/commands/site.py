@@ -15,7 +15,7 @@ from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
-    from nidmap.placement.sites.model import Site
+    from nidmap.placement.sites.site import Site
 
 
 @click.group()

@@ -24,12 +24,12 @@ from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from nidmap.placement.geometry import cabled, cray, slingshot, slurm_tree
+    from nidmap.placement.geometry import cabled, cray_nids, slingshot, slurm_tree
     from nidmap.placement.geometry.slingshot import GroupRule
     from nidmap.placement.topologies.source import Source
 else:
     cabled = lazy("nidmap.placement.geometry.cabled")
-    cray = lazy("nidmap.placement.geometry.cray")
+    cray_nids = lazy("nidmap.placement.geometry.cray_nids")
     slingshot = lazy("nidmap.placement.geometry.slingshot")
     slurm_tree = lazy("nidmap.placement.geometry.slurm_tree")
 
@@ -83,7 +83,7 @@ def locate_nodes(
     refuse_first(
         table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are"
     )
-    return cray.locate_cray(table, parts, dumps, site, places)
+    return cray_nids.locate_cray(table, parts, dumps, site, places)
 
 
 def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -> Geometry:
@@ -91,9 +91,9 @@ def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -
     coords = table["position"].astype(np.int32)
     lists = [d for d in dumps if d.links is not None and d.fabric == topology.fabric]
     if topology.fabric == "aries":
-        return cray.attach_aries(topology, coords, lists)
+        return cray_nids.attach_aries(topology, coords, lists)
     if topology.fabric == "gemini":
-        return cray.attach_geminis(table, topology, coords, lists)
+        return cray_nids.attach_geminis(table, topology, coords, lists)
     return number_positions(topology, coords, _stated_attachments(table, dumps))
 
 

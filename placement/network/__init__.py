@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.fabrics import known_fabric
 from nidmap.placement.machine import Machine
+from nidmap.placement.network.channel_loads import Channels, Loads, Worst
 from nidmap.placement.network.demand import Demand
-from nidmap.placement.network.model import Channels, Loads, Worst
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.topologies import wiring_text
 

@@ -26,10 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.machine import Machine
+from nidmap.placement.network.channel_loads import has_spines
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.network.dragonfly import channels, path_hops
 from nidmap.placement.network.groups import groups_of
-from nidmap.placement.network.model import has_spines
 from nidmap.placement.network.touched import (
     ChannelTables,
     GroupTraffic,

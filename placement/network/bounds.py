@@ -33,8 +33,8 @@ import numpy as np
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.network import channels
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.network.demand import Demand
-from nidmap.placement.network.model import injection_bandwidth
 from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.support.quantities import GB

@@ -41,9 +41,9 @@ import numpy as np
 
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import shortest_paths, single
+from nidmap.placement.network.channel_loads import Channels
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.network.groups import Groups, groups_of
-from nidmap.placement.network.model import Channels
 from nidmap.placement.network.touched import GroupTraffic, touched_tables
 from nidmap.placement.support.array_types import Floats, Ints, Mask
 

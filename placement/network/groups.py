@@ -19,9 +19,9 @@ import numpy as np
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.network import shortest_paths
+from nidmap.placement.network.channel_loads import Channels, from_links, has_spines
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.network.local_paths import UNREACHED, LocalPaths
-from nidmap.placement.network.model import Channels, from_links, has_spines
 from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.support.arrays import add_by_key, connected_components, product, rank_within
 from nidmap.placement.topologies import router_coords

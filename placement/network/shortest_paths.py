@@ -21,8 +21,8 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
+from nidmap.placement.network.channel_loads import Channels
 from nidmap.placement.network.demand import Demand
-from nidmap.placement.network.model import Channels
 from nidmap.placement.network.rails import no_path
 from nidmap.placement.support.array_types import Floats, Ints, Ints32
 from nidmap.placement.support.arrays import add_by_key

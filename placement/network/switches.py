@@ -18,8 +18,8 @@ import numpy as np
 from nidmap.placement.all_to_alls import AllToAlls, product_over_lines
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.network import shortest_paths
+from nidmap.placement.network.channel_loads import Channels, from_links
 from nidmap.placement.network.demand import Demand
-from nidmap.placement.network.model import Channels, from_links
 from nidmap.placement.network.rails import rails_of
 from nidmap.placement.network.shortest_paths import StateGraph
 from nidmap.placement.support.array_types import Floats, Ints, Mask

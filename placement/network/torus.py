@@ -26,8 +26,8 @@ import numpy as np
 from nidmap.placement.all_to_alls import match_lines
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.network import shortest_paths
+from nidmap.placement.network.channel_loads import Channels
 from nidmap.placement.network.demand import Demand
-from nidmap.placement.network.model import Channels
 from nidmap.placement.network.shortest_paths import StateGraph, graph_of
 from nidmap.placement.network.torus_grid import Grid, grid_of, product_loads, ring_steps
 from nidmap.placement.support.array_types import Floats, Ints, Mask

@@ -30,7 +30,7 @@ _FIRST = (
     *("job-list", "sinfo"),
 )
 #: Modules here that readers share.
-_SHARED = ("cables", "cray", "node_states", "rows", "rtr", "slurm_switches", "trees")
+_SHARED = ("cables", "cray_formats", "node_states", "rows", "rtr", "slurm_switches", "yaml_json")
 _MODULES = modules_in(__path__[0], *_SHARED)
 
 #: Every format of ours, in the order in which they are tried: each a module here, with ``_`` for

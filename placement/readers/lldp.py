@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from nidmap.placement.errors import ParseError
 from nidmap.placement.readers import count_lines, dump_format, split_lines
 from nidmap.placement.readers.cables import Cables
-from nidmap.placement.readers.trees import load_json
+from nidmap.placement.readers.yaml_json import load_json
 from nidmap.placement.records import Dump, Finding
 
 #: Capabilities of what passes on the traffic of others.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from nidmap.placement.errors import NidmapError
 from nidmap.placement.readers import dump_format, sniffing
 from nidmap.placement.readers import rows as r
-from nidmap.placement.readers.cray import cray_dump
+from nidmap.placement.readers.cray_formats import cray_dump
 from nidmap.placement.records import Dump
 
 sniff = sniffing(

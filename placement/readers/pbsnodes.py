@@ -14,7 +14,7 @@ from typing import Any
 from nidmap.placement.errors import ParseError
 from nidmap.placement.readers import count_lines, dump_format, split_lines, strange_line
 from nidmap.placement.readers.node_states import StatedNode, badness_of, states_dump
-from nidmap.placement.readers.trees import load_json
+from nidmap.placement.readers.yaml_json import load_json
 from nidmap.placement.records import Dump
 
 #: PBS's and Torque's words for a state and ours; any other one is kept, and is not free.

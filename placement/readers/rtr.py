@@ -14,7 +14,7 @@ import numpy as np
 from nidmap.placement.errors import ParseError
 from nidmap.placement.names import write_names
 from nidmap.placement.readers import rows as r
-from nidmap.placement.readers.cray import LIMITS, duplicates, list_faults, node_key
+from nidmap.placement.readers.cray_formats import LIMITS, duplicates, list_faults, node_key
 from nidmap.placement.records import Dump, Finding, LinkRecords
 from nidmap.placement.support.array_types import Array, Ints, Ints32, Mask
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from nidmap.placement.readers import dump_format, sniffing
 from nidmap.placement.readers import rows as r
-from nidmap.placement.readers.cray import (
+from nidmap.placement.readers.cray_formats import (
     coordinate_text,
     expected_coords,
     infer_positions,

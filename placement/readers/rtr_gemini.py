@@ -15,7 +15,7 @@ import numpy as np
 
 from nidmap.placement.readers import dump_format, sniffing
 from nidmap.placement.readers import rows as r
-from nidmap.placement.readers.cray import list_faults
+from nidmap.placement.readers.cray_formats import list_faults
 from nidmap.placement.readers.rtr import Tiles, tile_columns
 from nidmap.placement.records import Dump
 

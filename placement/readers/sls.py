@@ -24,7 +24,7 @@ from nidmap.placement.errors import ParseError, schema_sentence
 from nidmap.placement.names import plain_xname
 from nidmap.placement.names.hostlist import NAME, with_lines
 from nidmap.placement.readers import count_lines, dump_format, split_lines
-from nidmap.placement.readers.trees import load_json
+from nidmap.placement.readers.yaml_json import load_json
 from nidmap.placement.records import Dump, Finding, NodeRecords
 
 Kind = TypeVar("Kind", bound=Struct)

@@ -18,7 +18,7 @@ from nidmap.placement.readers.job_list import BUSY
 from nidmap.placement.readers.node_states import StatedNode, slurm_state, states_dump
 from nidmap.placement.readers.sinfo import gpus_of
 from nidmap.placement.readers.slurm_switches import expand
-from nidmap.placement.readers.trees import load_json
+from nidmap.placement.readers.yaml_json import load_json
 from nidmap.placement.records import Dump
 
 _LISTS = ("sinfo", "nodes", "jobs")

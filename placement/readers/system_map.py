@@ -12,7 +12,7 @@ import numpy as np
 from nidmap.placement.names import write_names
 from nidmap.placement.readers import dump_format, sniffing
 from nidmap.placement.readers import rows as r
-from nidmap.placement.readers.cray import cray_dump, list_faults
+from nidmap.placement.readers.cray_formats import cray_dump, list_faults
 from nidmap.placement.records import Dump
 
 sniff = sniffing(

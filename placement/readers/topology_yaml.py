@@ -24,7 +24,7 @@ from nidmap.placement.readers import (
     split_lines,
 )
 from nidmap.placement.readers.slurm_switches import Declared, resolve_members, switch_dump
-from nidmap.placement.readers.trees import LINE, line_of, parse_yaml
+from nidmap.placement.readers.yaml_json import LINE, line_of, parse_yaml
 from nidmap.placement.records import Dump, Finding
 
 sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nidmap.placement.readers import dump_format, sniffing
 from nidmap.placement.readers import rows as r
-from nidmap.placement.readers.cray import cray_dump
+from nidmap.placement.readers.cray_formats import cray_dump
 from nidmap.placement.records import Dump
 
 sniff = sniffing(rf"^[ \t]*[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{3}}[ \t]*$")

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from nidmap.placement.errors import NidmapError
 from nidmap.placement.readers import dump_format, sniffing
 from nidmap.placement.readers import rows as r
-from nidmap.placement.readers.cray import cray_dump
+from nidmap.placement.readers.cray_formats import cray_dump
 from nidmap.placement.records import Dump
 
 sniff = sniffing(r"^[ \t]*[a-z_]+=[^,\n]*,(?:[a-z_]+=[^,\n]*,)*(?:processor_id|cab_position)=[0-9]")

@@ -18,7 +18,7 @@ import numpy as np
 from nidmap.placement.errors import NidmapError
 from nidmap.placement.readers import dump_format
 from nidmap.placement.readers import rows as r
-from nidmap.placement.readers.cray import cray_dump
+from nidmap.placement.readers.cray_formats import cray_dump
 from nidmap.placement.records import Dump
 
 _SNIFF = re.compile(

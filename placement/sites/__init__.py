@@ -18,8 +18,8 @@ from nidmap.placement.support.registry import close_names
 
 if TYPE_CHECKING:
     from nidmap.placement.sites import loading, overlay
-    from nidmap.placement.sites.model import Site
     from nidmap.placement.sites.overlay import Overlay
+    from nidmap.placement.sites.site import Site
 else:
     loading = lazy("nidmap.placement.sites.loading")
     overlay = lazy("nidmap.placement.sites.overlay")

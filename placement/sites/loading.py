@@ -9,10 +9,10 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from nidmap.placement.errors import SiteError, at_line, schema_fault
-from nidmap.placement.sites.model import Site
 from nidmap.placement.sites.overlay import Overlay
 from nidmap.placement.sites.schema import Config, OverlayConfig
 from nidmap.placement.sites.shared import WrongFigure, line_of
+from nidmap.placement.sites.site import Site
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -12,9 +12,9 @@ from msgspec import Struct
 from nidmap.placement.errors import SiteError, at_line, printable
 from nidmap.placement.machine import Links, Machine, Topology
 from nidmap.placement.network import routings
-from nidmap.placement.sites.model import figures_in, sending_parameters
 from nidmap.placement.sites.schema import Figure, OverlayConfig
 from nidmap.placement.sites.shared import line_of
+from nidmap.placement.sites.site import figures_in, sending_parameters
 from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.topologies import links
 

@@ -17,7 +17,7 @@ import numpy as np
 from nidmap.placement.fabrics import fabric_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import Loads
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.rankmap.predict.phase import Phase
 
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].

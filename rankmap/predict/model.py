@@ -25,7 +25,7 @@ from nidmap.placement.network import (
 )  # fmt: skip
 from nidmap.placement.network.adaptive import guess_each
 from nidmap.placement.network.bounds import cut_time
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.network.routes import busiest_link_s
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints

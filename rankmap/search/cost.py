@@ -15,7 +15,7 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.network import Loads, channels
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.traffic import Traffic

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap.placement.errors import UsageError
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.specs import MAX_NODES, is_spec, parse_spec
 
 few = st.integers(1, 4)

@@ -24,7 +24,7 @@ import numpy as np
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import Demand, channels, loads
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.topologies import router_names

@@ -32,7 +32,7 @@ from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.links_down import WORD as LINKS_DOWN
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import channels, next_channel
-from nidmap.placement.network.model import Channels
+from nidmap.placement.network.channel_loads import Channels
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.workloads.trials import available_bytes
 

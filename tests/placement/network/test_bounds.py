@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nidmap.placement.errors import UsageError
 from nidmap.placement.network import Demand, channels, loads, routings
 from nidmap.placement.network.bounds import best_bound, cut_time
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.traffic import Traffic
 from tests.effort import examples

@@ -10,7 +10,7 @@ from nidmap.placement.commands import run
 from nidmap.placement.errors import SiteError
 from nidmap.placement.load import load_machine
 from nidmap.placement.network import channels, routings
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.sites import load_configuration, load_site
 from nidmap.placement.sites.overlay import Overlay
 from nidmap.placement.topologies import links

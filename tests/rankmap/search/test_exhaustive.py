@@ -11,7 +11,7 @@ import pytest
 
 from nidmap.placement.load import load_machine
 from nidmap.placement.network import Demand, channels, loads
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.options import with_figures
 from nidmap.placement.plan import plan
 from nidmap.placement.specs import parse_spec

@@ -9,7 +9,7 @@ import pytest
 from nidmap.placement.commands import run
 from nidmap.placement.errors import UsageError
 from nidmap.placement.load import load_machine
-from nidmap.placement.network.model import injection_bandwidth
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.support import child
 from nidmap.rankmap.predict.constants import machine_constants
 from nidmap.workloads.calibrate import command

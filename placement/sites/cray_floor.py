@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nidmap.placement.geometry.cray import GROUP, xc_topology, xe_topology
+from nidmap.placement.geometry.cray_nids import GROUP, xc_topology, xe_topology
 from nidmap.placement.machine import Topology
 from nidmap.placement.names import format_cnames
 from nidmap.placement.names.numbering import GeminiNumbering, Xc

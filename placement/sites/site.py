@@ -28,7 +28,12 @@ CLASSES = {
     "infiniband-dragonfly+": ("injection", "ejection", "local", "global"),
 }
 
-_MODULES = {"aries": "cray", "gemini": "cray", "slingshot": "slingshot", "infiniband": "leaves"}
+_MODULES = {
+    "aries": "cray_floor",
+    "gemini": "cray_floor",
+    "slingshot": "slingshot",
+    "infiniband": "leaves",
+}
 _MODULES |= {"infiniband-dragonfly+": "slingshot"}
 
 
