@@ -19,7 +19,6 @@ from nidmap.placement.machine import Machine, Switches
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers.slurm_switches import Declared
 from nidmap.placement.support.array_types import Strs
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.tables import csv_table, harmless_cell
 from nidmap.placement.switch_tree import members, slurm_switches
 from nidmap.placement.topologies import router_coords
@@ -175,9 +174,6 @@ def _quote_value(text: str) -> str:
     return text if plain and not set(text) & set(":#{}&*!|>'\"%@`") else f'"{text}"'
 
 
-networkx = lazy("networkx")
-
-
 def write(machine: Machine, name: str) -> str:
     """Return a machine in one of the `FORMATS`.
 
@@ -212,6 +208,8 @@ def _join_lines(lines: Any) -> str:
 
 def _graph_text(machine: Machine, form: str) -> str:
     """Return the graph in a format of networkx, '' left out: some formats cannot say nothing."""
+    import networkx
+
     graph = to_networkx(machine)
     for _, data in graph.nodes(data=True):
         for key in [k for k, v in data.items() if v == ""]:
@@ -220,6 +218,8 @@ def _graph_text(machine: Machine, form: str) -> str:
 
 
 def _node_link(machine: Machine) -> str:
+    import networkx
+
     data = networkx.node_link_data(to_networkx(machine), edges="edges")
     return json.dumps(data, indent=1) + "\n"
 

@@ -6,7 +6,10 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from nidmap.placement import links_down
+from nidmap.placement.dumps import assemble as assembling
 from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.geometry import slingshot
 from nidmap.placement.links_down import WORD as LINKS_DOWN
 from nidmap.placement.machine import Machine
 from nidmap.placement.options import Figures, lay_figures, split_figures
@@ -14,27 +17,15 @@ from nidmap.placement.readers import read_text
 from nidmap.placement.records import Dump
 from nidmap.placement.sites import load_configuration, site_names
 from nidmap.placement.specs import KINDS, is_spec, parse_spec
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.reading import load
 from nidmap.placement.support.registry import close_names
 from nidmap.placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
-    from nidmap.placement import hwloc, links_down, live
-    from nidmap.placement.dumps import assemble as assembling
-    from nidmap.placement.geometry import slingshot
     from nidmap.placement.geometry.slingshot import GroupRule
     from nidmap.placement.hwloc import HardwareFile
-    from nidmap.placement.sites import overlay
     from nidmap.placement.sites.overlay import Overlay
     from nidmap.placement.topologies.source import Source
-else:
-    live = lazy("nidmap.placement.live")
-    hwloc = lazy("nidmap.placement.hwloc")
-    overlay = lazy("nidmap.placement.sites.overlay")
-    slingshot = lazy("nidmap.placement.geometry.slingshot")
-    assembling = lazy("nidmap.placement.dumps.assemble")
-    links_down = lazy("nidmap.placement.links_down")
 
 #: How the words begin that ask what runs here (`nidmap.placement.live`).
 LIVE = ("here:", "slurm:", "pbs:", "flux:")
@@ -151,6 +142,8 @@ def build(sources: Sources) -> Machine:
     for laid in sources.overlays:
         machine = laid.over(machine)
     if sources.name:
+        from nidmap.placement import live
+
         machine = live.with_own_interfaces(machine)
     if sources.links_down:
         machine = links_down.without_links(machine, sources.links_down)
@@ -174,6 +167,8 @@ def _open_word(sources: Sources, word: str) -> None:
         sources.groups = slingshot.parse_groups(spec)
     elif spec.endswith(".toml") or _is_site(spec):
         configuration = load_configuration(spec)
+        from nidmap.placement.sites import overlay
+
         if isinstance(configuration, overlay.Overlay):
             sources.overlays.append(configuration)
         else:
@@ -184,6 +179,8 @@ def _open_word(sources: Sources, word: str) -> None:
 
 def _ask_scheduler(sources: Sources, spec: str) -> None:
     """Take what the scheduler says that runs here, or the site that it is."""
+    from nidmap.placement import live
+
     answer = live.ask_scheduler(spec)
     sources.name, sources.why = answer.name, answer.why
     sources.dumps += answer.dumps
@@ -213,6 +210,8 @@ def _read_dump(sources: Sources, spec: str) -> None:
         raise _missing_source(spec)
     text = load(spec)
     if text[:64].lstrip().startswith(("<?xml", "<!DOCTYPE topology", "<topology", "<root")):
+        from nidmap.placement import hwloc
+
         sources.overlays.append(hwloc.HardwareFile(hwloc.parse_hwloc(text, spec)))
     else:
         sources.dumps.append(read_text(text, spec))

@@ -8,23 +8,17 @@ from typing import TYPE_CHECKING
 import click
 
 from nidmap.placement.errors import SiteError, at_line
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
-    from nidmap.placement import load as loading
-    from nidmap.placement import sites
     from nidmap.placement.machine import Machine
-    from nidmap.placement.sites import loading as site_files
-else:  # a launch starts without numpy
-    sites = lazy("nidmap.placement.sites")
-    loading = lazy("nidmap.placement.load")
-    site_files = lazy("nidmap.placement.sites.loading")
 
 
 def machine_from(specs: tuple[str, ...]) -> Machine:
     """Load the machine that the ``-m`` options name, else the one that this is, and say which."""
+    from nidmap.placement import load as loading
+
     named = named_specs(specs)
     if named:
         return loading.load_machine(*named)
@@ -54,6 +48,8 @@ def configured_specs() -> tuple[str, ...]:
     SiteError
         It cannot be read, or says something else.
     """
+    from nidmap.placement.sites import loading as site_files
+
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     path = os.path.join(folder, "nidmap", "config.toml")
     if not os.path.exists(path):
@@ -80,6 +76,8 @@ def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
 
 def absolute_specs(specs: tuple[str, ...]) -> list[str]:
     """Return the ``-m`` options as any folder understands them: files by their whole path."""
+    from nidmap.placement import sites
+
     known = sites.site_names()
     texts = machine_specs(specs)
     return [os.path.abspath(s) if os.path.exists(s) and s not in known else s for s in texts]

@@ -26,14 +26,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nidmap.placement.errors import UsageError
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.registry import close_names
 
 if TYPE_CHECKING:
-    from nidmap.placement import network
     from nidmap.placement.machine import Machine
-else:
-    network = lazy("nidmap.placement.network")
 
 #: What may be stated of any machine behind its name.
 FIGURES = (
@@ -254,6 +250,8 @@ def lay_figures(machine: Machine, figures: Figures) -> Machine:
         return machine
     stated = dict(machine.topology.parameters)
     if "routing" in figures:
+        from nidmap.placement import network
+
         network.check_routing(machine, figures["routing"])
         stated.pop("routings", None)
     topology = replace(machine.topology, parameters={**stated, **figures})

@@ -47,29 +47,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nidmap.placement import topologies
+from nidmap.placement import geometry, topologies
 from nidmap.placement.errors import UsageError
 from nidmap.placement.fabrics import FABRICS, TAKEN_FOR, fabric_of
 from nidmap.placement.machine import Machine, Topology
 from nidmap.placement.names import nid_names
 from nidmap.placement.options import FIGURES, Options, lay_figures, split_figures
 from nidmap.placement.support.array_types import Ints32
-from nidmap.placement.support.lazy import lazy
+from nidmap.placement.topologies import dragonfly_plus, fattree
 from nidmap.placement.topologies.dragonfly import DEFAULT, RULES, global_links
 from nidmap.placement.topologies.torus import AXES
-
-if TYPE_CHECKING:
-    from nidmap.placement import geometry
-    from nidmap.placement.topologies import dragonfly_plus, fattree
-else:
-    dragonfly_plus = lazy("nidmap.placement.topologies.dragonfly_plus")
-    fattree = lazy("nidmap.placement.topologies.fattree")
-    geometry = lazy("nidmap.placement.geometry")
-
 
 #: More nodes than this are refused (the largest machines have about 160,000).
 MAX_NODES = 4_194_304

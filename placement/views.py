@@ -15,7 +15,6 @@ import numpy as np
 
 from nidmap.placement.errors import printable
 from nidmap.placement.machine import Machine
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.topologies import (
     links,
     number_coords,
@@ -28,8 +27,6 @@ from nidmap.placement.topologies import (
 if TYPE_CHECKING:
     import networkx
     import pandas
-else:
-    networkx, pandas = lazy("networkx"), lazy("pandas")
 
 #: Columns of a node, in the order in which they are shown.
 COLUMNS = (
@@ -60,6 +57,8 @@ def to_pandas(machine: Machine) -> pandas.DataFrame:
     >>> print(*table.loc["nid00003", ["x", "y", "node", "router"]])
     1 0 1 x1y0
     """
+    import pandas
+
     columns: dict[str, Any] = {"nid": machine.nid, "cname": machine.cname.astype(object)}
     for place, level in enumerate(machine.topology.levels):
         columns[level] = machine.coords[:, place]
@@ -127,6 +126,8 @@ def to_networkx(machine: Machine) -> networkx.Graph[str]:
     >>> graph.edges["x0y0", "x1y0"]
     {'class': 'x', 'count': 1, 'bandwidth': 5.0}
     """
+    import networkx
+
     topology = machine.topology
     graph: networkx.Graph[str] = networkx.Graph(
         name=printable(machine.name, 500),

@@ -15,15 +15,11 @@ from nidmap.placement.names.pasted import read_list
 from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.scheduler.kinds import ANY
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.ui import say, warn
 
 if TYPE_CHECKING:
-    from nidmap.placement.scheduler import availability
     from nidmap.placement.scheduler.availability import Availability
     from nidmap.placement.slurm.nodes import SlurmNodes
-else:
-    availability = lazy("nidmap.placement.scheduler.availability")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +81,8 @@ def candidates(
     """
     answer = None
     if source is not None or any(slurm.values()):
+        from nidmap.placement.scheduler import availability
+
         answer = availability.ask_availability(machine, source, count, **slurm)
         tell = say if answer.promised is None else warn  # others get what --quiet would hide
         for note in answer.notes:

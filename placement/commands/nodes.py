@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -31,25 +31,10 @@ from nidmap.placement.names.hostlist import TextPiece
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.tables import align_columns
 from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import say, warn
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from nidmap.placement import lookup, planners
-    from nidmap.placement.scheduler import availability
-    from nidmap.placement.support import arrays
-else:
-    arrays = lazy("nidmap.placement.support.arrays")
-    planners = lazy("nidmap.placement.planners")
-    availability = lazy("nidmap.placement.scheduler.availability")
-    lookup = lazy("nidmap.placement.lookup")
-
-    np = lazy("numpy")
 
 _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 
@@ -152,7 +137,11 @@ def expand(names: NodeList, machine: Machine | None, form: str) -> str:
 
 def _numbers_or_cnames(names: NodeList, form: str, machine: Machine | None) -> list[str]:
     """Return the NID or cname of each node; without a machine the number that its name ends in."""
+    import numpy as np
+
     if machine is not None:
+        from nidmap.placement import lookup
+
         rows = lookup.rows_of(machine, names, repeats=True)
         words: list[str] = (
             (machine.nid if form == "nids" else machine.cname)[rows].astype(str).tolist()
@@ -171,6 +160,8 @@ def _numbers_or_cnames(names: NodeList, form: str, machine: Machine | None) -> l
 
 def _read_lists(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
     """Read all lists; with a machine given, resolve them on it."""
+    from nidmap.placement import lookup
+
     texts = _fetch_texts(lists)
     if machine is None:
         return sum((_without_machine(*text) for text in texts), NodeList())
@@ -261,6 +252,11 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
     nidmap nodes info -m shaheen2 "#0-3" --json
     nidmap nodes info -m daint.xtprocadmin c0-0c1s3 --json
     """
+    import numpy as np
+
+    from nidmap.placement import lookup
+    from nidmap.placement.support import arrays
+
     machine = machine_from(specs)
     texts = _fetch_texts(lists)
     parts = [lookup.rows_of(machine, text, source, repeats=True) for text, source in texts]
@@ -288,6 +284,8 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
     rows : int64 (k,)
         Each once, in the order in which they are listed.
     """
+    from nidmap.placement import lookup, planners
+
     columns = _node_columns(machine, rows) | {"planned": machine.planned[rows].tolist()}
     return {
         "schema": "nidmap.nodes/1",
@@ -306,6 +304,8 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
 
 def _format_table(machine: Machine, rows: Ints) -> str:
     """Return the table and the summary for a person."""
+    from nidmap.placement import planners
+
     columns = _node_columns(machine, rows)
     states = zip(columns["state"], machine.planned[rows].tolist(), strict=True)
     columns["state"] = [f"{state} (planned)" if planned else state for state, planned in states]
@@ -346,6 +346,8 @@ def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any
     pbsnodes -a -F json | nidmap nodes free -m polaris --from -
     squeue | nidmap nodes free -m shaheen2 --from -
     """
+    from nidmap.placement.scheduler import availability
+
     named = named_specs(specs)
     if source == "-" and "-" in named:
         raise UsageError("standard input can be read only once")

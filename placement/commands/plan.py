@@ -34,17 +34,13 @@ from nidmap.placement.plan import choose_nodes
 from nidmap.placement.planners import BUNDLED, PREDICTING
 from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import format_of_name
 from nidmap.placement.support.writing import write_outputs
 from nidmap.placement.ui import bar, say
 
 if TYPE_CHECKING:
-    from nidmap.placement.slurm import starts
     from nidmap.placement.slurm.nodes import SlurmNodes
-else:
-    starts = lazy("nidmap.placement.slurm.starts")
 
 #: Characters of a line that a terminal is shown whole.
 SHOWN = 400
@@ -164,6 +160,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     check = None
     if options.check:
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
+        from nidmap.placement.slurm import starts
+
         check = starts.check_plan(report.job, simulated)  # asked by the very header of the job
     text, note = report.text(check), ""
     seen = options.output in (None, "-") and sys.stdout.isatty()

@@ -15,7 +15,7 @@ import numpy as np
 
 from nidmap.placement.dumps.contradictions import contradictions
 from nidmap.placement.errors import ParseError, at_line
-from nidmap.placement.geometry import Geometry, locate_nodes
+from nidmap.placement.geometry import Geometry, listed, locate_nodes, slurm_tree
 from nidmap.placement.geometry.slingshot import GroupRule
 from nidmap.placement.lookup import first_repeat
 from nidmap.placement.machine import Machine, Switches
@@ -30,14 +30,9 @@ from nidmap.placement.node_table import (
 )
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Array, Ints, Ints32, Strs
-from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from nidmap.placement.geometry import listed, slurm_tree
     from nidmap.placement.topologies.source import Source
-else:
-    listed = lazy("nidmap.placement.geometry.listed")
-    slurm_tree = lazy("nidmap.placement.geometry.slurm_tree")
 
 #: State of a node that Slurm does not list although it lists others.
 UNLISTED = "unlisted"

@@ -15,23 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nidmap.placement import topologies
+from nidmap.placement.geometry import cabled, cray_nids, slingshot, slurm_tree
 from nidmap.placement.geometry.network import Geometry, refuse_first
 from nidmap.placement.machine import Topology
 from nidmap.placement.names import parse_cnames
 from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from nidmap.placement.geometry import cabled, cray_nids, slingshot, slurm_tree
     from nidmap.placement.geometry.slingshot import GroupRule
     from nidmap.placement.topologies.source import Source
-else:
-    cabled = lazy("nidmap.placement.geometry.cabled")
-    cray_nids = lazy("nidmap.placement.geometry.cray_nids")
-    slingshot = lazy("nidmap.placement.geometry.slingshot")
-    slurm_tree = lazy("nidmap.placement.geometry.slurm_tree")
 
 __all__ = ["Geometry", "locate_nodes", "number_positions"]
 

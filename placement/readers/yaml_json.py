@@ -15,9 +15,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from nidmap.placement.errors import ParseError
-from nidmap.placement.support.lazy import lazy
-
-yaml = lazy("yaml")
 
 #: Values in a file of JSON at most; a machine of 10,000 nodes has some 300,000.
 MAX_JSON = 1_500_000
@@ -175,6 +172,8 @@ def _add_node(node: Node, parent: _List | _Dict, source: str) -> None:
 
 def _parse_events(text: str, source: str) -> Iterator[Any]:
     """Yield the parser's events, its errors as ours."""
+    import yaml
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         yield from yaml.parse(text, Loader=loader)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,8 @@ from nidmap.placement.machine import Machine
 from nidmap.placement.planners import Baseline, Plan, Request, nested_units, spans
 from nidmap.placement.scheduler.kinds import of_same_kinds
 from nidmap.placement.support.array_types import Ints, Ints32, Mask
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.switch_tree import forest_roots
-
-if TYPE_CHECKING:
-    from nidmap.placement.slurm import command as slurm_command
-else:
-    slurm_command = lazy("nidmap.placement.slurm.command")
 
 #: The planner that simulates each of Slurm's topology plugins.
 _PLUGINS = {**dict.fromkeys(("", "none", "default"), "slurm-none"), "tree": "slurm-tree"}
@@ -108,6 +102,8 @@ def live_baseline(machine: Machine, named: str = "") -> Baseline:
 
     A Slurm that does not answer leaves it at what is known of the machine.
     """
+    from nidmap.placement.slurm import command as slurm_command
+
     try:
         return baseline_of(machine, named, None if named else slurm_command.slurm_settings())
     except LaunchError:

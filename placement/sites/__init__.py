@@ -13,16 +13,11 @@ import os
 from typing import TYPE_CHECKING
 
 from nidmap.placement.errors import SiteError
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.registry import close_names
 
 if TYPE_CHECKING:
-    from nidmap.placement.sites import loading, overlay
     from nidmap.placement.sites.overlay import Overlay
     from nidmap.placement.sites.site import Site
-else:
-    loading = lazy("nidmap.placement.sites.loading")
-    overlay = lazy("nidmap.placement.sites.overlay")
 
 
 def load_site(name_or_path: str) -> Site:
@@ -52,6 +47,8 @@ def load_site(name_or_path: str) -> Site:
     >>> len(edison.records().nodes)
     5672
     """
+    from nidmap.placement.sites import overlay
+
     site = load_configuration(name_or_path)
     if isinstance(site, overlay.Overlay):
         raise site.alone()
@@ -66,6 +63,8 @@ def load_configuration(name_or_path: str) -> Site | Overlay:
     SiteError
         As `load_site`.
     """
+    from nidmap.placement.sites import loading
+
     return loading.read_site(site_path(name_or_path))
 
 

@@ -9,12 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from nidmap.placement.errors import UsageError
-from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-difflib, metadata = lazy("difflib"), lazy("importlib.metadata")
 
 Thing = TypeVar("Thing")
 
@@ -27,6 +25,8 @@ def close_names(word: str, names: Iterable[str]) -> str:
     >>> close_names("tora", ["torus", "tree"]), close_names("x", ["torus", "tree"])
     ('did you mean torus?', 'choose from torus, tree')
     """
+    import difflib
+
     near = difflib.get_close_matches(word.lower(), names, 3, 0.6)
     return f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(names)}"
 
@@ -49,6 +49,8 @@ def modules_in(folder: str, *others: str, hyphen: str = "-") -> dict[str, str]:
 @cache
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
     """Return what other distributions name; to look reads a file of each one installed."""
+    from importlib import metadata
+
     return tuple(metadata.entry_points(group=group))
 
 

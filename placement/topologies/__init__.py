@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from nidmap.placement.errors import ParseError, UsageError
 from nidmap.placement.machine import LISTED, Links, Machine, once
 from nidmap.placement.support.array_types import Floats, Ints, Strs
-from nidmap.placement.support.lazy import lazy
 
 #: The module that knows each kind of network; a tree is a fat tree with one parent everywhere.
 _MODULES = {
@@ -30,7 +30,6 @@ _MODULES = {
     "fattree": "fattree",
     "tree": "fattree",
 }
-KINDS = {kind: lazy(f"nidmap.placement.topologies.{name}") for kind, name in _MODULES.items()}
 
 
 @once
@@ -131,9 +130,9 @@ def wiring_text(machine: Machine) -> str:
 def _kind_module(machine: Machine) -> Any:
     """Return the module that knows a machine's kind of network."""
     kind = machine.topology.kind
-    if kind not in KINDS:
-        raise UsageError(f"unknown kind of network {kind!r}", f"choose from {', '.join(KINDS)}")
-    return KINDS[kind]
+    if kind not in _MODULES:
+        raise UsageError(f"unknown kind of network {kind!r}", f"choose from {', '.join(_MODULES)}")
+    return import_module(f"nidmap.placement.topologies.{_MODULES[kind]}")
 
 
 # --- router positions as numbers: coordinates to indices and back -----------------------

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +22,9 @@ from nidmap.placement import topologies
 from nidmap.placement.errors import UsageError
 from nidmap.placement.fabrics import fabric_of
 from nidmap.placement.machine import Links, Machine, Topology
+from nidmap.placement.names import numbering
 from nidmap.placement.support.array_types import Ints, Strs
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.topologies import all_pairs, bundle_links, refuse_many
-
-if TYPE_CHECKING:
-    from nidmap.placement.names import numbering
-else:
-    numbering = lazy("nidmap.placement.names.numbering")
 
 #: Links in a black bundle (three to the same slot of another chassis).
 BLACK = 3

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,9 @@ from numpy.typing import NDArray
 from nidmap.placement import topologies
 from nidmap.placement.fabrics import FABRICS
 from nidmap.placement.machine import Links, Machine
+from nidmap.placement.names import numbering
 from nidmap.placement.support.array_types import Floats, Ints, Strs
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.topologies import bundle_links, refuse_many
-
-if TYPE_CHECKING:
-    from nidmap.placement.names import numbering
-else:
-    numbering = lazy("nidmap.placement.names.numbering")
 
 #: Axis names, the first being the fastest in the numbering.
 AXES = ("x", "y", "z", "w")
