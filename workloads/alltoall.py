@@ -15,7 +15,7 @@ from nidmap.placement.support.tables import align_columns
 from nidmap.workloads.options import Common, Sizes, bench_callback, option_with_default
 from nidmap.workloads.session import Session
 from nidmap.workloads.trials import require_fit, seconds_of
-from nidmap.workloads.world import MPI, Comm, raise_together, rank_place
+from nidmap.workloads.world import Comm, raise_together, rank_place
 
 #: Bytes a pair that are moved at least in one timed repetition, so that clocks can tell it.
 _ENOUGH = 1 << 16
@@ -45,6 +45,8 @@ def alltoall(common: Common, sizes: tuple[int, ...]) -> int:
         comm, ranks = session.comm, session.comm.Get_size()
         place = rank_place(comm)
         job = {"ppn": place.most, "ranks": ranks, "nodes": place.nodes}
+        from mpi4py import MPI
+
         job["off_node"] = comm.allreduce(place.ranks * (ranks - place.ranks), MPI.MAX)
         for size in sizes:
             if session.over():
@@ -144,6 +146,8 @@ class AllToAll:
     def run(self) -> dict[str, float]:
         """Call it `inner` times and return the seconds of one call."""
         # The count is the buffer's share, which mpi4py divides itself.
+        from mpi4py import MPI
+
         exchange = partial(self.comm.Alltoall, [self._send, MPI.BYTE], [self._recv, MPI.BYTE])
         spent = seconds_of(exchange, self.inner)
         return {"total": spent, "communication": spent}

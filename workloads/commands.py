@@ -8,10 +8,7 @@ import click
 
 from nidmap.placement.commands.common import LazyGroup
 from nidmap.placement.errors import UsageError
-from nidmap.placement.support.lazy import lazy
 from nidmap.workloads.launched import current_launch
-
-world = lazy("nidmap.workloads.world")
 
 #: Program -> where its command is, and its one line of help.
 PROGRAMS = {
@@ -46,6 +43,8 @@ class BenchGroup(LazyGroup):
 
 
 def _say_once(error: Exception) -> int:
+    from nidmap.workloads import world
+
     def fail() -> None:
         if not isinstance(error, click.UsageError):
             raise error

@@ -20,7 +20,6 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.support.array_types import Array, Ints
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import rate_text
 from nidmap.placement.support.tables import align_columns
 from nidmap.workloads.options import Common, Number, Words, bench_callback, option_with_default
@@ -28,9 +27,7 @@ from nidmap.workloads.session import Case, Repetitions, Session, phase_table
 from nidmap.workloads.sort.data import hash_sums, refuse_faults, sort_faults
 from nidmap.workloads.sort.ranks import Ranks
 from nidmap.workloads.trials import SEED, Phases, require_fit
-from nidmap.workloads.world import MPI, Comm, raise_together, rank_place
-
-jit = lazy("nidmap.rankmap.refine.jit")
+from nidmap.workloads.world import Comm, raise_together, rank_place
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"
 
@@ -464,6 +461,8 @@ class KeyWindow:
     """
 
     def __init__(self, comm: Comm, room: int, dtype: np.dtype[Any]) -> None:
+        from mpi4py import MPI
+
         self.comm = comm
         self._data = MPI.Win.Allocate(max(room, 1) * dtype.itemsize, dtype.itemsize, comm=comm)
         self._flag = MPI.Win.Allocate(8, 8, comm=comm)
@@ -489,6 +488,8 @@ class KeyWindow:
         places : int64 (P,)
             Where in each rank's window the keys of this rank belong.
         """
+        from mpi4py import MPI
+
         rank, count = self.comm.Get_rank(), np.ones(1, np.int64)
         starts = np.cumsum(send) - send
         here = int(places[rank])
@@ -505,6 +506,8 @@ class KeyWindow:
 
     def _wait(self) -> None:
         """Wait until all who have keys for us have said so; reading by MPI makes it progress."""
+        from mpi4py import MPI
+
         rank, nothing, seen = self.comm.Get_rank(), np.zeros(1, np.int64), np.full(1, -1)
         while seen[0] < self._expected:
             self._flag.Fetch_and_op(nothing, seen, rank, op=MPI.NO_OP)
@@ -545,5 +548,7 @@ def deal_keys(keys: Array, by: Any, shifted: bool, starts: Ints, out: Array) -> 
 @cache
 def compiled(function: Callable[..., None]) -> Callable[..., None]:
     """Return a loop over keys as machine code, where numba is installed."""
+    from nidmap.rankmap.refine import jit
+
     made: Callable[..., None] = jit.kernel(function)
     return made

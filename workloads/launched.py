@@ -12,20 +12,10 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from nidmap.placement.errors import LaunchError
-from nidmap.placement.support.lazy import lazy
 from nidmap.workloads.progress import TERMINAL
-
-if TYPE_CHECKING:
-    import subprocess
-    import threading
-
-    from nidmap.placement.support import child
-else:
-    subprocess, threading = lazy("subprocess"), lazy("threading")
-    child = lazy("nidmap.placement.support.child")
 
 #: Signals that ask a run to end.
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -221,6 +211,8 @@ class Launches:
 
     def _end(self) -> None:
         """Ask the launch to end, and see to it."""
+        import threading
+
         self._child.terminate()
         killer = threading.Timer(self._grace, _kill_session, [self._child.pid])
         killer.daemon = True
@@ -242,6 +234,10 @@ class Launches:
         LaunchError
             Where it cannot be started.
         """
+        import subprocess
+
+        from nidmap.placement.support import child
+
         self._child = child.start_child(
             words, env=env, stdin=subprocess.DEVNULL, start_new_session=True, **streams
         )
@@ -268,6 +264,8 @@ def become_mpiexec(count: int) -> NoReturn:
     LaunchError
         Where there is no mpiexec, or it cannot be started.
     """
+    from nidmap.placement.support import child
+
     sys.stderr.flush()
     words = [*mpiexec_words(count), sys.executable, *sys.orig_argv[1:]]
     child.become(words, rank_environment(count))

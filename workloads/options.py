@@ -19,12 +19,10 @@ from typing import Any
 import click
 
 from nidmap.placement.commands.common import ByteCount, Param
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import to_json, write_output
+from nidmap.workloads import results
 from nidmap.workloads.launched import become_mpiexec, current_launch
 from nidmap.workloads.world import Comm, run_guarded, world
-
-results = lazy("nidmap.workloads.results")
 
 
 class Duration(Param):

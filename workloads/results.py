@@ -18,10 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from nidmap.placement.errors import UsageError, printable
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import write_output
-
-plots = lazy("nidmap.rankmap.compare.plots")
 
 #: Columns of samples that do not tell cases apart.
 _BOOKKEEPING = {
@@ -47,6 +44,8 @@ def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], f
     -------
     bytes
     """
+    from nidmap.rankmap.compare import plots
+
     phases = _slowest_seconds(rows)
     most = max((len(cases) for cases in phases.values()), default=1)
     size = _WIDTH, max(len(phases), 1) * (_FRAME + _ROW * most)

@@ -23,7 +23,6 @@ from types import FrameType
 from typing import Any, cast
 
 from nidmap.placement import __version__
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.support.tables import align_columns
 from nidmap.placement.ui import say
@@ -33,7 +32,6 @@ from nidmap.workloads.progress import Progress
 from nidmap.workloads.results import Journal
 from nidmap.workloads.trials import SEED, Trial, reduce_over_ranks
 from nidmap.workloads.world import (
-    MPI,
     Comm,
     forget_segments,
     oversubscription,
@@ -41,9 +39,6 @@ from nidmap.workloads.world import (
     raise_together,
     require_same,
 )
-
-mpi4py = lazy("mpi4py")
-statistics = lazy("statistics")  # takes milliseconds
 
 #: Repetitions of a case that do not count, before those that do.
 WARMUP = 1
@@ -85,6 +80,8 @@ class Repetitions:
 
     def median(self, phase: str = "total") -> float:
         """Return the median over the repetitions of the slowest rank's seconds."""
+        import statistics
+
         return float(statistics.median(self.slowest(phase)))
 
     def summary(self) -> dict[str, dict[str, float]]:
@@ -231,6 +228,8 @@ class Session:
         next_one : float
             Seconds that what comes next will take; only rank 0's counts.
         """
+        from mpi4py import MPI
+
         if self.ended != "complete":
             return True
         limit = self.common.time_limit
@@ -375,6 +374,9 @@ def header_of(
 
 
 def _used_versions() -> dict[str, str]:
+    import mpi4py
+    from mpi4py import MPI
+
     loaded = {name: sys.modules.get(name) for name in ("numpy", "scipy", "ducc0")}
     return {
         "nidmap": __version__,

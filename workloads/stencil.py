@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
 from nidmap.placement.errors import NidmapError, UsageError
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import exact_size, time_text
 from nidmap.placement.support.tables import align_columns
+from nidmap.rankmap.grid import dims as dims_of
 from nidmap.workloads.options import Common, Sizes, bench_callback, option_with_default
 from nidmap.workloads.session import Session
 from nidmap.workloads.trials import SEED, read_extents, require_fit, seconds_of
-from nidmap.workloads.world import MPI, Comm, raise_together
-
-if TYPE_CHECKING:
-    from nidmap.rankmap.grid import dims as dims_of
-else:
-    dims_of = lazy("nidmap.rankmap.grid.dims")
+from nidmap.workloads.world import Comm, raise_together
 
 #: No neighbour there: MPI_PROC_NULL's place in our own numbers.
 NONE = -1
@@ -237,6 +232,8 @@ class Halo:
     def __init__(
         self, comm: Comm, size: int, grid: tuple[int, int, int], periodic: bool, iterations: int
     ) -> None:
+        from mpi4py import MPI
+
         self.comm, self.size, self.grid, self.periodic = comm, size, grid, periodic
         self.iterations = iterations
         rank = comm.Get_rank()

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from nidmap.placement.errors import NidmapError, UsageError, printable
 from nidmap.placement.support.quantities import size_text
-from nidmap.workloads.world import MPI, Comm, raise_together
+from nidmap.workloads.world import Comm, raise_together
 
 #: Seed of all data: the same for the same number of ranks, on any machine.
 SEED = 0
@@ -114,6 +114,8 @@ def reduce_over_ranks(comm: Comm, seconds: Mapping[str, float]) -> dict[str, dic
     dict of str to {"min", "mean", "max"}
         The same on every rank.
     """
+    from mpi4py import MPI
+
     mine = array("d", seconds.values())
     low, total, high = (array("d", mine) for _ in range(3))
     for values, op in ((low, MPI.MIN), (total, MPI.SUM), (high, MPI.MAX)):
@@ -186,6 +188,8 @@ def require_fit(comm: Comm, need: int, what: str, share: float = 0.9) -> None:
     NidmapError
         On every rank alike.
     """
+    from mpi4py import MPI
+
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     mine, total = array("d", [need]), array("d", [0.0])
     node.Allreduce(mine, total, op=MPI.SUM)

@@ -27,17 +27,10 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError, printable
-from nidmap.placement.support.lazy import lazy
 from nidmap.workloads.launched import STARTED, current_launch, parse_count
 
 if TYPE_CHECKING:
-    from mpi4py import MPI as MPI  # handed on
-else:
-    MPI = lazy("mpi4py.MPI")  # for those who have a communicator: `world` has initialised it
-
-
-mpi4py, runtime, traceback = lazy("mpi4py"), lazy("nidmap.rankmap.runtime"), lazy("traceback")
-commands = lazy("nidmap.placement.commands")  # the whole command line, which a rank seldom needs
+    from mpi4py import MPI
 
 T = TypeVar("T")
 
@@ -72,10 +65,14 @@ class RankDefectError(NidmapError):
 def _start_mpi() -> Any:
     """Return mpi4py's module of MPI, initialised for one thread that communicates."""
     if "mpi4py.MPI" not in sys.modules:
+        import mpi4py
+
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
     try:
         with warnings.catch_warnings():  # it suspects a mixed MPI: we look closer, and say more
             warnings.simplefilter("ignore", RuntimeWarning)
+            from mpi4py import MPI
+
             started = MPI.Is_initialized()
     except (ImportError, RuntimeError) as error:
         why = printable(str(error).split("\n")[0], 200)
@@ -160,6 +157,8 @@ def processor(comm: Comm) -> str:
     Slurm's name for it where there is one; `nidmap.rankmap.runtime.NAMES` stands in
     for the real ones where it is set (rank r of the world on the r-th name).
     """
+    from nidmap.rankmap import runtime
+
     names = [name.strip() for name in os.environ.get(runtime.NAMES, "").split(",") if name.strip()]
     if names:
         return str(names[_start_mpi().COMM_WORLD.Get_rank() % len(names)])
@@ -336,6 +335,8 @@ def run_guarded(main: Callable[[], int | None]) -> int:
         return _fail_together(interruption_error())
     except Exception as error:
         if os.environ.get("NIDMAP_DEBUG"):
+            import traceback
+
             traceback.print_exc()
         ours = _as_own_error(error)
         if not isinstance(error, (MemoryError, OSError)):
@@ -402,6 +403,8 @@ def _wait_until(done: Callable[[], bool], seconds: float) -> bool:
 
 
 def _say_error(error: NidmapError, where: str = "") -> None:
+    from nidmap.placement import commands
+
     commands.fail(where + str(error), error.exit_code)
 
 

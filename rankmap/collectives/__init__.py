@@ -24,12 +24,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from nidmap.placement.support.lazy import lazy
-
 if TYPE_CHECKING:
     from nidmap.placement.support.array_types import Ints
 
-algorithms = lazy("nidmap.rankmap.collectives.algorithms")
 
 #: Returns the parts for so many ranks, a root and ``--bytes``.
 Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"
@@ -122,45 +119,6 @@ def reverse_part(part: Part, name: str, combine: bool = False) -> Part:
         return BlockStep(target, source, first, blocks)
 
     return part._replace(name=name, step=step, combine=combine)
-
-
-def algorithms_of(family: str) -> dict[str, Algorithm]:
-    """Return the algorithms of a family by name.
-
-    Examples
-    --------
-    >>> list(algorithms_of("allgather"))
-    ['bruck', 'doubling', 'ring', 'neighbour']
-    """
-    by_name: dict[str, Algorithm] = algorithms.ALGORITHMS[family]
-    return by_name
-
-
-def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
-    """Return the parts in which an algorithm does a collective, one after the other.
-
-    Parameters
-    ----------
-    family : str
-        A key of `FAMILIES`.
-    algorithm : str
-        A key of `algorithms_of`.
-    ranks : int
-    root : int
-        What has no root takes 0.
-    size : float
-        ``--bytes``, as MPI counts it: the whole buffer of a bcast, reduce or allreduce,
-        one rank's block of all others.
-
-    Examples
-    --------
-    >>> tree = collective_parts("bcast", "binomial", 6, 0, 8.0)[0]
-    >>> [list(zip(*(x.tolist() for x in tree.step(k)[:2]))) for k in range(tree.steps)]
-    [[(0, 4)], [(0, 2)], [(0, 1), (2, 3), (4, 5)]]
-    """
-    if ranks < 2:
-        return []
-    return algorithms_of(family)[algorithm](ranks, root, size)
 
 
 def usual_algorithm(family: str, size: float, ranks: int) -> str:

@@ -26,7 +26,6 @@ from nidmap.rankmap.collectives import (
     Algorithm,
     BlockStep,
     Part,
-    collective_parts,
     partner_in_turn,
     reverse_part,
     usual_algorithm,
@@ -442,6 +441,44 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "reducescatter": {"halving": _halve_blocks, "pairwise": _pairwise_exchange},
     "barrier": {"dissemination": _tell_all},
 }
+
+
+def algorithms_of(family: str) -> dict[str, Algorithm]:
+    """Return the algorithms of a family by name.
+
+    Examples
+    --------
+    >>> list(algorithms_of("allgather"))
+    ['bruck', 'doubling', 'ring', 'neighbour']
+    """
+    return ALGORITHMS[family]
+
+
+def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
+    """Return the parts in which an algorithm does a collective, one after the other.
+
+    Parameters
+    ----------
+    family : str
+        A key of `nidmap.rankmap.collectives.FAMILIES`.
+    algorithm : str
+        A key of `algorithms_of`.
+    ranks : int
+    root : int
+        What has no root takes 0.
+    size : float
+        ``--bytes``, as MPI counts it: the whole buffer of a bcast, reduce or allreduce,
+        one rank's block of all others.
+
+    Examples
+    --------
+    >>> tree = collective_parts("bcast", "binomial", 6, 0, 8.0)[0]
+    >>> [list(zip(*(x.tolist() for x in tree.step(k)[:2]))) for k in range(tree.steps)]
+    [[(0, 4)], [(0, 2)], [(0, 1), (2, 3), (4, 5)]]
+    """
+    if ranks < 2:
+        return []
+    return algorithms_of(family)[algorithm](ranks, root, size)
 
 
 def call_steps(

@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nidmap.placement.commands.common import advanced, among, machine_option, sending_options
-from nidmap.placement.support.lazy import lazy
 from nidmap.rankmap.launch.request import JobArguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nidmap.placement.placement import Placement
-    from nidmap.rankmap import emit
-else:  # `run` takes these options, and starts without numpy
-    emit = lazy("nidmap.rankmap.emit")
 
 _JOB = (
     click.option(
@@ -66,6 +62,8 @@ class OrderArguments:
 
     def read(self, placement: Placement) -> Placement:
         """Return the order in the file."""
+        from nidmap.rankmap import emit
+
         numbering = self.launcher_order or "sorted"
         return emit.read_order_file(self.path or "-", self.form, placement, numbering)
 

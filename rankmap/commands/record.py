@@ -10,7 +10,6 @@ import click
 import numpy as np
 
 from nidmap.placement.errors import NidmapError, UsageError
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import size_text
 from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import say
@@ -20,12 +19,7 @@ from nidmap.rankmap.recognition.description import describe, document
 from nidmap.rankmap.recording.file import load_recording
 
 if TYPE_CHECKING:
-    from matplotlib import colors
-
-    from nidmap.rankmap.compare import plots
     from nidmap.rankmap.recording import Recording
-else:
-    colors, plots = lazy("matplotlib.colors"), lazy("nidmap.rankmap.compare.plots")
 
 #: Formats of a matrix as a picture.
 PICTURES = (".png", ".svg")
@@ -147,6 +141,10 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
     UsageError
         matplotlib is not there.
     """
+    from matplotlib import colors
+
+    from nidmap.rankmap.compare import plots
+
     total, edge = recording.total(), recording.ranks
     share = -(-edge // _MOST_ROWS)  # so many ranks share a row
     table = np.zeros((-(-edge // share),) * 2)

@@ -20,7 +20,6 @@ from nidmap.placement.commands.common import (
 )
 from nidmap.placement.errors import LaunchError, NidmapError, UsageError, error_text
 from nidmap.placement.support.hosts import same_host
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import say
 from nidmap.rankmap.commands.job_options import (
@@ -47,16 +46,7 @@ from nidmap.rankmap.launch.request import JobArguments, RunRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from nidmap.rankmap.launch import expectation as expectations
-    from nidmap.rankmap.launch import job as launch_job
     from nidmap.rankmap.launch.job import Prepared
-    from nidmap.rankmap.runtime import inside as reordering
-else:  # a launch has to be quick: numpy is loaded by the child that plans
-    expectations, launch_job = (
-        lazy("nidmap.rankmap.launch.expectation"),
-        lazy("nidmap.rankmap.launch.job"),
-    )
-    reordering = lazy("nidmap.rankmap.runtime.inside")
 
 SCHEMA = "nidmap.run/1"
 
@@ -163,6 +153,8 @@ def run(
         if values[option] and values[other] != needed:
             raise UsageError(f"--{option} {'goes' if needed else 'does not go'} with --{other}")
     if inside:
+        from nidmap.rankmap.runtime import inside as reordering
+
         return reordering.start_inside(request, world, strict, mpicc)
     if request.dry_run:
         return _show_launch(request, as_json, strict)
@@ -225,12 +217,16 @@ def _start(request: RunRequest, strict: bool, verify: bool) -> int:
 
 def _make_plans(request: RunRequest) -> Iterator[Prepared]:
     """Yield what could start, and then the same with what is expected of it; in the child."""
+    from nidmap.rankmap.launch import job as launch_job
+
     job = launch_job.read_job(request, os.environ)
     prepared = job.prepared()
     yield prepared
     try:
         expected = job.expected(prepared.order)
     except Exception as error:  # the order is there, whatever is expected of it
+        from nidmap.rankmap.launch import expectation as expectations
+
         expected = expectations.Expectation(f"{expectations.UNKNOWN}: {error_text(error, 80)}")
     words = job.words(prepared.order, expected.words)
     remarks = [*prepared.remarks, *job.asked_remarks()]
@@ -285,6 +281,8 @@ def job_step_options(
     NidmapError
         Where the order is unclear, or cannot be told by options.
     """
+    from nidmap.rankmap.launch import job as launch_job
+
     size = ByteCount().convert(words["bytes"], None, None) if words.get("bytes") else None
     job = JobArguments(pattern=words.get("pattern"), bytes=size)
     launch = launch_job.read_job(RunRequest(tuple(command), job, patience=_PATIENCE), os.environ)

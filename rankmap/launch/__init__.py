@@ -19,31 +19,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 from nidmap.placement.errors import LaunchError
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.registry import Registry, modules_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-
     from nidmap.placement.placement import Placement
-    from nidmap.placement.support import reading
     from nidmap.placement.support.array_types import Ints
-    from nidmap.rankmap import binding, emit
     from nidmap.rankmap.binding import BoundOrder
     from nidmap.rankmap.emit.process_mapping import Mapping as ProcessMapping
-    from nidmap.rankmap.launch import allocation as allocations
     from nidmap.rankmap.launch.allocation import Allocation
     from nidmap.rankmap.launch.options import OptionTable
     from nidmap.rankmap.pattern import Pattern
-else:
-    np = lazy("numpy")
-    binding, emit = lazy("nidmap.rankmap.binding"), lazy("nidmap.rankmap.emit")
-    allocations, reading = (
-        lazy("nidmap.rankmap.launch.allocation"),
-        lazy("nidmap.placement.support.reading"),
-    )
 
 #: Which MPI library the ranks use, as far as a launch depends on it.
 CRAY, OTHER = "cray-mpich", "other"
@@ -207,11 +194,15 @@ class Launcher(ABC):
         NidmapError
             Variables or host files that cannot be read.
         """
+        from nidmap.rankmap.launch import allocation as allocations
+
         values = self.parsed.values
         if "hosts" in values:
             return allocations.from_hosts(values["hosts"], self.parsed.words("hosts"))
         path = values.get("files") or self.first_set(self.host_variables)[1]
         if path:
+            from nidmap.placement.support import reading
+
             return allocations.from_hosts(reading.load(path), path)
         return allocations.allocation(self.env)
 
@@ -240,6 +231,8 @@ class Launcher(ABC):
 
     def text(self, order: Placement) -> str:
         """Return what stands in the order file, for nodes as the launcher takes them."""
+        from nidmap.rankmap import emit
+
         return emit.emit(order, self.format, "given")
 
     def rank_nodes(self, laid: Placement) -> list[str]:
@@ -275,8 +268,12 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
+        from nidmap.rankmap.launch import allocation as allocations
+
         per_node, job = self.per_node(), self.allocation
         if per_node:
+            import numpy as np
+
             return allocations.fill_nodes(ranks, np.full(nodes, per_node))
         if job is None or job.tasks is None or len(job.tasks) != nodes:
             raise allocations.unclear_counts(ranks, nodes)
@@ -292,6 +289,8 @@ class Launcher(ABC):
         UsageError
             What is inside the nodes is not known.
         """
+        from nidmap.rankmap import binding
+
         for role in ("bind", "bind_gpus", "map"):
             if role in self.parsed.values:
                 raise LaunchError(

@@ -9,24 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine_option import machine_from
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
-    from nidmap.placement.names import pasted
     from nidmap.placement.nodelist import NodeList
     from nidmap.placement.placement import Placement
-    from nidmap.rankmap import place_ranks, predict
-    from nidmap.rankmap.launch import allocation
     from nidmap.rankmap.predict import Job
-else:  # `run` takes these, and starts without numpy
-    pasted, allocation = (
-        lazy("nidmap.placement.names.pasted"),
-        lazy("nidmap.rankmap.launch.allocation"),
-    )
-    place_ranks, predict = lazy("nidmap.rankmap.place_ranks"), lazy("nidmap.rankmap.predict")
 
 #: The part of the patience that choosing an order may take: as long as ``nidmap order`` usually.
 _SEARCH = 2 / 3
@@ -65,6 +55,8 @@ class JobArguments:
 
     def job(self, needed: bool = True) -> Job:
         """Return the job, its ranks as given."""
+        from nidmap.rankmap import predict
+
         return predict.Job(self.named_pattern(needed), self.ppn, **self.sending())
 
     def placement(self, machine: Machine) -> Placement:
@@ -73,6 +65,9 @@ class JobArguments:
         Where no nodes are named those of the job that this runs in, with the ranks that it was
         asked for with, else all free ones.
         """
+        from nidmap.placement.names import pasted
+        from nidmap.rankmap import place_ranks
+
         if self.nodes is None:
             nodes, counts = _allocated_nodes(machine)
             return place_ranks.place_ranks(machine, nodes, self.ppn or counts)
@@ -82,6 +77,8 @@ class JobArguments:
 
 def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
     """Return nodes and ranks a node of the job that this runs in; None where nothing says them."""
+    from nidmap.rankmap.launch import allocation
+
     job = allocation.job_on(machine, os.environ)
     if job is None:
         return None, None

@@ -7,14 +7,12 @@ structured pattern of moderate size is expanded for it.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.lazy import lazy
 from nidmap.rankmap.orders import ordering
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.graph import Graph, expand_pattern
@@ -25,11 +23,6 @@ from nidmap.rankmap.refine.cache import remark
 from nidmap.rankmap.refine.exhaustive import search_all
 from nidmap.rankmap.score.distance import Distance, job_distance
 from nidmap.rankmap.score.traffic import cost_of
-
-if TYPE_CHECKING:
-    from nidmap.rankmap.refine import mapping
-else:
-    mapping = lazy("nidmap.rankmap.refine.mapping")  # it loads numba
 
 #: The least and the most effort of a search.
 LEAST, MOST = 0.01, 1000
@@ -86,6 +79,8 @@ def map_graph(
     seconds: float = math.inf,
 ) -> Ints:
     """Return the node of each rank: the best of all where ranks are few enough to try them all."""
+    from nidmap.rankmap.refine import mapping
+
     if pattern.size > budget.FEW:
         return mapping.map_ranks(
             pattern, placement.counts, distance, effort=effort, seconds=seconds

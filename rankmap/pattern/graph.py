@@ -19,21 +19,18 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.support.arrays import sum_by_key
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from nidmap.rankmap.pattern import Pattern, pattern
 from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.readers import FORMATS, read
 from nidmap.rankmap.readers.entries import Entries, no_edges
+from nidmap.rankmap.recording import file as recording_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nidmap.placement.support.array_types import Floats, Ints
     from nidmap.rankmap.recording import Recording
-    from nidmap.rankmap.recording import file as recording_file
-else:
-    recording_file = lazy("nidmap.rankmap.recording.file")
 
 #: Differences of rank numbers that the edges of a stencil have at most (4 periodic dimensions).
 MOST_OFFSETS = 320

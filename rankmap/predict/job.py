@@ -15,7 +15,8 @@ from nidmap.placement.machine import Machine
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.reading import decode, read_bytes
 from nidmap.placement.ui import say
-from nidmap.rankmap.collectives import algorithms_of, usual_algorithm
+from nidmap.rankmap.collectives import usual_algorithm
+from nidmap.rankmap.collectives.algorithms import algorithms_of
 from nidmap.rankmap.collectives.libraries import LIBRARIES, library_of
 from nidmap.rankmap.pattern import Pattern, parse_pattern
 from nidmap.rankmap.pattern.collective import Collective

@@ -37,7 +37,8 @@ from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.traffic import Traffic, join_traffic
-from nidmap.rankmap.collectives import Part, collective_parts, partner_in_turn
+from nidmap.rankmap.collectives import Part, partner_in_turn
+from nidmap.rankmap.collectives.algorithms import collective_parts
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.structured import Lines

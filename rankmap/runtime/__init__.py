@@ -19,7 +19,6 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nidmap.placement.errors import LaunchError, UsageError, error_text
-from nidmap.placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,16 +26,11 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from nidmap.placement.machine import Machine
-    from nidmap.rankmap import predict
-    from nidmap.rankmap.runtime import rerank
 
     #: What each rank brings: its processor, Slurm's name for it, what it asks for.
     Offer = tuple[str, str, "_RankRequest"]
     #: What a rank brings that cannot take part: whether it is asked wrongly, and why.
     Refusal = tuple[bool, str]
-else:  # mpi4py is an extra, and rank 0 alone computes
-    MPI, predict = lazy("mpi4py.MPI"), lazy("nidmap.rankmap.predict")
-    rerank = lazy("nidmap.rankmap.runtime.rerank")
 
 #: Names to use in place of the processors' own, comma-separated: world rank r
 #: is on the r-th of them, counted round. For trying out many nodes on one.
@@ -145,6 +139,7 @@ def cart_create(
     LaunchError
         On every rank alike: a rank that could not take part.
     """
+    from mpi4py import MPI
 
     def request() -> _RankRequest:
         spec, _ = _read_grid(dims, periods)
@@ -210,6 +205,8 @@ def _reordered(
 
 def _make_offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | Refusal:
     """Return what this rank brings, or what keeps it from taking part."""
+    from mpi4py import MPI
+
     try:
         names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
         if names:
@@ -224,6 +221,9 @@ def _answer_offers(
     offers: Sequence[Offer | Refusal], size: int, machine: str | Machine | None
 ) -> tuple[array[int], str]:
     """Return the old rank of each new one, and what rank 0 should warn about; on rank 0."""
+    from nidmap.rankmap import predict
+    from nidmap.rankmap.runtime import rerank
+
     brought: list[Offer] = []
     for rank, offer in enumerate(offers):
         if len(offer) == 2:

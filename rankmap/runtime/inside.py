@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from nidmap.placement.errors import NidmapError, UsageError, error_text
 from nidmap.placement.machine_option import named_specs
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import write_output
 from nidmap.placement.ui import is_quiet
 from nidmap.rankmap.launch import Launch
@@ -25,13 +24,7 @@ from nidmap.rankmap.launch.process import REFUSED, become, job_environment, repo
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nidmap.placement import load
-    from nidmap.rankmap import preload
     from nidmap.rankmap.launch.request import RunRequest
-    from nidmap.rankmap.runtime import rerank
-else:  # a launch starts without numpy
-    load, preload = lazy("nidmap.placement.load"), lazy("nidmap.rankmap.preload")
-    rerank = lazy("nidmap.rankmap.runtime.rerank")
 
 
 def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = "") -> int:
@@ -61,6 +54,9 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
     LaunchError
         The command cannot be started.
     """
+    from nidmap.placement import load
+    from nidmap.rankmap import preload
+
     options, env = _answer_options(request, world), job_environment(os.environ)
     command, specs = request.command, options["machine"].split()
     try:
@@ -112,6 +108,8 @@ def asking_command(options: Mapping[str, Any]) -> str:
 
 def main() -> None:
     """Answer the question on standard input; whatever fails is said in the answer's own line."""
+    from nidmap.rankmap.runtime import rerank
+
     try:
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
         options = json.loads(sys.argv[1])

@@ -10,19 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nidmap.placement.errors import PlanError, UsageError, printable
-from nidmap.placement.support.lazy import lazy
 from nidmap.rankmap.launch import Launch
+from nidmap.rankmap.launch import job as launch_job
 from nidmap.rankmap.launch.process import discard_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nidmap.placement.placement import Placement
-    from nidmap.rankmap.launch import job as launch_job
     from nidmap.rankmap.launch.job import JobLaunch, Prepared
     from nidmap.rankmap.launch.request import RunRequest
-else:  # `ab --help` needs no machine
-    launch_job = lazy("nidmap.rankmap.launch.job")
 
 #: What the arms are called that have no name of the user's.
 DEFAULT, PLAN, ORDER = "default", "plan", "order"

@@ -34,7 +34,7 @@ from nidmap.workloads.calibrate.choice import Flows, MeasurePlan
 from nidmap.workloads.progress import Progress
 from nidmap.workloads.session import Session
 from nidmap.workloads.trials import SEED
-from nidmap.workloads.world import MPI, Comm
+from nidmap.workloads.world import Comm
 
 Reading = Callable[[], dict[str, float]]
 
@@ -168,6 +168,8 @@ class Reader:
 
     def _largest(self, mine: array[float], asleep: bool) -> list[float]:
         """Return the largest of each number over the ranks; a rank waits asleep or as MPI does."""
+        from mpi4py import MPI
+
         most = array("d", mine)
         request = self.comm.Iallreduce(mine, most, op=MPI.MAX)
         while asleep and not request.Test():
@@ -187,6 +189,8 @@ class Reader:
 
         So many ranks (`each`) of each node share its flow.
         """
+        from mpi4py import MPI
+
         ranks_of_nodes, comm, me = self.plan.ranks_of_nodes, self.comm, self.comm.Get_rank()
         pairs = [
             (ranks_of_nodes[a][k], ranks_of_nodes[b][k])
@@ -217,6 +221,8 @@ class Reader:
 
     def _ping_pong(self, peer: int, first: bool) -> float:
         """Return the median seconds of a way, once the other one is there too."""
+        from mpi4py import MPI
+
         byte, spent = bytearray(1), []
         for _ in range(TIMES + 1):
             began = time.perf_counter()
@@ -230,6 +236,8 @@ class Reader:
 
     def _time_stream(self, pairs: Sequence[tuple[int, int]]) -> float:
         """Return the seconds in which each pair of ranks moves `WINDOW` short messages."""
+        from mpi4py import MPI
+
         me = self.comm.Get_rank()
         to, of = (dict(ends).get(me) for ends in (pairs, [(b, a) for a, b in pairs]))
         words = [bytearray(8) for _ in range(WINDOW)]
@@ -246,6 +254,8 @@ class Reader:
 
     def _time_steps(self, ring: Sequence[int], steps: int, size: int) -> float:
         """Return the seconds of a step, each to a rank further and after the last one."""
+        from mpi4py import MPI
+
         me = self.comm.Get_rank()
         at = ring.index(me) if me in ring else 0
 

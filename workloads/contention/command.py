@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nidmap.placement import lookup, switch_tree
 from nidmap.placement.commands.common import ByteCount, machine_option
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.machine_option import machine_from
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import size_text, time_text
 from nidmap.placement.support.tables import align_columns
 from nidmap.placement.ui import say
@@ -46,7 +46,6 @@ from nidmap.workloads.world import Comm, decide_on_root, processor, raise_togeth
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
 
-lookup, switch_tree = lazy("nidmap.placement.lookup"), lazy("nidmap.placement.switch_tree")
 
 #: The paper's numbers of nodes.
 PAPER = (1, 3, 9, 18, 36)

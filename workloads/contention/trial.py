@@ -18,19 +18,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nidmap.placement.errors import NidmapError, UsageError, printable
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.quantities import exact_size
 from nidmap.workloads.trials import require_fit, seconds_of
-from nidmap.workloads.world import MPI, Comm, raise_together, rank_place
+from nidmap.workloads.world import Comm, raise_together, rank_place
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from nidmap.placement.support.array_types import Array
-else:
-    np = lazy("numpy")
 
 #: n = 2^v (8 * 18 * 3 * 2)^2 with v = 1, as section 3.2 prints it.
 PRINTED_N = 2 * (8 * 18 * 3 * 2) ** 2
@@ -294,6 +292,8 @@ class Contention:
 
     def run(self) -> dict[str, float]:
         """Exchange once and return this rank's seconds; the input is made before."""
+        from mpi4py import MPI
+
         self._fill()
         out, into = self._unsorted, self._sorted
         one = MPI.DOUBLE if self.sizes.kind.endswith("double") else MPI.INT32_T

@@ -20,14 +20,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nidmap.placement.support.array_types import Array
 from nidmap.workloads.fft.plan import Swap, index_along
 from nidmap.workloads.trials import Phases
-from nidmap.workloads.world import MPI, Comm
+from nidmap.workloads.world import Comm
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 Index = tuple[slice, ...]
 
@@ -168,6 +171,8 @@ class Vectors(Transposition):
 
     def _vector(self, shape: Sequence[int], axis: int, parts: Sequence[slice]) -> list[Any]:
         """Return count and datatype of a block; each rank's follows the one before."""
+        from mpi4py import MPI
+
         inner, outer = math.prod(shape[axis + 1 :]), math.prod(shape[:axis])
         block = (parts[0].stop - parts[0].start) * inner
         vector = MPI.C_DOUBLE_COMPLEX.Create_vector(outer, block, shape[axis] * inner)
@@ -176,6 +181,8 @@ class Vectors(Transposition):
 
     def _subarrays(self, shape: Sequence[int], axis: int, parts: Sequence[slice]) -> list[Any]:
         """Return counts, displacements and datatypes of all blocks; empty ones have none."""
+        from mpi4py import MPI
+
         counts, types = [], []
         for part in parts:
             index = index_along(axis, part)

@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from nidmap.placement import exports
 from nidmap.placement.errors import LaunchError, UsageError, printable
 from nidmap.placement.machine import FREE_STATES
 from nidmap.placement.slurm.command import version_numbers
 from nidmap.placement.support.child import Deadline, run_child
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.switch_tree import slurm_switches
 from nidmap.workloads.minicray import net as lay
 from nidmap.workloads.minicray.client import may_administer
 from nidmap.workloads.minicray.daemon import HOME
 from nidmap.workloads.minicray.net import Net
-
-exports = lazy("nidmap.placement.exports")
 
 #: How Slurm may choose nodes.
 TOPOLOGIES = ("tree", "none", "dragonfly")

@@ -7,11 +7,15 @@ threads of one process.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nidmap.placement.support.array_types import Array, Ints
-from nidmap.workloads.world import MPI, Comm
+from nidmap.workloads.world import Comm
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 #: Most bytes that one message of a point-to-point exchange carries.
 PIECE = 1 << 30
@@ -38,6 +42,8 @@ class Ranks:
     """
 
     def __init__(self, comm: Comm) -> None:
+        from mpi4py import MPI
+
         self.comm, self._mpi = comm, MPI
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
@@ -157,6 +163,8 @@ class Ranks:
 
 def _bytes_type(size: int) -> MPI.Datatype:
     """Return a committed MPI datatype of so many bytes: counts are then items, not bytes."""
+    from mpi4py import MPI
+
     return MPI.BYTE.Create_contiguous(size).Commit()
 
 

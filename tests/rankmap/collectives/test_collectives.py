@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nidmap.rankmap.collectives import FAMILIES, ROOTED, algorithms_of, collective_parts
+from nidmap.rankmap.collectives import FAMILIES, ROOTED
+from nidmap.rankmap.collectives.algorithms import algorithms_of, collective_parts
 
 EVERY = [(family, name) for family in FAMILIES for name in algorithms_of(family)]
 

@@ -8,7 +8,8 @@ import pytest
 import nidmap
 from nidmap.placement.errors import UsageError
 from nidmap.placement.options import with_figures
-from nidmap.rankmap.collectives import FAMILIES, algorithms_of, collective_parts
+from nidmap.rankmap.collectives import FAMILIES
+from nidmap.rankmap.collectives.algorithms import algorithms_of, collective_parts
 from nidmap.rankmap.collectives.libraries import LIBRARIES
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
