@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from nidmap.rankmap.predict.recorded import messages_of, waves_of
 from nidmap.rankmap.preload import find_compilers, link_line
 from nidmap.rankmap.recognition.description import phase_words
+from nidmap.rankmap.recognition.order import messages_of, waves_of
 from nidmap.rankmap.recording import EVENTS
 from nidmap.rankmap.recording.file import load_recording
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
