@@ -20,6 +20,7 @@ from nidmap.placement.geometry.network import numbering_of
 from nidmap.placement.load import build
 from nidmap.placement.machine import Machine
 from nidmap.placement.names import parse_cnames
+from nidmap.placement.network.host_cables import say_slow_cables
 from nidmap.placement.node_table import Table
 from nidmap.placement.readers.cray_formats import list_faults
 from nidmap.placement.records import Dump, Finding
@@ -112,6 +113,7 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
         _find_holes,
         _check_switches,
         _find_unlinked,
+        _find_slow_cables,
     )
     findings = [finding for search in checks for finding in search(machine)]
     dump_notes = {str(finding.error()) for dump in dumps for finding in dump.findings}
@@ -220,3 +222,10 @@ def _find_unlinked(machine: Machine) -> Iterator[Finding]:
         yield _make_remark("no-link", f"{text}, {nodes[0]} the first, reach no other router")
     if len(alone) > MOST:
         yield _make_remark("no-link", f"{len(alone) - MOST} more routers have no link")
+
+
+def _find_slow_cables(machine: Machine) -> Iterator[Finding]:
+    """Find nodes whose cables are slower than most."""
+    for text in say_slow_cables(machine):
+        hint = "degraded, or another generation of hosts?"
+        yield _make_remark("cable-rate", text, hint)

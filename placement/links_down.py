@@ -1,15 +1,15 @@
 """Links that are down or degraded: ``-m links-down:FILE`` beside other words.
 
 FILE has one cable a line, as the names of the routers at its ends (as
-``nidmap machine export`` names them); of several cables between two routers
-each has a line of its own::
+``nidmap machine export`` names them), or of a node and its router; of several cables between
+two routers each has a line of its own::
 
     g0c0b0  g0c0b3
     g0c0b0  g1c0b0  2.5     # degraded: GB/s a direction that are left
 
 Or it is a list of the links of today (``rtr --interconnect``, ibnetdiscover): what
 the machine has and the list has not is down, and what runs at a lower rate is
-degraded.
+degraded; a node that it lacks is down.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from nidmap.placement.errors import ParseError, at_line
-from nidmap.placement.machine import Machine
+from nidmap.placement.machine import Links, Machine
 from nidmap.placement.readers import find, resembling
 from nidmap.placement.records import LinkRecords
 from nidmap.placement.support.arrays import add_by_key
@@ -29,9 +30,13 @@ from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import load
 from nidmap.placement.topologies import links as links_of
 from nidmap.placement.topologies import router_names
+from nidmap.placement.views import attachment_rates
 
 #: How the word begins.
 WORD = "links-down:"
+
+#: State of a node without a cable.
+DOWN = "down"
 
 
 def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
@@ -83,46 +88,52 @@ def _read_lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], 
         yield number, (words[0], words[1]), gbs
 
 
-def _listed_links(listed: LinkRecords | None) -> Iterator[tuple[str, int, str, int, float]]:
-    """Yield the ends, their ports and the GB/s (NaN: not listed) of each link in a list."""
-    if listed is not None:
-        gbs = np.full(len(listed), np.nan) if listed.bandwidth is None else listed.bandwidth
-        columns = (listed.a, listed.a_port, listed.b, listed.b_port, gbs)
-        yield from zip(*(column.tolist() for column in columns), strict=True)
+def _listed_links(listed: LinkRecords) -> Iterator[tuple[tuple[str, str], tuple[Any, Any], float]]:
+    """Yield the ends, their ports and the GB/s (NaN: not listed) of each link of a list."""
+    gbs = np.full(len(listed), np.nan) if listed.bandwidth is None else listed.bandwidth
+    columns = (listed.a, listed.a_port, listed.b, listed.b_port, gbs)
+    for a, port, b, other, rate in zip(*(column.tolist() for column in columns), strict=True):
+        yield ((a, b), (port, other), rate) if a < b else ((b, a), (other, port), rate)
 
 
 class _RemainingCables:
-    """Every cable of a machine, and what is left of it.
+    """Every cable of a machine, and what is left of it: between routers, then those of nodes.
 
     Attributes
     ----------
     sources : list of str
         What says which are down.
     row : int64 (c,)
-        Bundle of each cable, ascending.
-    left : float64 (c,)
+        Bundle of each cable between routers, ascending.
+    ends : (int64 (h,), int64 (h,))
+        Node and attachment of each cable of a node.
+    left : float64 (c + h,)
         GB/s; NaN where unknown, 0 where it is down.
-    touched : bool (c,)
+    touched : bool (c + h,)
         Cables that the last source has named.
-    between : dict of (str, str) to list of int
-        Cables that join two routers, by their names, the lower one first.
+    between, of_nodes : dict of (str, str) to list of int
+        Cables that join two routers, or a node and a router, by their names in order.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.sources = machine, list[str]()
         self.links, self.names = links_of(machine), router_names(machine)
         self.row = np.repeat(np.arange(len(self.links)), self.links.count)
-        self.full = self.links.rates()
+        self.ends = np.nonzero(machine.router >= 0)
+        rates = attachment_rates(machine)[self.ends]
+        self.full = np.concatenate([self.links.rates(), rates])
         self.left = self.full.copy()
-        self.touched = np.zeros(len(self.row), dtype=bool)
-        self.between: dict[tuple[str, ...], list[int]] = {}
-        ends = (self.names[end[self.row]].tolist() for end in (self.links.a, self.links.b))
-        for cable, pair in enumerate(zip(*ends, strict=True)):
-            self.between.setdefault(tuple(sorted(pair)), []).append(cable)
+        self.touched = np.zeros(len(self.full), dtype=bool)
+        a, b = (self.names[end[self.row]].tolist() for end in (self.links.a, self.links.b))
+        self.between = _by_pair(a, b, 0)
+        nodes = machine.names[self.ends[0]].tolist()
+        routers = self.names[machine.router[self.ends]].tolist()
+        self.of_nodes = _by_pair(nodes, routers, len(self.row))
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
-        """Leave so many GB/s of one more cable between two routers."""
-        cables = self.between.get(tuple(sorted(ends)), [])
+        """Leave so many GB/s of one more cable between two routers, or a node and its router."""
+        pair = (min(ends), max(ends))
+        cables = self.between.get(pair) or self.of_nodes.get(pair, [])
         untouched = [cable for cable in cables if not self.touched[cable]]
         if not untouched:
             raise self._no_cable(line, ends, bool(cables))
@@ -132,7 +143,8 @@ class _RemainingCables:
     def _no_cable(self, line: int, ends: tuple[str, str], joined: bool) -> ParseError:
         """Return the error for a cable that the machine has not, or has no more."""
         names, hint = self.names.tolist(), ""
-        missing = [name for name in ends if name not in names]
+        known = {*names, *self.machine.names.tolist()}
+        missing = [name for name in ends if name not in known]
         if missing:
             text = f"{self.machine.name} has no router {missing[0]}"
             hint = f"there are {names[0]} to {names[-1]}" if names else ""
@@ -143,18 +155,19 @@ class _RemainingCables:
         return ParseError(self.sources[-1], line, text, hint)
 
     def compare(self, listed: LinkRecords | None) -> None:
-        """Take away what a list of today's links has not."""
-        today: dict[tuple[str, ...], dict[tuple[int, int], float]] = {}
-        for a, port, b, other, rate in _listed_links(listed):
-            low, high, ports = (a, b, (port, other)) if a < b else (b, a, (other, port))
-            today.setdefault((low, high), {})[ports] = rate
+        """Take away what a list of today's links has not; of nodes where it lists any of them."""
+        today: dict[tuple[str, str], dict[tuple[Any, Any], float]] = {}
+        for pair, ports, rate in () if listed is None else _listed_links(listed):
+            today.setdefault(pair, {})[ports] = rate
         if self.between and not today.keys() & self.between.keys():
             text = f"no link of {self.machine.name} is in this list"
             raise ParseError(
                 self.sources[-1], 0, text, "is it the list of another machine, or incomplete?"
             )
-        for pair, cables in self.between.items():
-            self._compare_bundle(list(cables), list(today.get(pair, {}).values()))
+        for pairs in (self.between, self.of_nodes):
+            if today.keys() & pairs.keys():
+                for pair, cables in pairs.items():
+                    self._compare_bundle(list(cables), list(today.get(pair, {}).values()))
 
     def _compare_bundle(self, cables: list[int], rates: list[float]) -> None:
         """Leave the cables between two routers what they run at today.
@@ -173,28 +186,61 @@ class _RemainingCables:
 
     def machine_left(self) -> Machine:
         """Return the machine with what is left of its cables."""
-        links, down = self.links, self.left == 0
+        down = self.left == 0
         slow = int((~down & (self.left < self.full)).sum())
-        count = np.bincount(self.row[~down], minlength=len(links)).astype(np.int32)
-        gbs = add_by_key(self.row, self.left, len(links))
-        kept = np.flatnonzero(count)
         named = ", ".join(at_line(source) for source in self.sources)
         note = f"{named}: {counted(int(down.sum()), 'link')} down, {slow} degraded"
-        left = replace(
+        machine = self._with_nodes_left()
+        cut = machine.names[(machine.router < 0).all(axis=1) & (machine.state == DOWN)]
+        if len(cut):
+            more = f" and {len(cut) - 1} more" if len(cut) > 1 else ""
+            note += f"; no cable left of {cut[0]}{more}"
+        return replace(
+            machine,
+            links=self._links_left(),
+            router_names=self.names,
+            sources=(*machine.sources, *self.sources),
+            notes=(*machine.notes, note),
+            _cache={},
+        )
+
+    def _links_left(self) -> Links:
+        """Return what is left between the routers."""
+        links, left = self.links, self.left[: len(self.row)]
+        down = left == 0
+        slow = (~down & (left < self.full[: len(self.row)])).any()
+        count = np.bincount(self.row[~down], minlength=len(links)).astype(np.int32)
+        gbs = add_by_key(self.row, left, len(links))
+        kept = np.flatnonzero(count)
+        return replace(
             links,
             a=links.a[kept],
             b=links.b[kept],
             kind=links.kind[kept],
             count=count[kept],
             bandwidth=gbs[kept],
-            cable=self.left[~down] if slow else None,
+            cable=left[~down] if slow else None,
         )
-        machine = self.machine
-        return replace(
-            machine,
-            links=left,
-            router_names=self.names,
-            sources=(*machine.sources, *self.sources),
-            notes=(*machine.notes, note),
-            _cache={},
-        )
+
+    def _with_nodes_left(self) -> Machine:
+        """Return the machine with what is left of its nodes' cables; one without any is down."""
+        machine, left = self.machine, self.left[len(self.row) :]
+        if np.array_equal(left, self.full[len(self.row) :], equal_nan=True):
+            return machine
+        gbs = np.full(machine.router.shape, np.nan)
+        gbs[self.ends] = left
+        router = np.where(gbs == 0, -1, machine.router)
+        order = np.argsort(router < 0, axis=1, kind="stable")  # the cables that are left first
+        router, gbs = (np.take_along_axis(table, order, axis=1) for table in (router, gbs))
+        cut = (router < 0).all(axis=1) & (machine.router >= 0).any(axis=1)
+        state = np.where(cut, DOWN, machine.state)
+        rates = np.where(router < 0, np.nan, gbs)
+        return replace(machine, router=router, attachment_gbs=rates, state=state)
+
+
+def _by_pair(a: list[str], b: list[str], first: int) -> dict[tuple[str, str], list[int]]:
+    """Return the numbers, from `first` on, of the cables between each pair of names."""
+    cables: dict[tuple[str, str], list[int]] = {}
+    for cable, (x, y) in enumerate(zip(a, b, strict=True), first):
+        cables.setdefault((min(x, y), max(x, y)), []).append(cable)
+    return cables

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from nidmap.placement import links_down
 from nidmap.placement.dumps import assemble as assembling
+from nidmap.placement.dumps import chosen as choosing
 from nidmap.placement.errors import ParseError, UsageError
 from nidmap.placement.geometry import slingshot
 from nidmap.placement.links_down import WORD as LINKS_DOWN
 from nidmap.placement.machine import Machine
-from nidmap.placement.options import Figures, lay_figures, split_figures
+from nidmap.placement.options import CHOICES, Figures, lay_figures, split_figures
 from nidmap.placement.readers import read_text
 from nidmap.placement.records import Dump
 from nidmap.placement.sites import load_configuration, site_names
@@ -154,7 +156,17 @@ def _open_word(sources: Sources, word: str) -> None:
     spec, figures = word, Figures()
     if not word.startswith(("xname:", LINKS_DOWN)):
         spec, figures = split_figures(word, mixed=is_spec(word))
+    chosen = {key: figures.pop(key) for key in CHOICES if key in figures}
     sources.figures |= figures
+    if not chosen:
+        _open_source(sources, spec)
+    elif is_spec(spec) or spec.startswith(LIVE) or spec.endswith(".toml") or _is_site(spec):
+        raise UsageError(f"{word}: {next(iter(chosen))}= chooses from a file that lists several")
+    else:
+        _read_dump(sources, spec, chosen)
+
+
+def _open_source(sources: Sources, spec: str) -> None:
     if is_spec(spec):
         _set_site(sources, SyntheticSite(parse_spec(spec)))
     elif spec.startswith(LIVE):
@@ -204,8 +216,8 @@ def _is_site(spec: str) -> bool:
     return spec in site_names()
 
 
-def _read_dump(sources: Sources, spec: str) -> None:
-    """Read a dump, or what is inside a node, told by its content."""
+def _read_dump(sources: Sources, spec: str, chosen: Mapping[str, str] | None = None) -> None:
+    """Read a dump, what was chosen of it, or what is inside a node, told by its content."""
     if spec != "-" and not os.path.exists(spec):
         raise _missing_source(spec)
     text = load(spec)
@@ -214,7 +226,8 @@ def _read_dump(sources: Sources, spec: str) -> None:
 
         sources.overlays.append(hwloc.HardwareFile(hwloc.parse_hwloc(text, spec)))
     else:
-        sources.dumps.append(read_text(text, spec))
+        dump = read_text(text, spec)
+        sources.dumps.append(choosing.choose_parts(dump, chosen) if chosen else dump)
 
 
 def _missing_source(spec: str) -> Exception:

@@ -298,6 +298,9 @@ class Machine:
         output that rests on it says so.
     hardware : tuple of NodeHardware
         What is inside the nodes, by type (`nidmap.placement.machine`).
+    attachment_gbs : float64 (n, k) or None
+        GB/s a direction of each attachment in `router`, NaN where the list of cables does not say;
+        None where every one has what the topology states of its class.
     """
 
     name: str
@@ -328,6 +331,7 @@ class Machine:
     weight: Ints | None = None
     notes: tuple[str, ...] = ()
     hardware: tuple[NodeHardware, ...] = ()
+    attachment_gbs: Floats | None = None
     _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

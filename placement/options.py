@@ -43,6 +43,12 @@ Figures = dict[str, Any]
 #: No latency in us and no bandwidth in GB/s is above this.
 MOST = 1e9
 
+#: A comma between options, and not in a folded list: ``rails=mlx5_[0,2]``.
+_COMMA = re.compile(r",(?![^\[\]]*\])")
+
+#: What of a file is taken (`nidmap.placement.dumps.chosen`).
+CHOICES = ("rails", "topology")
+
 #: The MPI libraries that may be named.
 MPIS = ("cray-mpich", "mpich", "intel", "mvapich", "openmpi")
 
@@ -83,7 +89,7 @@ class Options:
         self.text, self.sizes, self.given = text.strip(), "", dict[str, str]()
         self.kind, _, behind = self.text.partition(":")
         rest = behind if rest is None else rest
-        for place, word in enumerate(rest.split(",")):
+        for place, word in enumerate(_COMMA.split(rest)):
             key, equals, value = (part.strip() for part in word.partition("="))
             if sizes and not equals and place == 0:
                 self.sizes = key
@@ -173,7 +179,7 @@ def _quote_text(text: str) -> str:
 
 
 def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
-    """Return a word of ``-m`` without the figures in it, and these.
+    """Return a word of ``-m`` without the figures in it, and these; `CHOICES` are words as given.
 
     Parameters
     ----------
@@ -206,7 +212,11 @@ def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
         heads = [word[: comma.start()] for comma in re.finditer(",", word)]
         name = next(filter(os.path.exists, reversed(heads)), heads[0])
         text = word[len(name) + 1 :]
-    return name, _read_figures(Options(word, rest=text)) if text or not mixed else {}
+    if mixed and not text:
+        return name, {}
+    options = Options(word, rest=text)
+    choices = {key: options.given.pop(key) for key in CHOICES if key in options.given}
+    return name, choices | _read_figures(options)
 
 
 def with_figures(machine: Machine, **figures: str | float | None) -> Machine:
@@ -260,6 +270,8 @@ def lay_figures(machine: Machine, figures: Figures) -> Machine:
 
 def _read_figures(options: Options) -> Figures:
     """Return figures as parameters of a topology, each checked here alone."""
+    if not options.given:
+        return {}
     options.only(*FIGURES)
     read: Figures = {}
     if "routing" in options.given:

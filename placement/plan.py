@@ -13,6 +13,7 @@ from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
+from nidmap.placement.network.host_cables import with_fast_cables
 from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.planners import Baseline, Choice, Plan, Request, Watch, spans
 from nidmap.placement.planners.segments import in_segments
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
+
+#: Planners whose names say which nodes they take, however fast their cables are.
+_AS_STATED = ("nid-order", "random")
 
 #: Planners that place segments themselves, as Slurm does.
 _KNOW_SEGMENTS = ("slurm-block",)
@@ -126,6 +130,8 @@ def choose_nodes(
         raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
     request = request_for(machine, nodes, any_tree=name in _KNOW_TREES)
     request = replace(request, job=job, deadline=deadline, progress=progress)
+    if name not in _AS_STATED and not name.startswith("slurm-"):
+        request = _on_fast_cables(machine, request)
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
@@ -169,6 +175,15 @@ def request_for(machine: Machine, nodes: NodeRequest, *, any_tree: bool = False)
     if promised is not None:
         request = replace(request, free=_without_promised(request, promised), idle=free)
     return request if any_tree else inside_one_tree(machine, request)
+
+
+def _on_fast_cables(machine: Machine, request: Request) -> Request:
+    """Leave nodes with slow cables to others, where enough are free without them."""
+    free, note = with_fast_cables(machine, request.free, request.count, request.include)
+    if not note:
+        return request
+    idle = request.free if request.idle is None else request.idle
+    return replace(request, free=free, idle=idle, notes=(*request.notes, note))
 
 
 def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:

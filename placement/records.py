@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from nidmap.placement.errors import ParseError, at_line, printable_message
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
@@ -162,6 +164,9 @@ class LinkRecords:
         True where that end is a host (an HCA), not a switch.
     bandwidth : float64 (m,) or None
         GB/s a direction of this one link, where the dump says; NaN unknown.
+    adapter : str (m,) or None
+        The adapter at the end that is a host (``mlx5_0``, ``eth1``; ``mlx5_0/2`` of its second
+        port); '' where it has no name, and between switches.
     """
 
     line: Ints32
@@ -175,9 +180,32 @@ class LinkRecords:
     host_a: Mask | None = None
     host_b: Mask | None = None
     bandwidth: Floats | None = None
+    adapter: Strs | None = None
 
     def __len__(self) -> int:
         return len(self.line)
+
+    def host_ends(self) -> Mask:
+        """Return which links have a host at an end."""
+        out = np.zeros(len(self), dtype=np.bool_)
+        for hosts in (self.host_a, self.host_b):
+            out |= False if hosts is None else hosts
+        return out
+
+    def host_cables(self) -> dict[tuple[str, int | str], tuple[str, float]]:
+        """Return each cable of a host once: host and GB/s (NaN: unknown) by switch and port."""
+        gbs = np.full(len(self), np.nan) if self.bandwidth is None else self.bandwidth
+        ends = zip(self.a.tolist(), self.a_port.tolist(), self.b.tolist(), self.b_port.tolist(),
+                   gbs.tolist(), strict=True)  # fmt: skip
+        first = np.zeros(len(self), dtype=np.bool_) if self.host_a is None else self.host_a
+        cables: dict[tuple[str, int | str], tuple[str, float]] = {}
+        for a_host, host_link, (a, a_port, b, b_port, rate) in zip(
+            first.tolist(), self.host_ends().tolist(), ends, strict=True
+        ):
+            if host_link:
+                host, switch = (a, (b, b_port)) if a_host else (b, (a, a_port))
+                cables.setdefault(switch, (host, rate))
+        return cables
 
 
 @dataclass(frozen=True, slots=True)

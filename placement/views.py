@@ -15,6 +15,7 @@ import numpy as np
 
 from nidmap.placement.errors import printable
 from nidmap.placement.machine import Machine
+from nidmap.placement.support.array_types import Floats
 from nidmap.placement.topologies import (
     links,
     number_coords,
@@ -153,10 +154,30 @@ def edges(machine: Machine) -> Iterator[tuple[str, str, str, int, float]]:
     columns = (bundles.a, bundles.b, bundles.kind, bundles.count, bundles.bandwidth)
     for a, b, kind, count, gbs in zip(*(column.tolist() for column in columns), strict=True):
         yield routers[a], routers[b], bundles.kinds[kind], count, gbs
-    cable_class, cable_gbs = attachment_class(machine), injection(machine)
-    for name, row in zip(machine.names.tolist(), machine.router.tolist(), strict=True):
-        for router, count in sorted(Counter(r for r in row if r >= 0).items()):
-            yield name, routers[router], cable_class, count, cable_gbs * count
+    cable_class = attachment_class(machine)
+    rows = zip(machine.names.tolist(), machine.router.tolist(), attachment_rates(machine).tolist(),
+               strict=True)  # fmt: skip
+    for name, row, gbs in rows:
+        cables: dict[int, list[float]] = {}
+        for router, rate in zip(row, gbs, strict=True):
+            cables.setdefault(router, []).append(rate)
+        for router in sorted(cables.keys() - {-1}):
+            rates = cables[router]
+            yield name, routers[router], cable_class, len(rates), sum(rates)
+
+
+def attachment_rates(machine: Machine) -> Floats:
+    """Return GB/s a direction of each attachment, float64 (n, k); NaN: unlimited or unknown.
+
+    Examples
+    --------
+    >>> from nidmap.placement.specs import parse_spec
+    >>> attachment_rates(parse_spec("torus:2,injection=10")).tolist()
+    [[10.0], [10.0]]
+    """
+    usual = np.full(machine.router.shape, injection(machine))
+    stated = machine.attachment_gbs
+    return usual if stated is None else np.where(np.isnan(stated), usual, stated)
 
 
 def graph_routers(machine: Machine) -> list[str]:
@@ -220,7 +241,7 @@ def summarise(machine: Machine) -> dict[str, Any]:
         are present), ``nodes`` (total, compute, service, free, and by role
         and state), ``count_holes`` (by level; empty where a level has no fixed
         size), ``routers``, ``links`` (by class), ``attachments`` (``most`` a node,
-        on how many ``routers``),
+        on how many ``routers``, GB/s of the usual one, of the slowest and the fastest, of all),
         ``hardware`` (kinds of compute node), ``inside`` (what is known of the inside of some, in
         words), ``switches`` and ``notes``.
 
@@ -336,12 +357,18 @@ def _round_figure(value: float) -> float | None:
 
 def _attachment_figures(machine: Machine) -> dict[str, Any]:
     attached = machine.router >= 0
+    rates = attachment_rates(machine)[attached]
+    rates = rates[np.isfinite(rates)]
     return {
         "class": attachment_class(machine),
         "links": int(attached.sum()),
         "most": int(attached.sum(axis=1).max(initial=0)),
         "routers": len(np.unique(machine.router[attached])),
         "gbs": _round_figure(injection(machine)),
+        "gbs_range": [_round_figure(rates.min()), _round_figure(rates.max())]
+        if len(rates)
+        else None,
+        "gbs_total": _round_figure(rates.sum()) if len(rates) else None,
     }
 
 

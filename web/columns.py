@@ -12,6 +12,7 @@ from nidmap.placement.emit import formats_for
 from nidmap.placement.errors import NidmapError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import routings
+from nidmap.placement.network.channel_loads import slowest_attachment
 from nidmap.placement.scheduler.baseline import baseline_of
 from nidmap.placement.scheduler.kinds import kinds_of
 from nidmap.placement.support.array_types import Array, Ints
@@ -111,7 +112,15 @@ def _node_columns(machine: Machine) -> dict[str, Any]:
         "coords": machine.coords.T.tolist(),
         **{name: code_column(getattr(machine, name)) for name in (*_WORDS, *_NUMBERS)},
         "router": first,
+        **_cable_column(machine),
     }
+
+
+def _cable_column(machine: Machine) -> dict[str, Any]:
+    """Return GB/s of each node's slowest cable, where nodes differ in them."""
+    if machine.attachment_gbs is None:
+        return {}
+    return {"cable_gbs": code_column(slowest_attachment(machine).round(3))}
 
 
 def _router_columns(machine: Machine) -> dict[str, Any]:

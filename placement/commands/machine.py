@@ -140,8 +140,9 @@ def _hardware_words(row: dict[str, Any]) -> str:
 
 def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     """Return the table of links: a header and one row a class."""
-    end, gbs = summary["attachments"], summary["attachments"]["gbs"]
-    figures = ("unlimited", "") if gbs is None else (f"{gbs:g}", f"{gbs * end['links']:g}")
+    end = summary["attachments"]
+    each = "-".join(dict.fromkeys(f"{g:g}" for g in end["gbs_range"] or ()))
+    figures = (each, f"{end['gbs_total']:g}") if each else ("unlimited", "")
     rows: list[tuple[str, ...]] = [
         ("class", "router pairs", "links", "GB/s each", "GB/s in all"),
         (end["class"], "", str(end["links"]), *figures),

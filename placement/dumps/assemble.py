@@ -335,6 +335,7 @@ def _make_machine(table: Table, network: Geometry, name: str) -> Machine:
         router_names=network.router_names,
         links=network.links,
         router_coords=network.router_coords,
+        attachment_gbs=network.attachment_gbs,
         weight=table.columns.get("weight"),
         notes=(*network.notes, *table.notes),
         **columns,

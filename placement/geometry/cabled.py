@@ -28,8 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import ParseError
+from nidmap.placement.geometry.host_rails import Attachments, HostCables, attach_hosts
 from nidmap.placement.geometry.listed import wiring_of
-from nidmap.placement.geometry.network import Geometry, switch_positions
+from nidmap.placement.geometry.network import Geometry, refuse_first, switch_positions
+from nidmap.placement.lookup import find_rows
 from nidmap.placement.machine import Topology
 from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
@@ -217,6 +219,8 @@ class _ListedCables:
     at : int64 (h,)
         Its switch.
     host_gbs : float64 (h,)
+    adapter : str (h,)
+        What the host calls its end.
     """
 
     names: Strs
@@ -226,6 +230,7 @@ class _ListedCables:
     host: Strs
     at: Ints
     host_gbs: Floats
+    adapter: Strs
 
 
 def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geometry:
@@ -248,7 +253,8 @@ def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) ->
         ``level1, node`` where the cables make neither layers nor groups.
     """
     cables = _join_ends(dumps)
-    cabled = _host_switches(table, cables)
+    wanted = [name for dump in dumps for name in _named_rails(dump)]
+    attached = _attach_hosts(table, cables, wanted)
     hosts = np.bincount(cables.at, minlength=len(cables.names))
     idle = idle_leaves(cables.a, cables.b, hosts > 0)
     level = _switch_levels(cables, np.flatnonzero((hosts > 0) | idle))
@@ -259,36 +265,43 @@ def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) ->
         shape = _shape_of_levels(cables, level, layered)
     else:
         shape = _shape_of_groups(cables, islands)
-    network = _make_network(cables, cabled, shape, stated)
+    network = _make_network(cables, attached, shape, stated)
     topology = replace(network.topology, wiring=wiring_of(dumps), fabric=dumps[0].fabric)
-    return replace(network, topology=topology)
+    return replace(network, topology=topology, notes=(*network.notes, *attached.notes))
+
+
+def _named_rails(dump: Dump) -> tuple[str, ...]:
+    names = dump.parameters.get("rails", ())
+    return names if isinstance(names, tuple) else ()
 
 
 def _join_ends(dumps: Sequence[Dump]) -> _ListedCables:
     """Return each cable once, whichever of its ends are printed."""
     names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
-    cables: dict[tuple[str, int | str], tuple[bool, str, float]] = {}  # by the end that is lower
+    # by the end that is lower
+    cables: dict[tuple[str, int | str], tuple[bool, str, float, str]] = {}
     for links in (dump.links for dump in dumps if dump.links is not None):
         gbs = np.full(len(links), np.nan) if links.bandwidth is None else links.bandwidth
         a, b = ((links.host_a, links.a, links.a_port), (links.host_b, links.b, links.b_port))
         ends = (zip(*(_listed(column) for column in end), strict=True) for end in (a, b))
-        for *pair, rate in zip(*ends, gbs.tolist(), strict=True):
+        words = np.full(len(links), "") if links.adapter is None else links.adapter
+        for *pair, rate, word in zip(*ends, gbs.tolist(), words.tolist(), strict=True):
             (_, low, port), (host, high, _) = sorted(pair)  # hosts behind switches
-            cables.setdefault((low, port), (host, high, rate))
+            cables.setdefault((low, port), (host, high, rate, word))
     at = dict(zip(names.tolist(), range(len(names)), strict=True))
-    inner = [
-        (at[low], at[high], rate) for (low, _), (host, high, rate) in cables.items() if not host
-    ]
-    outer = [(high, at[low], rate) for (low, _), (host, high, rate) in cables.items() if host]
+    rows = [(at[low], *cable) for (low, _), cable in cables.items()]
+    inner = [(low, at[high], rate) for low, host, high, rate, _ in rows if not host]
+    outer = [(high, low, rate, word) for low, host, high, rate, word in rows if host]
     switches = np.array(inner, dtype=np.float64).reshape(-1, 3)
     return _ListedCables(
         names=names,
         a=switches[:, 0].astype(np.int64),
         b=switches[:, 1].astype(np.int64),
         gbs=switches[:, 2],
-        host=np.array([host for host, _, _ in outer], dtype=np.str_),
-        at=np.array([switch for _, switch, _ in outer], dtype=np.int64),
-        host_gbs=np.array([rate for _, _, rate in outer], dtype=np.float64),
+        host=np.array([host for host, *_ in outer], dtype=np.str_),
+        at=np.array([switch for _, switch, *_ in outer], dtype=np.int64),
+        host_gbs=np.array([rate for _, _, rate, _ in outer], dtype=np.float64),
+        adapter=np.array([word for *_, word in outer], dtype=np.str_),
     )
 
 
@@ -297,28 +310,25 @@ def _listed(column: Array | None) -> list[Any]:
     return list(column.tolist())
 
 
-def _host_switches(table: Table, cables: _ListedCables) -> Ints:
-    """Return int64 (n, k): the switches of each host, its first cable's first, -1 for none."""
-    switches_of: dict[str, list[int]] = {}
-    for host, switch in zip(cables.host.tolist(), cables.at.tolist(), strict=True):
-        switches_of.setdefault(host, []).append(switch)
-    first_of = np.searchsorted(cables.names, table["router"]).tolist()
-    rows = []
-    for row, name in enumerate(table["name"].tolist()):
-        switches, first = switches_of.get(name, []), first_of[row]
-        if not switches:
-            hint = "every node of a fabric needs a switch"
-            raise table.error(row, f"{table.called(row)} has no cable in the fabric", hint)
-        if len(switches) > MOST_CABLES:
-            raise ParseError(table.sources[0], 0, f"{name} has {len(switches)} cables")
-        if first in switches:  # the one that the dump names changes places with the first
-            at = switches.index(first)
-            switches[0], switches[at] = switches[at], switches[0]
-        rows.append(switches)
-    width = max(map(len, rows), default=1)
-    return np.array(
-        [switches + [-1] * (width - len(switches)) for switches in rows], dtype=np.int64
+def _attach_hosts(table: Table, cables: _ListedCables, wanted: Sequence[str]) -> Attachments:
+    """Return the switches of each node and the rates of its cables, its first rail first."""
+    rows = find_rows(table["name"], cables.host)
+    listed = np.flatnonzero(rows >= 0)
+    counts = np.bincount(rows[listed], minlength=len(table))
+    refuse_first(
+        table,
+        counts == 0,
+        lambda row: f"{table.called(row)} has no cable in the fabric",
+        "every node of a fabric needs a switch",
     )
+    if counts.max(initial=0) > MOST_CABLES:
+        name, most = table["name"][np.argmax(counts)], counts.max()
+        raise ParseError(table.sources[0], 0, f"{name} has {most} cables")
+    part = connected_components(len(cables.names), cables.a, cables.b)
+    ends = HostCables(
+        rows[listed], cables.at[listed], cables.adapter[listed], cables.host_gbs[listed]
+    )
+    return attach_hosts(ends, part, len(table), wanted)
 
 
 def _place_switches(cables: _ListedCables, cabled: Ints) -> Ints:
@@ -445,9 +455,10 @@ def _shape_of_groups(cables: _ListedCables, islands: Islands) -> _NetworkShape:
 
 
 def _make_network(
-    cables: _ListedCables, cabled: Ints, shape: _NetworkShape, stated: dict[str, float]
+    cables: _ListedCables, attached: Attachments, shape: _NetworkShape, stated: dict[str, float]
 ) -> Geometry:
     """Put coordinates, routers and links together; `stated` are a site's bandwidths."""
+    cabled, usual = attached.switch, _usual_bandwidths(cables, shape)
     leaf = _place_switches(cables, cabled)
     first = np.full(len(cables.names), len(leaf), dtype=np.int64)
     np.minimum.at(first, leaf, np.arange(len(leaf)))
@@ -456,7 +467,7 @@ def _make_network(
         kind=shape.kind,
         levels=(*shape.levels, "node"),
         extents=tuple(int(v) + 1 for v in places.coords.max(axis=0, initial=0)),
-        bandwidth=stated or _usual_bandwidths(cables, shape),
+        bandwidth=stated or usual,
         parameters=shape.parameters,
     )
     ends, single = (
@@ -470,12 +481,27 @@ def _make_network(
         router_coords=places.switches,
         router_names=cables.names[places.order],
         links=bundle_links(*ends, shape.kind_of.astype(np.int8), shape.classes, single, cables.gbs),
+        attachment_gbs=_uneven_rates(attached.gbs, usual.get(shape.host_class, 0.0), topology),
         notes=shape.notes,
     )
 
 
+def _uneven_rates(gbs: Floats, usual: float, topology: Topology) -> Floats | None:
+    """Return GB/s of each attachment, None where all are alike.
+
+    Where a site states another figure than the usual one of the list, each is as many times as
+    fast as the usual one.
+    """
+    known = gbs[gbs > 0]
+    if not len(known) or (known == usual).all():
+        return None
+    figures = topology.bandwidth
+    stated = figures.get("injection", figures.get("up0", figures.get("up", usual)))
+    return np.asarray(gbs * (stated / usual))
+
+
 def _usual_bandwidths(cables: _ListedCables, shape: _NetworkShape) -> dict[str, float]:
-    """Return the most common rate of the cables of each class."""
+    """Return the most common rate of the cables of each class, the fastest of equals."""
     rates = {shape.host_class: cables.host_gbs}
     for k, name in enumerate(shape.classes):
         rates[name] = cables.gbs[shape.kind_of == k]
@@ -483,7 +509,7 @@ def _usual_bandwidths(cables: _ListedCables, shape: _NetworkShape) -> dict[str, 
     for name, gbs in rates.items():
         values, counts = np.unique(gbs[gbs > 0], return_counts=True)
         if len(values):
-            figures[name] = float(values[np.argmax(counts)])
+            figures[name] = float(values[len(counts) - 1 - np.argmax(counts[::-1])])
     return figures
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nidmap.placement.machine import Links, Topology
 from nidmap.placement.names.numbering import GeminiNumbering, Xc
 from nidmap.placement.node_table import Table
-from nidmap.placement.support.array_types import Array, Ints, Mask, Strs
+from nidmap.placement.support.array_types import Array, Floats, Ints, Mask, Strs
 from nidmap.placement.support.arrays import rank_within
 
 #: How cnames are numbered.
@@ -39,6 +39,8 @@ class Geometry:
         None where a rule makes them.
     nid : int64 (n,) or None
         NIDs by the machine's numbering rule, for nodes that have none.
+    attachment_gbs : float64 (n, k) or None
+        As `Machine` has them.
     notes : tuple of str
         What was assumed.
     """
@@ -50,6 +52,7 @@ class Geometry:
     router_names: Strs = field(default_factory=lambda: _NO_NAMES)
     links: Links | None = None
     nid: Ints | None = None
+    attachment_gbs: Floats | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -137,8 +137,9 @@ def has_spines(machine: Machine) -> bool:
 def injection_bandwidth(machine: Machine) -> Floats:
     """Return what each node can send, and receive, in GB/s.
 
-    The topology's ``injection`` (on trees and fat trees: the links between
-    nodes and leaves, ``up0``), times the NICs that the node has on switches.
+    The rate of its slowest attachment, as its bytes are dealt out to all alike, times their
+    number. Where cables are not listed with rates of their own it is the topology's ``injection``
+    (on trees and fat trees: the links between nodes and leaves, ``up0``).
 
     Returns
     -------
@@ -151,10 +152,26 @@ def injection_bandwidth(machine: Machine) -> Floats:
     >>> injection_bandwidth(parse_spec("torus:2x2,injection=10")).tolist()
     [10.0, 10.0, 10.0, 10.0]
     """
-    figures = machine.topology.bandwidth
-    per_attachment = float(figures.get("injection", figures.get("up0", np.inf)))
     attachments: Floats = np.maximum(1.0, (machine.router >= 0).sum(axis=1))
-    return per_attachment * attachments
+    return slowest_attachment(machine) * attachments
+
+
+def slowest_attachment(machine: Machine) -> Floats:
+    """Return GB/s of the slowest of each node's attachments, float64 (n,); inf: no figure.
+
+    Examples
+    --------
+    >>> from nidmap.placement.specs import parse_spec
+    >>> slowest_attachment(parse_spec("slingshot:groups=2,switches=1,nodes=1,nics=2")).tolist()
+    [25.0, 25.0]
+    """
+    figures = machine.topology.bandwidth
+    usual = float(figures.get("injection", figures.get("up0", np.inf)))
+    if machine.attachment_gbs is None:
+        return np.full(len(machine), usual)
+    gbs = np.where(machine.attachment_gbs > 0, machine.attachment_gbs, usual)
+    slowest: Floats = np.where(machine.router >= 0, gbs, np.inf).min(axis=1, initial=np.inf)
+    return np.where(np.isinf(slowest), usual, slowest)
 
 
 class Worst(NamedTuple):

@@ -113,6 +113,10 @@ class Cables:
         """Return the host that a description names, '' where it names none."""
         return description
 
+    def adapter(self, end: int, port: int | str) -> str:
+        """Return what a host calls the adapter at a port of this end; '' where nothing says."""
+        return ""
+
     def names(self) -> list[str]:
         """Return the name of each end: of a switch its own, of an adapter its host's or ''."""
         ends = list(zip(self.index, self.kinds, self.descriptions, strict=True))
@@ -193,7 +197,15 @@ class _PortTable:
             host_a=self.host[a],
             host_b=self.host[b],
             bandwidth=self.gbs[rows],
+            adapter=np.array([self._adapter(row) for row in rows.tolist()], dtype=np.str_),
         )
+
+    def _adapter(self, row: int) -> str:
+        port = self.cables.ports[row]
+        for end in (port.here, port.there):
+            if self.host[end[0]]:
+                return self.cables.adapter(*end)
+        return ""
 
     def hosts(self) -> NodeRecords | None:
         """Return the hosts that a link reaches, in the order of the lines."""

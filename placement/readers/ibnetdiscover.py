@@ -159,10 +159,15 @@ def host_name(description: str) -> str:
     >>> host_name("Mellanox Technologies Aggregation Node"), host_name("MT4115 ConnectX4")
     ('', '')
     """
-    words = description.split()
-    if not words or words[0].lower() in NO_NAME or not _HOST.fullmatch(words[0]):
-        return ""
-    return words[0] if len(words) == 1 or _ADAPTER.fullmatch(words[1]) else ""
+    return _host_words(description)[0]
+
+
+def _host_words(description: str) -> tuple[str, str]:
+    """Return the host and the adapter that a description names; '' for each that it does not."""
+    words = [*description.split(), "", ""]
+    if words[0].lower() in NO_NAME or not _HOST.fullmatch(words[0]):
+        return "", ""
+    return (words[0], words[1]) if not words[1] or _ADAPTER.fullmatch(words[1]) else ("", "")
 
 
 class InfinibandCables(Cables):
@@ -178,6 +183,11 @@ class InfinibandCables(Cables):
     def host(self, description: str) -> str:
         """Return the host that an adapter's description names (`host_name`)."""
         return host_name(description)
+
+    def adapter(self, end: int, port: int | str) -> str:
+        """Return the adapter of a description, with its port where that is not the first."""
+        name = _host_words(self.descriptions[end])[1]
+        return f"{name}/{port}" if name and port != 1 else name
 
     def names(self) -> list[str]:
         """Return the name of each end; where no adapter names a host, each is one by its GUID."""

@@ -1,30 +1,45 @@
 """``lldpcli show neighbors -f json`` of each switch: hosts, switches and cables of Ethernet.
 
-lldpcli names the neighbours of one device and not the device itself, so the file is one object
-with what each switch printed under the switch's name. ``-f json`` names interfaces and chassis
-by their keys, in a list where there are several; ``-f json0`` has lists of values throughout.
-Both forms are those of lldpd's own tests of its output.
+lldpcli names the neighbours of one device and not the device itself, so the file has what each
+switch printed under the switch's name: in one object, in a list of objects, or in one object
+after the other. ``-f json`` names interfaces and chassis by their keys, in a list where there are
+several; ``-f json0`` has lists of values throughout. Both forms are those of lldpd's own tests of
+its output; a summary has no capabilities.
 
 The devices that were asked are the switches, but for one that announces neither to bridge nor
-to route; what they see and nobody asked is a host. Firmware of network cards speaks LLDP too,
-without a name: that is no host.
+to route. What they see and nobody asked is a host; a switch where it bridges or routes and its
+port is not called as Linux calls a host's. Firmware of network cards speaks LLDP too, without a
+name: that is no host. Management ports, the switches behind them, and a host's cables that have a
+tenth of what its fastest one has are no part of the fabric.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from nidmap.placement.errors import ParseError
 from nidmap.placement.readers import count_lines, dump_format, split_lines
 from nidmap.placement.readers.cables import Cables
-from nidmap.placement.readers.yaml_json import load_json
+from nidmap.placement.readers.yaml_json import load_json_values
 from nidmap.placement.records import Dump, Finding
+from nidmap.placement.support.quantities import counted
 
-#: Capabilities of what passes on the traffic of others.
-_FORWARDING = {"Bridge", "Router"}
+#: Capabilities of what passes on the traffic of others, and of what computes for nobody.
+_FORWARDING, _NO_HOST = {"Bridge", "Router"}, {"Telephone", "Tel", "Wlan", "Repeater", "Docsis"}
+
+#: What a switch calls its own port for management, what hosts call theirs, and hosts their others.
+_OF_SWITCH = re.compile(r"(?:eth|fxp|em|me|mgmt|vme)0?|ma\d+|management[\d/]*|oob.*", re.I | re.A)
+_OF_HOST = re.compile(r"(?:.*[^a-z])?(?:oob|mgmt|ipmi|bmc|idrac|ilo)\d*", re.I | re.A)
+_LINUX = re.compile(r"(?:eth|en[opsx]|em|ib|hsn|bond|mlx|p\d+p)[a-z]*\d\w*", re.A)
+
+#: What share of a host's fastest cable a cable has that is none of the fabric.
+_SLOW = 0.1
+
+#: Keys under which an entry of a list may have the name of the device.
+_NAMES = ("name", "hostname", "host", "switch", "device")
 
 _LLDP = re.compile(r'"lldp"\s*:\s*[\[{]')
 _RATE = re.compile(r"(\d+)(G?)(?:ig)?base", re.IGNORECASE)
@@ -32,13 +47,18 @@ _HOW = "for each switch: ssh SWITCH lldpcli show neighbors -f json, under the sw
 
 
 class _Neighbour(NamedTuple):
-    """A device that another one sees."""
+    """A device that another one sees, and what it announces to be; None: nothing at all."""
 
     interface: str
     name: str
     port: str
-    capabilities: set[str]
+    announced: set[str] | None
     gbs: float
+
+    @property
+    def forwards(self) -> bool:
+        """Whether it says that it bridges or routes."""
+        return bool((self.announced or set()) & _FORWARDING)
 
 
 def sniff(head: str) -> bool:
@@ -49,7 +69,7 @@ def sniff(head: str) -> bool:
     >>> sniff('{"leaf1": {"lldp": {"interface": {"swp1": {')
     True
     """
-    return head.lstrip()[:1] == "{" and _LLDP.search(head) is not None
+    return head.lstrip()[:1] in ("{", "[") and _LLDP.search(head) is not None
 
 
 @dump_format("lldp", "cables", sniff)
@@ -59,15 +79,15 @@ def read(text: str, source: str) -> Dump:
     Parameters
     ----------
     text : str
-        An object with lldpcli's by the name of each device.
+        What lldpcli printed, under the name of each device.
     source : str
         File name, for errors.
 
     Returns
     -------
     Dump
-        See `Cables.dump`. Names are cut at the first dot, as Slurm's are, where that tells all
-        apart; GB/s are those of the port's operational MAU type.
+        See `nidmap.placement.readers.cables.Cables.dump`. Names are cut at the first dot, as
+        Slurm's are, where that tells all apart; GB/s are those of the port's operational MAU type.
 
     Raises
     ------
@@ -82,12 +102,10 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.name.tolist(), dump.nodes.router.tolist(), dump.links.a_port.tolist()
     (['n1'], ['leaf1'], ['swp1'])
     """
-    root = load_json(text, source)
-    if not isinstance(root, dict) or "lldp" in root:
-        raise ParseError(source, 0, "says what a device sees, but not which device it is", _HOW)
+    printed = _printed_by_device(text, source)
     try:
-        seen = {device: list(_read_neighbours(root[device]["lldp"])) for device in root}
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        seen = {name: list(_read_neighbours(body)) for name, body in printed.items()}
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         what = f"an entry is not as lldpcli prints it: {error}"
         raise ParseError(source, 0, what, _HOW) from None
     fabric = _SeenFabric(seen)
@@ -98,47 +116,176 @@ def read(text: str, source: str) -> Dump:
     return fabric.dump(count_lines(split_lines(text, source)))
 
 
+def _printed_by_device(text: str, source: str) -> dict[str, Any]:
+    """Return what lldpcli printed on each device, by the device's name."""
+    values = load_json_values(text, source)
+    printed: dict[str, Any] = {}
+    for entry in values[0] if len(values) == 1 and isinstance(values[0], list) else values:
+        for name, body in _named_devices(entry, source):
+            if printed.setdefault(name, body) != body:
+                raise ParseError(source, 0, f"{name} is listed twice, with other neighbours")
+    return printed
+
+
+def _named_devices(entry: Any, source: str) -> Iterator[tuple[str, Any]]:
+    """Yield the devices of an object, and what each sees."""
+    if not isinstance(entry, dict):
+        raise ParseError(source, 0, f"{str(entry)[:40]!r} is not what lldpcli prints", _HOW)
+    if "lldp" in entry:
+        names = [entry[key] for key in _NAMES if isinstance(entry.get(key), str)]
+        if not names:
+            text = "says what a device sees, but not which device it is"
+            raise ParseError(source, 0, text, _HOW)
+        yield names[0], entry["lldp"]
+        return
+    for name, body in entry.items():
+        if not isinstance(body, dict) or "lldp" not in body:
+            raise ParseError(source, 0, f"{name} is not what lldpcli prints", _HOW)
+        yield name, body["lldp"]
+
+
+class _Sight(NamedTuple):
+    """A cable as one device sees it, both ends by name."""
+
+    device: str
+    interface: str
+    other: str
+    port: str
+    gbs: float
+
+
 class _SeenFabric(Cables):
     """The cables that some devices see."""
 
     def __init__(self, seen: dict[str, list[_Neighbour]]) -> None:
         super().__init__("ethernet", _HOW, both_ends=False)
-        self.seen = seen
         neighbours = [neighbour for device in seen.values() for neighbour in device]
         self.nameless = sum(not neighbour.name for neighbour in neighbours)
-        self.announced = {neighbour.name: neighbour.capabilities for neighbour in neighbours}
-        self.called = _short_names({*self.announced} - {""}, set(seen))
-        self.announced = {self.called.get(n, n): words for n, words in self.announced.items()}
+        called = _short_names({n.name for n in neighbours} - {""}, set(seen))
+        self.asked = set(seen)
+        self.known: dict[str, _Neighbour] = {called[n.name]: n for n in neighbours if n.name}
+        sights = [
+            _Sight(device, n.interface, called[n.name], n.port, n.gbs)
+            for device, several in seen.items()
+            for n in several
+            if n.name and self.kind(called[n.name]) != "other"
+        ]
+        self.left_out = _find_management(sights, self.kind)
+        kept = [sight for sight in sights if sight not in self.left_out]
+        if not any(self.kind(x) == "host" for s in kept for x in (s.device, s.other)):
+            self.left_out, kept = set(), sights  # there is no other network
+        self.managing = {name for s in self.left_out for name in (s.device, s.other)}
+        self.seen_by: dict[str, list[_Sight]] = {}
+        for sight in kept:
+            self.seen_by.setdefault(sight.device, []).append(sight)
 
-    def device(self, name: str) -> int:
-        """Return the number of a device."""
-        words = self.announced.get(name, _FORWARDING)
-        switch = name in self.seen and bool(words & _FORWARDING)
-        return self.end(name, "switch" if switch else "host", name)
+    def kind(self, name: str) -> str:
+        """Return what a device is: ``switch``, ``host`` or ``other``."""
+        neighbour = self.known.get(name)
+        if name in self.asked:
+            silent = neighbour is None or neighbour.announced is None
+            return "switch" if silent or (neighbour and neighbour.forwards) else "host"
+        if neighbour is not None and neighbour.forwards:
+            return "host" if _LINUX.fullmatch(neighbour.port) else "switch"
+        words = neighbour.announced or set() if neighbour is not None else set[str]()
+        return "other" if words & _NO_HOST and "Station" not in words else "host"
+
+    def adapter(self, end: int, port: int | str) -> str:
+        """Return the interface, where a host names one and not its address."""
+        return "" if ":" in str(port) else str(port)
 
     def take(self, device: str, line: int) -> None:
         """Take what one device sees; its name stands on `line`."""
-        number = self.device(device)
-        for neighbour in self.seen[device]:
-            if neighbour.name:
-                other = self.device(self.called[neighbour.name])
-                self.port(line, number, neighbour.interface, other, neighbour.port, neighbour.gbs)
+        mine = self.seen_by.get(device, ())
+        if mine or device not in self.managing:
+            self.end(device, self.kind(device), device)
+        for sight in mine:
+            a, b = (self.end(x, self.kind(x), x) for x in (device, sight.other))
+            self.port(line, a, sight.interface, b, sight.port, sight.gbs)
 
     def remarks(self) -> Iterator[Finding]:
-        """Say what may be missing: neighbours without a name, switches that nobody asked."""
+        """Say what may be missing, and what was taken for what."""
         if self.nameless:
             text = f"neighbours without a name: {self.nameless}, left out"
             hint = "does lldpd run on every host? A card's firmware reports no name"
             yield Finding(0, "unnamed-host", text, hint, fault=False)
-        unasked = sorted(
-            name
-            for name, words in self.announced.items()
-            if name and name not in self.seen and words & _FORWARDING
-        )
-        if unasked:
-            some = ", ".join(unasked[:3]) + (" …" if len(unasked) > 3 else "")
-            text = f"{len(unasked)} that bridge or route, not asked ({some}), count as hosts"
-            yield Finding(0, "unasked", text, "are they switches? Then ask them too", fault=False)
+        if self.left_out:
+            ends = sorted({f"{s.device} {s.interface}" for s in self.left_out})
+            text = f"{counted(len(ends), 'cable')} of management left out ({_some(ends)})"
+            yield Finding(0, "management", text, fault=False)
+        unasked = {name: n for name, n in self.known.items() if name not in self.asked}
+        for kind in ("switch", "host"):
+            names = [n for n, seen in unasked.items() if seen.forwards and self.kind(n) == kind]
+            names = [name for name in names if name in self.index]
+            if names:
+                many = "es" if kind == "switch" else "s"
+                text = f"{len(names)} that bridge or route, not asked ({_some(names)}), count as "
+                hint = "ask switches too"
+                yield Finding(0, "unasked", f"{text}{kind}{many}", hint, fault=False)
+        silent = [n for n, seen in unasked.items() if seen.announced is None and n in self.index]
+        if silent:
+            text = f"{len(silent)} announce no capability ({_some(silent)}): taken as hosts"
+            yield Finding(0, "no-capability", text, "are they hosts?", fault=False)
+        others = [name for name in unasked if self.kind(name) == "other"]
+        if others:
+            text = f"{counted(len(others), 'neighbour')} neither host nor switch ({_some(others)})"
+            yield Finding(0, "no-host", text, "left out", fault=False)
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join(ordered[:3]) + (" …" if len(ordered) > 3 else "")
+
+
+def _find_management(sights: Sequence[_Sight], kind: Callable[[str], str]) -> set[_Sight]:
+    """Return the cables of management: by the ports' names, the switches behind them, the rates."""
+    managed, outer = set[_Sight](), set[str]()
+    for sight in sights:
+        here = _is_managed(kind(sight.device), sight.interface)
+        there = _is_managed(kind(sight.other), sight.port)
+        if here or there:
+            managed.add(sight)
+            outer |= {sight.other} if here and not there else set()
+            outer |= {sight.device} if there and not here else set()
+    outer = {name for name in outer if kind(name) == "switch"}
+    inner = [s for s in sights if s not in managed and kind(s.device) == kind(s.other) == "switch"]
+    while fabric := {x for s in inner for x in (s.device, s.other) if x in outer
+                     and not {s.device, s.other} <= outer}:  # fmt: skip
+        outer -= fabric
+    managed |= {s for s in sights if {s.device, s.other} & outer}
+    managed |= _find_slow(sights, managed, kind)
+    return managed
+
+
+def _is_managed(kind: str, port: str) -> bool:
+    """Tell whether a port of a switch or a host is one for management, by its name."""
+    return (_OF_SWITCH if kind == "switch" else _OF_HOST).fullmatch(port) is not None
+
+
+def _find_slow(
+    sights: Sequence[_Sight], managed: set[_Sight], kind: Callable[[str], str]
+) -> set[_Sight]:
+    """Return the cables of hosts that have faster ones, and of switches that have no other."""
+    fastest: dict[str, float] = {}
+    for sight in sights:
+        for name in (sight.device, sight.other) if sight.gbs > 0 else ():
+            fastest[name] = max(sight.gbs, fastest.get(name, 0.0))
+    most = max(fastest.values(), default=0.0)
+    slow = {
+        sight
+        for sight in sights
+        for name in (sight.device, sight.other)
+        if kind(name) == "host" and sight.gbs <= _SLOW * fastest.get(name, 0.0)
+    }
+    left = [sight for sight in sights if sight not in slow and sight not in managed]
+    in_use = {x for s in left if "host" in (kind(s.device), kind(s.other))
+              for x in (s.device, s.other)}  # fmt: skip
+    return slow | {
+        sight
+        for sight in left
+        for name in (sight.device, sight.other)
+        if name in fastest and name not in in_use and fastest[name] <= _SLOW * most
+    }
 
 
 def _short_names(names: set[str], devices: set[str]) -> dict[str, str]:
@@ -158,14 +305,19 @@ def _read_neighbours(lldp: Any) -> Iterator[_Neighbour]:
             [(name, chassis)] = list(_named_objects(body["chassis"], "id"))[:1]
             port = _as_list(body["port"])[0]
             named = [_plain_text(x) for x in _as_list(port["id"]) if x.get("type") == "ifname"]
-            enabled = [c for c in _as_list(chassis.get("capability")) if c.get("enabled") is True]
+            words = _as_list(chassis.get("capability"))
+            enabled = {str(word.get("type")) for word in words if _is_on(word.get("enabled"))}
             yield _Neighbour(
                 interface,
                 name,
                 next(iter(named), "") or _plain_text(port.get("descr")) or _plain_text(port["id"]),
-                {str(c.get("type")) for c in enabled},
+                enabled if words else None,
                 _mau_bandwidth(port),
             )
+
+
+def _is_on(value: Any) -> bool:
+    return value is True or value == "on"
 
 
 def _as_list(value: Any) -> list[Any]:

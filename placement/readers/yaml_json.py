@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from nidmap.placement.errors import ParseError
@@ -22,6 +22,7 @@ MAX_JSON = 1_500_000
 MAX_YAML = 460_000
 #: topology.yaml nests nine levels deep at most.
 MAX_DEPTH = 32
+_NOT_BLANK = re.compile(r"\s*")
 #: The key of a YAML dictionary under which its line stands.
 LINE = "@line"
 
@@ -47,6 +48,34 @@ def load_json(text: str, source: str) -> Any:
         ...
     nidmap.placement.errors.ParseError: x.json:1: not JSON: Expecting value; is it complete?
     """
+    return _decode_json(text, source, json.loads)
+
+
+def load_json_values(text: str, source: str) -> list[Any]:
+    """Parse one JSON value or several, one after the other, as `load_json` does.
+
+    Examples
+    --------
+    >>> load_json_values('{"a": 1} {"b": 2}', "x.json")
+    [{'a': 1}, {'b': 2}]
+    """
+    values: list[Any] = _decode_json(text, source, _decode_values)
+    return values
+
+
+def _decode_values(text: str, object_pairs_hook: Any) -> list[Any]:
+    decoder = json.JSONDecoder(object_pairs_hook=object_pairs_hook)
+    values: list[Any] = []
+    at = len(text) - len(text.lstrip())
+    while at < len(text) or not values:
+        value, end = decoder.raw_decode(text, at)
+        values.append(value)
+        at = _NOT_BLANK.search(text, end).end()  # type: ignore[union-attr]  # it always matches
+    return values
+
+
+def _decode_json(text: str, source: str, decode: Callable[..., Any]) -> Any:
+    """Return what a decoder makes of a text, its errors as ours."""
     if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
         raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has that many")
 
@@ -59,7 +88,7 @@ def load_json(text: str, source: str) -> Any:
         return node
 
     try:
-        return json.loads(text, object_pairs_hook=unique)
+        return decode(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise ParseError(
             source, error.lineno, f"not JSON: {error.msg}", "is it complete?"

@@ -15,8 +15,10 @@ from nidmap.placement.network import routings
 from nidmap.placement.sites.schema import Figure, OverlayConfig
 from nidmap.placement.sites.shared import line_of
 from nidmap.placement.sites.site import figures_in, sending_parameters
+from nidmap.placement.support.array_types import Floats
 from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.topologies import links
+from nidmap.placement.views import attachment_class, injection
 
 #: Parameters of a topology that name what routes it.
 ROUTINGS = {"routing", "routings"}
@@ -91,6 +93,7 @@ class Overlay(Struct, frozen=True):
             machine,
             topology=topology,
             links=_with_bandwidth(machine.links, machine.topology, bandwidth),
+            attachment_gbs=_with_injection(machine, bandwidth),
             sources=(*machine.sources, self.source),
             notes=(*machine.notes, self.sentence()),
             _cache={},
@@ -163,6 +166,16 @@ def _with_bandwidth(
             rates[mine] = np.where(np.isfinite(scaled), scaled, figure)
     cable = None if links.cable is None else rates
     return replace(links, bandwidth=add_by_key(row, rates, len(links)), cable=cable)
+
+
+def _with_injection(machine: Machine, figures: dict[str, float]) -> Floats | None:
+    """Return the rates of nodes' cables with a new figure: each is as many times as fast as it."""
+    kind = attachment_class(machine)
+    figure = figures.get("injection", _of_class(figures, kind))
+    before = injection(machine)
+    if machine.attachment_gbs is None or not figure or not np.isfinite(before):
+        return machine.attachment_gbs
+    return machine.attachment_gbs * (figure / before)
 
 
 def _of_class(figures: Mapping[str, float], kind: str) -> float:

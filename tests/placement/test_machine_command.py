@@ -86,6 +86,8 @@ def test_show_as_json(nidmap, dump):
         "most": 1,
         "routers": 192,
         "gbs": 10.0,
+        "gbs_range": [10.0, 10.0],
+        "gbs_total": 7680.0,
     }
 
 

@@ -34,8 +34,13 @@ export function factsOf(app, row) {
     ["cores", hardware(machine.word("cores", row))],
     ["memory", memory ? `${Math.round(memory / 1024)} GiB` : ""],
     ["GPUs", hardware(machine.word("gpus", row))],
+    ["cable", cable(machine.word("cable_gbs", row))],
     ["features", machine.word("features", row)],
   ].filter(([, value]) => value !== "" && value !== undefined);
+}
+
+function cable(gbs) {
+  return gbs ? `${gbs} GB/s` : "";
 }
 
 function hardware(number) {

@@ -192,7 +192,9 @@ def design_network(machine: Machine, scale: float | None = None) -> Net:
     rows = compute_rows(machine)
     notes = tuple(left_out(machine, rows))
     if machine.router.shape[1] > 1:  # one NIC a node
-        machine = replace(machine, router=machine.router[:, :1], _cache={})
+        gbs = machine.attachment_gbs
+        first = None if gbs is None else gbs[:, :1]
+        machine = replace(machine, router=machine.router[:, :1], attachment_gbs=first, _cache={})
     links = channels(machine, "single")
     node_gbs, assumed = _node_bandwidth(machine, links)
     factor = node_gbs * len(rows) / BUDGET if scale is None else scale

@@ -1,7 +1,6 @@
 """LLDP neighbours: the same fabric, listed by ibnetdiscover, is the reference."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,8 +56,6 @@ def lldp_text(fabric, values, hosts_too):
 
 @given(fabrics(), st.booleans(), st.booleans())
 def test_a_fabric_is_the_same_by_lldp_and_by_ibnetdiscover(fabric, values, hosts_too):
-    by_leaf = sorted(fabric.cables, key=lambda c: (c[0][0] == "S", c[2][1], c[3]))
-    fabric = replace(fabric, cables=tuple(by_leaf))  # a host's place is that of its first cable
     mine = assemble([read_text(lldp_text(fabric, values, hosts_too), "x")])
     other = assemble([read_text(ports_text(fabric), "x")])
     assert mine.topology.fabric == "ethernet"
@@ -107,7 +104,8 @@ def test_a_switch_that_nobody_asked_is_a_remark_and_nameless_firmware_no_host():
         ("unasked", False),
     ]
     assert "spine2" in dump.findings[1].text
-    assert dump.nodes.name.tolist() == ["n1", "n2", "spine2", "n3", "n4"]
+    assert dump.nodes.name.tolist() == ["n1", "n2", "n3", "n4"]
+    assert dump.routers.tolist() == ["leaf1", "spine1", "spine2", "leaf2"]
 
 
 @pytest.mark.parametrize(
@@ -125,3 +123,141 @@ def test_a_switch_that_stands_twice_is_refused_with_its_line():
     with pytest.raises(ParseError, match="x:2: key 'leaf1' is listed twice in one object"):
         read_text(text, "x")
     assert len(read_text("{" + one % "n1" + ",\n" + one % "n1" + "}", "x").nodes) == 1
+
+
+def lldp(**devices):
+    """Return what devices see: (interface, name, port, capabilities or None, MAU or '')."""
+    printed = {}
+    for device, neighbours in devices.items():
+        interfaces = []
+        for interface, name, port, caps, mau in neighbours:
+            ident = {"type": "ifname", "value": port}
+            chassis = {"id": {"type": "mac", "value": name}}
+            if caps is not None:
+                chassis["capability"] = [{"type": word, "enabled": True} for word in caps]
+            body = {"id": ident, **({"auto-negotiation": {"current": mau}} if mau else {})}
+            interfaces.append({interface: {"chassis": {name: chassis}, "port": body}})
+        printed[device] = {"lldp": {"interface": interfaces}}
+    return printed
+
+
+SWITCH, HOST = ["Bridge", "Router"], ["Station"]
+FAST, SLOW = "100GbaseCR4 - x", "1000BaseTFD - x"
+#: Two leaves of two hosts, a spine, and each switch's own port on the network out of band.
+LEAF1 = [
+    ("swp1", "h1", "eth1", HOST, FAST),
+    ("swp2", "h2", "eth1", HOST, FAST),
+    ("swp9", "spine", "swp1", SWITCH, FAST),
+    ("eth0", "oob", "swp1", SWITCH, SLOW),
+]
+LEAF2 = [
+    ("swp1", "h3", "eth1", HOST, FAST),
+    ("swp2", "h4", "eth1", HOST, FAST),
+    ("swp9", "spine", "swp2", SWITCH, FAST),
+    ("eth0", "oob", "swp2", SWITCH, SLOW),
+]
+SPINE = [
+    ("swp1", "leaf1", "swp9", SWITCH, FAST),
+    ("swp2", "leaf2", "swp9", SWITCH, FAST),
+    ("eth0", "oob", "swp3", SWITCH, SLOW),
+]
+OOB = [
+    ("swp1", "leaf1", "eth0", SWITCH, SLOW),
+    ("swp2", "leaf2", "eth0", SWITCH, SLOW),
+    ("swp3", "spine", "eth0", SWITCH, SLOW),
+    *((f"swp{10 + k}", f"h{k}", "eno1", HOST, SLOW) for k in (1, 2, 3, 4)),
+    ("swp20", "h1-bmc", "eth0", HOST, SLOW),
+]
+
+
+def without(devices, *words):
+    """Return the same without capabilities (3) or rates (4)."""
+    return {
+        name: [tuple(None if k in words else x for k, x in enumerate(row)) for row in rows]
+        for name, rows in devices.items()
+    }
+
+
+FABRIC = {"leaf1": LEAF1, "leaf2": LEAF2, "spine": SPINE}
+ASKED_FIRST = {"oob": OOB, **FABRIC}
+
+
+@pytest.mark.parametrize(
+    "devices", [FABRIC, ASKED_FIRST, without(ASKED_FIRST, 4), without(FABRIC, 3, 4)]
+)
+def test_a_network_out_of_band_is_no_part_of_the_fabric(devices):
+    dump = read_text(json.dumps(lldp(**devices)), "x")
+    machine = assemble([dump])
+    assert machine.names.tolist() == ["h1", "h2", "h3", "h4"]
+    assert machine.router_names[machine.router].tolist() == [["leaf1"]] * 2 + [["leaf2"]] * 2
+    assert sorted(machine.router_names) == ["leaf1", "leaf2", "spine"]
+    assert machine.topology.kind == "fattree"
+    assert "management left out" in next(f for f in dump.findings if f.kind == "management").text
+
+
+def test_where_only_the_network_out_of_band_is_listed_it_is_the_fabric():
+    machine = assemble([read_text(json.dumps(lldp(oob=OOB)), "x")])
+    assert {"h1", "h2", "h3", "h4"} <= {*machine.names.tolist()}
+
+
+@pytest.mark.parametrize(
+    ("slow", "gbs"), [("1000BaseTFD - x", [12.5]), ("25GbaseCR - x", [3.125, 12.5])]
+)
+def test_a_slow_port_beside_a_fast_one_is_no_rail(slow, gbs):
+    leaf1 = [*LEAF1, ("swp3", "h1", "eth2", HOST, slow)]
+    machine = assemble([read_text(json.dumps(lldp(leaf1=leaf1, leaf2=LEAF2, spine=SPINE)), "x")])
+    rates = machine.topology.bandwidth["up0"] * np.ones(machine.router.shape)
+    rates = rates if machine.attachment_gbs is None else machine.attachment_gbs
+    assert np.unique(rates[machine.router >= 0]).tolist() == gbs
+
+
+def test_a_host_with_a_slow_port_alone_keeps_it():
+    leaf1 = [("swp1", "h1", "eth1", HOST, SLOW), *LEAF1[1:]]
+    machine = assemble([read_text(json.dumps(lldp(leaf1=leaf1, leaf2=LEAF2, spine=SPINE)), "x")])
+    assert machine.attachment_gbs.ravel().tolist() == [0.125, 12.5, 12.5, 12.5]
+
+
+@pytest.mark.parametrize(
+    ("words", "port", "nodes"),
+    [
+        (["Telephone"], "port1", ["h1", "h2", "h3", "h4"]),
+        (SWITCH, "Ethernet1/1", ["h1", "h2", "h3", "h4"]),
+        (SWITCH, "eth1", ["h1", "h2", "x", "h3", "h4"]),  # a host that runs containers
+        (None, "eth1", ["h1", "h2", "x", "h3", "h4"]),
+    ],
+)
+def test_what_is_no_host_is_no_node_and_what_may_be_none_is_said(words, port, nodes):
+    leaf1 = [*LEAF1[:3], ("swp5", "x", port, words, FAST)]
+    dump = read_text(json.dumps(lldp(leaf1=leaf1, leaf2=LEAF2, spine=SPINE)), "x")
+    assert dump.nodes.name.tolist() == nodes
+    said = [f.text for f in dump.findings if f.kind in ("no-host", "unasked", "no-capability")]
+    assert len(said) == 1
+    assert "(x)" in said[0]
+
+
+@pytest.mark.parametrize("shape", ["list", "values", "named"])
+def test_lists_and_values_in_a_row_are_read_as_one_object(shape):
+    printed = lldp(leaf1=LEAF1, leaf2=LEAF2, spine=SPINE)
+    parts = [{name: body} for name, body in printed.items()]
+    named = [{"hostname": name, **body} for name, body in printed.items()]
+    text = {
+        "list": json.dumps(parts),
+        "values": "\n".join(json.dumps(part, indent=1) for part in parts) + "\n",
+        "named": json.dumps(named, indent=1),
+    }[shape]
+    whole = assemble([read_text(json.dumps(printed), "x")])
+    assert same_machine(assemble([read_text(text, "x")]), whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[{"leaf1": {"lldp": {}}}, 7]', "'7' is not what lldpcli prints"),
+        ('{"leaf1": {"lldp": {}}, "leaf2": 7}', "leaf2 is not what lldpcli prints"),
+        ('{"leaf1": {"lldp": {}}} {"leaf1": {"lldp": [1]}}', "leaf1 is listed twice"),
+        ('{"leaf1": {"lldp": {}}}\n{"leaf2": ', "x:2: not JSON"),
+    ],
+)
+def test_what_is_no_list_of_devices_is_refused(text, said):
+    with pytest.raises(ParseError, match=said):
+        read_text(text, "x")
