@@ -32,9 +32,9 @@ _ENOUGH = 1 << 16
 def alltoall(common: Common, sizes: tuple[int, ...]) -> int:
     """Measure all-to-all bandwidth by message size, per process and per node.
 
-    Per process: bytes that it sends to other ranks, by the time of the
-    slowest rank (median of the repetitions). Per node: that of its ranks
-    together; off node: what of it leaves the node.
+    Per process: bytes that it sends to other ranks, over the time of the slowest rank
+    (median of the repetitions). Per node: that of its ranks together; off node: what of
+    it leaves the node.
 
     \b
     nidmap bench alltoall -n 4

@@ -60,11 +60,11 @@ COMPILED = 1 << 16
 )
 @bench_callback(repeat=20)
 def isx(common: Common, schemes: tuple[str, ...], **options: Any) -> int:
-    """Sort keys into a bucket a rank (ISx), timed by the paper's five stages.
+    """Sort keys into one bucket per rank (ISx), timed by the paper's five stages.
 
     Several schemes are interleaved in one job: every iteration runs each once.
     The generation of keys is timed but not in the total. Bandwidth is what a
-    node sends in the exchange by the slowest rank's seconds: best, mean and
+    node sends in the exchange divided by the slowest rank's seconds: best, mean and
     worst iteration.
 
     \b

@@ -52,10 +52,10 @@ class _Nodes(LazyGroup):
 def nodes() -> None:
     """Fold, expand, sort and look up node lists.
 
-    A LIST is a folded list, names, NIDs, or what squeue, sinfo, scontrol, PBS
-    or a host file says; '-' is standard input, @FILE or the path of a file is
+    A LIST is a folded list, names, NIDs, or the output of squeue, sinfo,
+    scontrol or PBS, or a host file; '-' is standard input, @FILE or the path of a file is
     read. A word that is also the name of a file here means the file. Without a
-    LIST, and with nothing on standard input, the nodes are those of the job here.
+    LIST, and with nothing on standard input, the nodes are those of the current job.
 
     \b
     nidmap nodes fold nid00045 nid00012 nid00013
@@ -242,9 +242,9 @@ def _list_document(names: NodeList) -> dict[str, Any]:
 @_lists
 @json_option
 def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
-    """Show where nodes sit and what they are.
+    """Show where nodes are and what they have.
 
-    One row a node, in the order given and each once, then how many groups,
+    One row per node, in the order given and each once, then how many groups,
     chassis and blades they touch. Without a LIST, standard input is read.
 
     \b
@@ -330,13 +330,12 @@ def _format_table(machine: Machine, rows: Ints) -> str:
 def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any) -> None:
     """List the nodes that Slurm or a dump says are free.
 
-    The folded list goes to stdout, how many nodes are in which state to
-    stderr; the exit code is 1 where none is free. Slurm is asked unless -m
-    or a file says it: with -m alone the machine's own states count, with
-    --from as well only nodes that are free in both are listed. A list of jobs
-    (squeue) takes its nodes from the machine's. Nodes that backfill has
-    planned for another job, that a pending job names, or that a reservation
-    holds which was not asked for, are not free.
+    The folded list goes to stdout, the number of nodes in each state to stderr; the
+    exit code is 1 where none is free. Slurm is asked unless -m or a file says it: with
+    -m alone the machine's own states count, with --from as well only nodes that are
+    free in both are listed. A list of jobs (squeue) takes its nodes from the machine's.
+    Nodes that backfill has planned for another job, that a pending job names, or that
+    belong to a reservation other than --reservation, are not free.
 
     \b
     nidmap nodes free

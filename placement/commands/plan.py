@@ -126,12 +126,11 @@ def _segment_nodes(text: str) -> int:
 def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -> int:
     """Choose the nodes that a job should sit on.
 
-    The list goes to stdout in the planner's order; stderr says in words what
-    was chosen. auto takes the nodes, and the order of the ranks, that --pattern
-    is predicted fastest with, and says what that wins against what the
-    scheduler does by itself, as a range over all that is not known of the
-    machine. Its order of the ranks goes to --order-out, in the format that the
-    file's name says (MPICH_RANK_ORDER, .slots, .hosts …).
+    The list goes to stdout in the planner's order; stderr says in words what was
+    chosen. auto picks the nodes and the rank order with the least predicted time
+    for --pattern, and reports the gain over the scheduler's own choice as a range
+    over all that is unknown about the machine. Its rank order goes to --order-out,
+    in the format that the file name implies (MPICH_RANK_ORDER, .slots, .hosts …).
 
     \b
     nidmap plan -m shaheen2 -N 512 --ppn 32 --pattern fft:128x128 --order-out MPICH_RANK_ORDER
@@ -141,17 +140,16 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     \b
     STRATEGIES
 
-    With --segment S the nodes come in segments of S, and none is split over
-    blocks: of Slurm's topology/block, elsewhere of the smallest unit of the
-    machine that holds S nodes. Where the free nodes do not allow that, the
-    answer is no (exit code 1). --segment auto, with a training: pattern, takes
-    the nodes of a replica: tp, ep and pp stay inside a block.
+    With --segment S the nodes come in segments of S, none split across blocks: those of
+    Slurm's topology/block, else the smallest unit of the machine that holds S nodes.
+    The exit code is 1 if the free nodes do not allow that. --segment auto, with a
+    training: pattern, takes the nodes of a replica: tp, ep and pp stay inside a block.
 
-    A job gets nodes that are alike (GPUs, cores, features), as a partition has them: of the
-    kinds with enough free nodes the commonest, or --kind.
+    A job gets nodes of one kind (GPUs, cores, features): the most common one with
+    enough free nodes, or the one that --kind names.
 
-    Headers (sbatch, exclude, pbs) ask for all that the nodes were chosen with:
-    partition, constraint, reservation, nodes to have and not to have. exclude
+    Headers (sbatch, exclude, pbs) request all that the nodes were chosen by:
+    partition, constraint, reservation, included and excluded nodes. exclude
     leaves the choice to Slurm, and says which nodes it would choose now; where a
     strategy that predicts sees no gain in those, nothing is excluded.
     """

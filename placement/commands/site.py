@@ -164,8 +164,8 @@ def check(name: str, as_json: bool) -> None:
     """Check a site's file.
 
     NAME is a .toml file (including one from `nidmap calibrate`) or a site's name. A
-    faulty file is refused with its file, line and key (exit code 3). Whether
-    a dump of the machine agrees is what `nidmap machine check` says.
+    faulty file is refused with its file, line and key (exit code 3). `nidmap machine
+    check` compares it with a dump of the machine.
 
     \b
     nidmap site check mymachine.toml

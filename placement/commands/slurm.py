@@ -234,8 +234,8 @@ def _read_script(path: str) -> str:
 def remove(folder: str) -> int:
     """Remove the script, and restore the one that was there before.
 
-    Where none was, CliFilterPlugins=lua has to leave slurm.conf, too: sbatch
-    submits nothing while the script that it names is missing.
+    If there was none, also take CliFilterPlugins=lua out of slurm.conf: sbatch submits
+    nothing while that script is missing.
 
     \b
     nidmap slurm remove --dir /etc/slurm

@@ -56,7 +56,7 @@ def compare(
 
     One row per strategy and order, the fastest first; by default those that auto
     chooses from, and auto itself. Columns: predicted time, its ratio to the
-    scheduler's own choice (--baseline names another), the range of that gain
+    scheduler's own choice (--baseline selects another), the range of that gain
     over all unknowns, the bottleneck, hop-bytes, the groups and switches that
     the nodes touch, and the distance from the lower bound. The suffix of -o
     chooses a table, or a picture of the time by strategy, the load by link

@@ -63,7 +63,7 @@ def jobs(
     as_json: bool,
     output: str | None,
 ) -> None:
-    """Show how jobs were placed, against the best among the nodes free at their start.
+    """Show how jobs were placed, against the best of the nodes that were free then.
 
     FILE is what sacct -X -P or squeue --json printed, PBS's accounting log or
     CSV with a header; without one Slurm's accounting is asked. List the jobs of

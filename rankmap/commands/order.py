@@ -82,12 +82,12 @@ def order(
 ) -> None:
     """Order a job's ranks on its nodes.
 
-    Slots are numbered node by node, in the order of --nodes (default: those of
-    the job that this runs in, else all free compute nodes). auto is the search
-    of nidmap plan on exactly these nodes: by predicted time where the machine
-    states bandwidths, by J where it does not or a graph has millions of edges;
-    stderr says which. The name of -o says the format: .slots (line r is the
-    slot of rank r, the default), MPICH_RANK_ORDER, .hosts, .rankfile, .json …
+    Slots are numbered node by node, in the order of --nodes (default: those of the
+    current job, else all free compute nodes). auto runs the search of nidmap plan on
+    exactly these nodes: by predicted time where the machine states bandwidths, by J
+    where it does not or a graph has millions of edges; stderr says which. The name of
+    -o sets the format: .slots (line r is the slot of rank r, the default),
+    MPICH_RANK_ORDER, .hosts, .rankfile, .json …
 
     \b
     nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 -o MPICH_RANK_ORDER
@@ -98,8 +98,8 @@ def order(
     FORMATS
 
     With --bind each rank gets cores of its node with the nearest GPU and NIC, as
-    the site or hwloc's XML (-m node.xml) describes it. -o takes the order; stdout
-    has the launcher's options, or nothing where a rankfile says it all.
+    the site or hwloc's XML (-m node.xml) describes it. The order goes to -o; the launcher's
+    options, none where a rankfile is enough, go to stdout.
     """
     pattern, numbering = job.named_pattern(), launcher_order or "sorted"
     if form == "json":

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def predict(job: JobArguments, order: OrderArguments, as_json: bool) -> None:
     """Predict the time of a pattern on a job's nodes, and name the bottleneck.
 
-    The time is the busiest link's load over its bandwidth, plus latency and
-    messages, phase by phase; every term is shown with its source, beside the
-    lower bound of any placement on so many nodes.
+    The time is the busiest link's load over its bandwidth, plus latency and messages,
+    phase by phase; every term is shown with its source, as is a lower bound for any
+    placement on that many nodes.
 
     \b
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json

@@ -172,7 +172,7 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
 @record.command("build")
 @click.option("--mpicc", default="", metavar="CC", help="The MPI compiler; default: as found.")
 def build_library(mpicc: str) -> None:
-    """Build the recorder library ahead, for each MPI whose compiler is here, and print its path.
+    """Build the recorder library in advance, for each MPI compiler found, and print its path.
 
     \b
     nidmap record build

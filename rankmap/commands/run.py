@@ -121,7 +121,7 @@ def run(
     world: bool,
     mpicc: str,
 ) -> int:
-    """Run a launcher (srun, mpiexec, aprun, flux run …) with its ranks in order.
+    """Run a launcher (srun, mpiexec, aprun, flux run …) with its ranks reordered.
 
     Nodes and ranks come from the allocation and the command. One line says
     which order was taken and what gain to expect. If anything is unclear, the
@@ -133,18 +133,18 @@ def run(
     nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
     nidmap run --inside -m shaheen2 -- srun -n 9216 ./app
     \f
-    With a machine whose bandwidths are known the order is the one with the least
-    predicted time, else by J; --order FILE takes what nidmap order or plan
-    --order-out wrote. With --order-dir the order file that a dry run's command
-    names is kept. --verify first runs a step whose ranks only say where they are,
-    and compares that with the plan. --bind also arranges ranks inside the nodes,
-    where a site or hwloc's XML (-m node.xml) says what is in them, and gives
-    each its cores, as nidmap order --bind does.
+    Where the machine's bandwidths are known the order has the least predicted time,
+    else the least J; --order FILE takes what nidmap order or plan --order-out wrote.
+    With --order-dir the order file that a dry run's command names is kept. --verify
+    first runs a step whose ranks only report where they are, and compares that with the
+    plan. --bind also arranges ranks inside the nodes, where a site or hwloc's XML (-m
+    node.xml) says what is in them, and gives each its cores, as nidmap order --bind
+    does.
 
-    --inside leaves the launcher alone, whichever it is: a library before the
-    unmodified program gives MPI_Cart_create and the graph topologies the order
-    where the program lets MPI reorder them; their pattern is known from the
-    call. With --world it is MPI_COMM_WORLD that has the order, from MPI_Init on.
+    --inside leaves the launcher alone: a library preloaded into the unmodified program
+    makes MPI_Cart_create and the graph topologies use the order where the program lets
+    MPI reorder them; the pattern is known from the call. With --world MPI_COMM_WORLD
+    itself is reordered, from MPI_Init on.
     """
     values = {"json": as_json, "dry-run": request.dry_run, "verify": verify, "inside": inside}
     values |= {"world": world, "mpicc": bool(mpicc), "bind": request.bind}

@@ -56,8 +56,8 @@ def sort(
 ) -> None:  # fmt: skip
     """Sort nodes by their switches, neighbours next to each other.
 
-    Without a LIST, and with nothing on standard input, the nodes are those of
-    the job that this runs in. The block of nodes (leaf switch, group …) that is named
+    Without a LIST, and with nothing on standard input, the nodes are those of the
+    current job. The block of nodes (leaf switch, group …) that is named
     first comes first, so the first node stays first; on a torus the nodes follow
     a Hilbert curve. With --ring the list is a closed tour with as few hops from
     node to node, and from the last to the first, as can be found; stderr says
@@ -160,11 +160,12 @@ def _describe_order(document: dict[str, Any]) -> str:
         )  # fmt: skip
         counts = f"{hops['sorted']} hops, {hops['listed']} in the original order"
         return f"ring of {nodes} on {document['machine']}: {counts}; {shortest}"
-    pairs, crossings = document["count"] - 1, []
+    crossings: list[str] = []
     for name, row in document["leaving"].items():
+        pairs = "" if crossings else f" of {document['count'] - 1} consecutive pairs"
         verb = "crosses" if row["sorted"] == 1 else "cross"
-        what = f"{row['sorted']} of {pairs} consecutive pairs {verb} a {_block_word(name)}"
-        crossings.append(f"{what} ({row['listed']} in the original order)")
+        original = f"{row['listed']} in the original order" if not crossings else row["listed"]
+        crossings.append(f"{row['sorted']}{pairs} {verb} a {_block_word(name)} ({original})")
     counts = f": {', '.join(crossings)}" if crossings else ""
     return f"{nodes} of {document['machine']} in switch order{counts}"
 

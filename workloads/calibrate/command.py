@@ -71,7 +71,7 @@ def calibrate(
     What one rank and one node send, copies inside a node, latency by level,
     message rate, bandwidth by link class where the nodes reach it, and the gap
     between steps; and whether the machine's routing explains the times. Inside an allocation
-    of 16 to 64 nodes, with a launcher behind --, or with the allocation's own
+    of 16 to 64 nodes, with a launcher after --, or with the allocation's own
     where there is none. The figures go to -o as TOML (without it to stdout),
     and replace those of the machine as -m MACHINE -m FILE.
 

@@ -48,7 +48,7 @@ def building_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group()
 def minicray() -> None:
-    """Build a small machine on this one: namespaces as nodes and routers, links that are slow.
+    """Build a small machine on this one: namespaces as nodes and routers, slow links.
 
     \b
     nidmap minicray up -m minicray:dragonfly
@@ -65,7 +65,7 @@ def minicray() -> None:
 @building_options
 @click.option("--foreground", is_flag=True, help="Do not detach; Ctrl-C takes it down.")
 def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
-    """Build a mini-Cray; it stands until `nidmap minicray down`.
+    """Build a mini-Cray; it runs until `nidmap minicray down`.
 
     \b
     nidmap minicray up -m minicray:torus
@@ -97,8 +97,8 @@ def run(
 ) -> int:  # fmt: skip
     """Run a command inside: where jobs are started, or with -N, -n or -w as MPI ranks.
 
-    The exit code is the command's own. Ranks on several nodes that have sent nothing over
-    the links are remarked: their MPI did not find this network.
+    The exit code is the command's own. A remark is made where ranks on several nodes sent nothing
+    over the links: their MPI did not find this network.
 
     \b
     nidmap minicray run -N 8 -- nidmap bench alltoall --bytes 20000

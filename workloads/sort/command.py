@@ -65,8 +65,8 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
 
     Every case is checked after its last repetition, outside the timing: order
     over all boundaries, counts, a checksum of the items, stability where
-    there is a payload of 8 bytes or more. Below the times stand the messages
-    of the exchange as random data would make them, and as they were.
+    there is a payload of 8 bytes or more. Below the times are the
+    messages of the exchange, as expected for random data and as counted.
 
     \b
     nidmap bench sort -n 4 --items 1e5,1e6,1e7
