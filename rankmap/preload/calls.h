@@ -8,7 +8,7 @@
     {                                                                                          \
         c = ON(c, to);                                                                         \
         if (COUNTING) {                                                                          \
-            send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
+            send_to(c, to, tag, bytes_of((uint64_t)n, t), SITE);                                    \
             end_step();                                                                        \
             note_wait_for_last(to != MPI_PROC_NULL);                                           \
         }                                                                                      \
@@ -21,10 +21,10 @@
         c = ON(c, to);                                                                         \
         int counting = COUNTING;                                                               \
         if (counting)                                                                          \
-            send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
+            send_to(c, to, tag, bytes_of((uint64_t)n, t), SITE);                                    \
         int code = PASS(NAME(name), (b, n, t, to, tag, c, r));                                 \
         if (counting && code == MPI_SUCCESS)                                                   \
-            keep_pending(ranks_of(c), *r, SEND_DONE, to);                                      \
+            keep_pending(ranks_of(c), *r, SEND_DONE, to, tag);                                    \
         return code;                                                                           \
     }
 #define PREPARES(name)                                                                         \
@@ -34,7 +34,7 @@
         c = ON(c, to);                                                                         \
         int code = PASS(NAME(name), (b, n, t, to, tag, c, r));                                   \
         if (all.began && !inside && code == MPI_SUCCESS)                                                  \
-            keep_request(*r, c, POINT_TO_POINT, to, bytes_of((uint64_t)n, t), SITE);           \
+            keep_message(*r, c, POINT_TO_POINT, to, tag, bytes_of((uint64_t)n, t), SITE);      \
         return code;                                                                           \
     }
 
@@ -52,11 +52,13 @@ PREPARES(MPI_Ssend_init)
 PREPARES(MPI_Rsend_init)
 
 /* A receive that is waited for at once; one from any rank when it is known from which one. */
-#define RECEIVES(name, on, params, args, sends)                                                \
+#define RECEIVES(name, on, params, args, tag, sends)                                           \
     CALL(NAME(name)) params                                                                    \
     {                                                                                          \
         c = on;                                                                                \
-        int counting = COUNTING, any = counting && from == MPI_ANY_SOURCE, sent = 0;           \
+        int counting = COUNTING, sent = 0;                                                     \
+        int any = counting && (from == MPI_ANY_SOURCE || (tag) == MPI_ANY_TAG);                \
+        any = any && from != MPI_PROC_NULL;                                                    \
         MPI_Status own;                                                                        \
         s = any && is_ignored(s) ? &own : s;                                                   \
         if (counting) {                                                                        \
@@ -64,30 +66,30 @@ PREPARES(MPI_Rsend_init)
             end_step();                                                                        \
         }                                                                                      \
         if (counting && !any) {                                                                \
-            receive_from(c, from);                                                             \
+            receive_from(c, from, tag);                                                        \
             note_wait_for_last(sent + (from != MPI_PROC_NULL));                                \
         }                                                                                      \
         int code = PASS(NAME(name), args);                                                     \
         if (code == MPI_SUCCESS && any) {                                                      \
-            receive_from(c, s->MPI_SOURCE);                                                    \
+            receive_from(c, s->MPI_SOURCE, s->MPI_TAG);                                        \
             note_wait_for_last(sent + 1);                                                      \
         }                                                                                      \
         return code;                                                                           \
     }
 #define SENDS_FIRST(n, t)                                                                      \
-    send_to(c, to, bytes_of((uint64_t)(n), t), SITE);                                          \
+    send_to(c, to, stag, bytes_of((uint64_t)(n), t), SITE);                                    \
     sent = to != MPI_PROC_NULL
 
 RECEIVES(MPI_Recv, ON(c, from),
          (void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s),
-         (b, n, t, from, tag, c, s), (void)0)
+         (b, n, t, from, tag, c, s), tag, (void)0)
 RECEIVES(MPI_Sendrecv, ON(ON(c, from), to),
          (const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb, COUNT rn, MPI_Datatype rt,
           int from, int rtag, MPI_Comm c, MPI_Status *s),
-         (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s), SENDS_FIRST(sn, st))
+         (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s), rtag, SENDS_FIRST(sn, st))
 RECEIVES(MPI_Sendrecv_replace, ON(ON(c, from), to),
          (void *b, COUNT n, MPI_Datatype t, int to, int stag, int from, int rtag, MPI_Comm c, MPI_Status *s),
-         (b, n, t, to, stag, from, rtag, c, s), SENDS_FIRST(n, t))
+         (b, n, t, to, stag, from, rtag, c, s), rtag, SENDS_FIRST(n, t))
 #undef RECEIVES
 #undef SENDS_FIRST
 
@@ -96,10 +98,10 @@ CALL(NAME(MPI_Irecv))(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_C
     c = ON(c, from);
     int counting = COUNTING;
     if (counting)
-        receive_from(c, from);
+        receive_from(c, from, tag);
     int code = PASS(NAME(MPI_Irecv), (b, n, t, from, tag, c, r));
     if (counting && code == MPI_SUCCESS)
-        keep_pending(ranks_of(c), *r, RECEIVE_DONE, from);
+        keep_pending(ranks_of(c), *r, RECEIVE_DONE, from, tag);
     return code;
 }
 
@@ -109,7 +111,7 @@ CALL(NAME(MPI_Recv_init))(void *b, COUNT n, MPI_Datatype t, int from, int tag, M
     c = ON(c, from);
     int code = PASS(NAME(MPI_Recv_init), (b, n, t, from, tag, c, r));
     if (all.began && !inside && code == MPI_SUCCESS)
-        keep_request(*r, c, RECEIVE, from, 0, SITE);
+        keep_message(*r, c, RECEIVE, from, tag, 0, SITE);
     return code;
 }
 
@@ -119,8 +121,8 @@ CALL(NAME(MPI_Isendrecv))(const void *sb, COUNT sn, MPI_Datatype st, int to, int
 {
     c = ON(ON(c, from), to);
     if (COUNTING) {
-        send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
-        receive_from(c, from);
+        send_to(c, to, stag, bytes_of((uint64_t)sn, st), SITE);
+        receive_from(c, from, rtag);
     }
     return PASS(NAME(MPI_Isendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, r));
 }
@@ -130,8 +132,8 @@ CALL(NAME(MPI_Isendrecv_replace))(void *b, COUNT n, MPI_Datatype t, int to, int 
 {
     c = ON(ON(c, from), to);
     if (COUNTING) {
-        send_to(c, to, bytes_of((uint64_t)n, t), SITE);
-        receive_from(c, from);
+        send_to(c, to, stag, bytes_of((uint64_t)n, t), SITE);
+        receive_from(c, from, rtag);
     }
     return PASS(NAME(MPI_Isendrecv_replace), (b, n, t, to, stag, from, rtag, c, r));
 }
@@ -398,7 +400,7 @@ CALL(NAME(MPI_Psend_init))(const void *b, int parts, MPI_Count n, MPI_Datatype t
     c = ON(c, to);
     int code = PASS(NAME(MPI_Psend_init), (b, parts, n, t, to, tag, c, info, r));
     if (all.began && !inside && code == MPI_SUCCESS)
-        keep_request(*r, c, POINT_TO_POINT, to, bytes_of((uint64_t)parts * (uint64_t)n, t), SITE);
+        keep_message(*r, c, POINT_TO_POINT, to, tag, bytes_of((uint64_t)parts * (uint64_t)n, t), SITE);
     return code;
 }
 
@@ -408,7 +410,7 @@ CALL(NAME(MPI_Precv_init))(void *b, int parts, MPI_Count n, MPI_Datatype t, int 
     c = ON(c, from);
     int code = PASS(NAME(MPI_Precv_init), (b, parts, n, t, from, tag, c, info, r));
     if (all.began && !inside && code == MPI_SUCCESS)
-        keep_request(*r, c, RECEIVE, from, 0, SITE);
+        keep_message(*r, c, RECEIVE, from, tag, 0, SITE);
     return code;
 }
 #endif
@@ -473,7 +475,7 @@ FINDS(MPI_Testsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[])
         int code = PASS(NAME(name), args);                                                     \
         if (code == MPI_SUCCESS && (found) && counting && from != MPI_PROC_NULL) {             \
             end_step();                                                                        \
-            receive_from(c, s->MPI_SOURCE);                                                    \
+            receive_from(c, s->MPI_SOURCE, s->MPI_TAG);                                        \
             note_wait_for_last(1);                                                             \
         }                                                                                      \
         return code;                                                                           \

@@ -45,6 +45,7 @@ struct phase {
     enum kind kind;
     const struct comm *comm;    /* of a collective, else NULL */
     int uneven;                 /* of a collective: its messages are in the cells, else its roots */
+    int size_class;             /* of an even one in which all give as much, 1 + that of its bytes; else 0 */
     int sites;
     void *site[MOST_SITES];
     uint64_t calls;             /* steps, or calls of a collective */
@@ -85,6 +86,7 @@ struct event {
 struct order {
     struct event *events;
     uint16_t *numbers;
+    int32_t *tags;              /* of each: what a message and its receive have in common; ANY */
     int32_t *slots;             /* hash of events to 1 + number */
     size_t used, length, room;
     int ended;                  /* the rest is not kept */
@@ -95,6 +97,7 @@ struct pending {
     MPI_Request request;
     struct event done;
     const struct comm *comm;
+    int32_t tag;
     int cancelled;              /* that was asked for */
 };
 
@@ -261,7 +264,7 @@ INSIDE struct phase *phase_like(struct table *t, const struct phase *wanted)
             return t->phases[t->slots[at] - 1];
     if (t->used >= MOST_PHASES && wanted->sites > 0) {
         struct phase rest = *wanted; /* of this kind, wherever it was called */
-        rest.sites = 0;
+        rest.sites = rest.size_class = 0;
         rest.key = mix(mix(mix(17, wanted->kind), wanted->comm ? wanted->comm->id : 0),
                        (uint64_t)wanted->uneven);
         return phase_like(t, &rest);
@@ -501,7 +504,8 @@ INSIDE int begin_order(struct order *o)
     o->events = malloc(MOST_EVENTS * sizeof *o->events);
     o->slots = calloc(2 * MOST_EVENTS, sizeof *o->slots);
     o->numbers = malloc(o->room * sizeof *o->numbers);
-    return o->events && o->slots && o->numbers;
+    o->tags = malloc(o->room * sizeof *o->tags);
+    return o->events && o->slots && o->numbers && o->tags;
 }
 
 /* Half powers of two: sizes that differ by less are alike. */
@@ -511,7 +515,16 @@ INSIDE uint64_t size_class(uint64_t bytes)
     return bytes < 4 ? bytes : 2 * (uint64_t)top + ((bytes >> (top - 1)) & 1);
 }
 
-INSIDE void note(struct recorder *r, struct event e)
+#define ANY (-1)
+
+/* What a message and its receive have in common: the tag, and the communicator unless it joins two
+ * groups, whose sides know it by different ranks. */
+INSIDE int32_t envelope(const struct comm *c, int tag)
+{
+    return tag == MPI_ANY_TAG ? ANY : (int32_t)(mix(c->inter ? 7 : c->id, (uint64_t)tag) & INT32_MAX);
+}
+
+INSIDE void note_tagged(struct recorder *r, struct event e, int32_t tag)
 {
     struct order *o = &r->order;
     if (o->ended || all.bins > 1)
@@ -539,7 +552,13 @@ INSIDE void note(struct recorder *r, struct event e)
     struct event *found = &o->events[o->slots[at] - 1];
     found->bytes += e.bytes;
     found->times++;
+    o->tags[o->length] = tag;
     o->numbers[o->length++] = (uint16_t)(o->slots[at] - 1);
+}
+
+INSIDE void note(struct recorder *r, struct event e)
+{
+    note_tagged(r, e, 0);
 }
 
 INSIDE void note_wait_for_last(int many)
@@ -548,8 +567,14 @@ INSIDE void note_wait_for_last(int many)
         note(mine, (struct event){.what = WAITS_FOR_LAST, .peer = many});
 }
 
+/* Whether the status says what a receive got: of one from any rank, or of any tag. */
+INSIDE int is_open(const struct pending *p)
+{
+    return p->done.what == RECEIVE_DONE && (p->done.peer < 0 || p->tag == ANY);
+}
+
 /* A request is on its way. */
-INSIDE void add_pending(MPI_Request request, struct event done, const struct comm *c)
+INSIDE void add_pending(MPI_Request request, struct event done, const struct comm *c, int32_t tag)
 {
     struct recorder *r = mine;
     if (!r || r->order.ended || all.bins > 1)
@@ -564,15 +589,16 @@ INSIDE void add_pending(MPI_Request request, struct event done, const struct com
         r->pending = more;
         r->pending_room = room;
     }
-    r->pending[r->pending_used++] = (struct pending){request, done, c, 0};
-    r->pending_open += done.what == RECEIVE_DONE && done.peer < 0;
+    r->pending[r->pending_used] = (struct pending){request, done, c, tag, 0};
+    r->pending_open += is_open(&r->pending[r->pending_used++]);
 }
 
 /* The same of a send to a rank of a communicator, or a receive from one. */
-INSIDE void keep_pending(const struct comm *c, MPI_Request request, enum what done, int peer)
+INSIDE void keep_pending(const struct comm *c, MPI_Request request, enum what done, int peer, int tag)
 {
     if (c && peer != MPI_PROC_NULL && peer < c->size)
-        add_pending(request, (struct event){.what = done, .peer = peer < 0 ? -1 : world_rank(c, peer)}, c);
+        add_pending(request, (struct event){.what = done, .peer = peer < 0 ? -1 : world_rank(c, peer)}, c,
+                    envelope(c, tag));
 }
 
 /* Between these two a collective is counted that others may end long after this rank has begun it,
@@ -593,7 +619,7 @@ INSIDE void keep_deferred(int code, MPI_Request request)
         return;
     r->deferring = 0;
     if (code == MPI_SUCCESS && r->deferred.what == COLLECTIVE)
-        add_pending(request, r->deferred, NULL);
+        add_pending(request, r->deferred, NULL, 0);
 }
 
 /* Whether the status of some request has to be looked at: of a receive from any rank, or one that
@@ -633,8 +659,8 @@ INSIDE void cancel_pending(MPI_Request request)
     ptrdiff_t at = pending_place(request);
     if (at < 0 || mine->pending[at].done.what != RECEIVE_DONE || mine->pending[at].cancelled)
         return;
+    mine->pending_open += !is_open(&mine->pending[at]);
     mine->pending[at].cancelled = 1;
-    mine->pending_open += mine->pending[at].done.peer >= 0;
 }
 
 /* A request is done, with this status, or `forgotten`. */
@@ -646,7 +672,8 @@ INSIDE void end_pending(MPI_Request request, int forgotten, const MPI_Status *st
         return;
     struct pending found = r->pending[at];
     struct event e = found.done;
-    int any = e.what == RECEIVE_DONE && e.peer < 0;
+    int32_t tag = found.tag;
+    int any = is_open(&found);
     memmove(r->pending + at, r->pending + at + 1, (r->pending_used - (size_t)at - 1) * sizeof found);
     r->pending_used--;
     r->pending_next = (size_t)at;
@@ -655,17 +682,20 @@ INSIDE void end_pending(MPI_Request request, int forgotten, const MPI_Status *st
         e.what = CANCELLED;
     else if (any && !is_ignored(status) && status->MPI_SOURCE >= 0 && status->MPI_SOURCE < found.comm->size)
         e = (struct event){.what = ANY_DONE, .peer = world_rank(found.comm, status->MPI_SOURCE)};
+    if (e.what == ANY_DONE)
+        tag = envelope(found.comm, status->MPI_TAG);
     if (!forgotten || e.what == CANCELLED)
-        note(r, e);
+        note_tagged(r, e, tag);
 }
 
 /* A receive is posted: from a rank of a communicator, or from any. */
-INSIDE void receive_in(const struct comm *c, int from)
+INSIDE void receive_in(const struct comm *c, int from, int tag)
 {
     struct recorder *r = recorder_of_thread();
     if (!r || !c || from == MPI_PROC_NULL || from >= c->size)
         return;
-    note(r, (struct event){.what = RECEIVE_POSTED, .peer = from < 0 ? -1 : world_rank(c, from)});
+    note_tagged(r, (struct event){.what = RECEIVE_POSTED, .peer = from < 0 ? -1 : world_rank(c, from)},
+                envelope(c, tag));
 }
 
 INSIDE void note_collective(struct recorder *r, const struct phase *p, int root, uint64_t bytes)
@@ -677,14 +707,14 @@ INSIDE void note_collective(struct recorder *r, const struct phase *p, int root,
         note(r, e);
 }
 
-INSIDE void receive_from(MPI_Comm comm, int from)
+INSIDE void receive_from(MPI_Comm comm, int from, int tag)
 {
-    receive_in(ranks_of(comm), from);
+    receive_in(ranks_of(comm), from, tag);
 }
 
 /* ------------------------------------------------------------------ counting */
 
-INSIDE void post(enum kind kind, int64_t to, uint64_t bytes, void *site)
+INSIDE void post(enum kind kind, int64_t to, uint64_t bytes, int32_t tag, void *site)
 {
     struct recorder *r = recorder_of_thread();
     if (!r)
@@ -701,7 +731,7 @@ INSIDE void post(enum kind kind, int64_t to, uint64_t bytes, void *site)
     }
     r->step[r->waiting++] = (struct message){to, bytes, site, kind};
     if (to >= 0 && kind == POINT_TO_POINT)
-        note(r, (struct event){.what = SEND_POSTED, .peer = to, .bytes = bytes});
+        note_tagged(r, (struct event){.what = SEND_POSTED, .peer = to, .bytes = bytes}, tag);
 }
 
 INSIDE void count_step(struct recorder *r)
@@ -737,28 +767,31 @@ INSIDE void end_step(void)
         count_step(r);
 }
 
-INSIDE void send_in(const struct comm *c, int to, uint64_t bytes, void *site)
+INSIDE void send_in(const struct comm *c, int to, int tag, uint64_t bytes, void *site)
 {
     if (c && to >= 0 && to < c->size)
-        post(POINT_TO_POINT, world_rank(c, to), bytes, site);
+        post(POINT_TO_POINT, world_rank(c, to), bytes, envelope(c, tag), site);
     else if (to == MPI_PROC_NULL)
-        post(POINT_TO_POINT, EMPTY, 0, site); /* a rank at the rim takes part in the same phase */
+        post(POINT_TO_POINT, EMPTY, 0, 0, site); /* a rank at the rim takes part in the same phase */
 }
 
-INSIDE void send_to(MPI_Comm comm, int to, uint64_t bytes, void *site)
+INSIDE void send_to(MPI_Comm comm, int to, int tag, uint64_t bytes, void *site)
 {
-    send_in(ranks_of(comm), to, bytes, site);
+    send_in(ranks_of(comm), to, tag, bytes, site);
 }
 
 /* The phase of a collective, one call more; NULL where it is not counted, else `leave_table`. */
-INSIDE struct phase *collective(const struct comm *c, enum kind kind, int uneven, void *site)
+INSIDE struct phase *sized_collective(const struct comm *c, enum kind kind, int uneven, int size_class,
+                                      void *site)
 {
     end_step();
     struct recorder *r = recorder_of_thread();
     if (!c || !r)
         return NULL;
-    struct phase wanted = {.kind = kind, .uneven = uneven, .comm = c, .sites = 1, .site = {site}};
-    wanted.key = mix(mix(mix(mix(13, kind), c->id), (uint64_t)uneven), (uint64_t)(uintptr_t)site);
+    struct phase wanted = {.kind = kind, .uneven = uneven, .size_class = size_class, .comm = c,
+                           .sites = 1, .site = {site}};
+    wanted.key = mix(mix(mix(mix(mix(13, kind), c->id), (uint64_t)uneven), (uint64_t)size_class),
+                     (uint64_t)(uintptr_t)site);
     struct phase *p = phase_like(enter_table(r), &wanted);
     if (p) {
         p->calls++;
@@ -771,11 +804,18 @@ INSIDE struct phase *collective(const struct comm *c, enum kind kind, int uneven
     return p;
 }
 
+INSIDE struct phase *collective(const struct comm *c, enum kind kind, int uneven, void *site)
+{
+    return sized_collective(c, kind, uneven, 0, site);
+}
+
 /* A collective in which every rank gives `bytes` (to the root, each other rank, …): one cell a
  * root, in which all ranks have the same, so that merging them needs no table of ranks by roots. */
 INSIDE void even_in(const struct comm *c, enum kind kind, int root, uint64_t bytes, void *site)
 {
-    struct phase *p = collective(c, kind, c && c->inter, site);
+    int by_rank = kind == GATHER || kind == ALLGATHER || (c && c->inter); /* each may give another */
+    int class = by_rank ? 0 : 1 + (int)size_class(bytes);
+    struct phase *p = sized_collective(c, kind, c && c->inter, class, site);
     if (!p)
         return;
     if (!c->inter)
@@ -863,7 +903,7 @@ INSIDE void put_to(MPI_Win win, int to, uint64_t bytes, void *site)
 {
     const struct comm *c = window_ranks(win);
     if (c && to >= 0 && to < c->size)
-        post(ONE_SIDED, world_rank(c, to), bytes, site);
+        post(ONE_SIDED, world_rank(c, to), bytes, 0, site);
 }
 
 /* The bytes come to us: their sender is the target. */
@@ -871,7 +911,7 @@ INSIDE void get_from(MPI_Win win, int from, uint64_t bytes, void *site)
 {
     const struct comm *c = window_ranks(win);
     if (c && from >= 0 && from < c->size)
-        post(ONE_SIDED, -1 - world_rank(c, from), bytes, site);
+        post(ONE_SIDED, -1 - world_rank(c, from), bytes, 0, site);
 }
 
 /* Neighbours that a rank of a Cartesian, graph or distributed graph communicator sends to. */
@@ -935,6 +975,7 @@ struct kept_request {
     const struct comm *comm;     /* the program may have freed its handle */
     int to;                      /* receiver or sender in comm; of a collective its root */
     int kind;
+    int tag;
     uint64_t bytes;
     void *site;
     struct phase *sends;         /* of a collective that gives each rank its own: to whom what */
@@ -957,13 +998,22 @@ INSIDE struct kept_request *keep_request(MPI_Request request, MPI_Comm comm, int
     struct kept_request *k = c ? malloc(sizeof *k) : NULL;
     if (!k)
         return NULL;
-    *k = (struct kept_request){request, c, to, kind, bytes, site, NULL, NULL};
+    *k = (struct kept_request){request, c, to, kind, 0, bytes, site, NULL, NULL};
     pthread_mutex_lock(&requests_lock);
     struct kept_request **list = requests_like(request);
     k->next = *list;
     *list = k;
     pthread_mutex_unlock(&requests_lock);
     return k;
+}
+
+/* The same of a message, or a receive, with a tag. */
+INSIDE void keep_message(MPI_Request request, MPI_Comm comm, int kind, int to, int tag, uint64_t bytes,
+                         void *site)
+{
+    struct kept_request *k = keep_request(request, comm, kind, to, bytes, site);
+    if (k)
+        k->tag = tag;
 }
 
 /* Keep what `give` says that a start sends: it fills the phase `sends` of the ranks `all_ranks`. */
@@ -991,11 +1041,11 @@ INSIDE void start_request(MPI_Request request)
     if (!found.site)
         return;
     if (found.kind == RECEIVE) {
-        receive_in(found.comm, found.to);
-        keep_pending(found.comm, request, RECEIVE_DONE, found.to);
+        receive_in(found.comm, found.to, found.tag);
+        keep_pending(found.comm, request, RECEIVE_DONE, found.to, found.tag);
     } else if (found.kind == POINT_TO_POINT) {
-        send_in(found.comm, found.to, found.bytes, found.site);
-        keep_pending(found.comm, request, SEND_DONE, found.to);
+        send_in(found.comm, found.to, found.tag, found.bytes, found.site);
+        keep_pending(found.comm, request, SEND_DONE, found.to, found.tag);
     } else {
         begin_deferring();
         struct phase *p = found.sends ? collective(found.comm, found.kind, 1, found.site) : NULL;

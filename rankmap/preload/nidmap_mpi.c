@@ -87,6 +87,7 @@ INSIDE void put_phase(struct buffer *b, const struct phase *p, int bin)
     put_number(b, (int64_t)p->first);
     put_number(b, (int64_t)p->calls);
     put_number(b, p->uneven);
+    put_number(b, p->size_class);
     put_number(b, p->sites);
     for (int i = 0; i < p->sites; i++)
         put_site(b, p->site[i]);
@@ -111,8 +112,25 @@ INSIDE void put_order(struct buffer *b)
     put(b, "ORDR", 4);
     put_number(b, (int64_t)o->used);
     put_number(b, (int64_t)o->length);
+    put_number(b, o->ended);
     put(b, o->events, o->used * sizeof *o->events);
     put(b, o->numbers, o->length * sizeof *o->numbers);
+    put(b, o->tags, o->length * sizeof *o->tags);
+}
+
+/* What tells one running kernel from another: network namespaces of one host look like several. */
+INSIDE int64_t kernel_number(void)
+{
+    char id[64] = "";
+    uint64_t number = 19;
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (file < 0 || read(file, id, sizeof id - 1) <= 0)
+        gethostname(id, sizeof id - 1);
+    if (file >= 0)
+        close(file);
+    for (const char *c = id; *c; c++)
+        number = mix(number, (uint64_t)*c);
+    return (int64_t)(number & INT64_MAX);
 }
 
 /* When the thread that was longest in MPI began and ended, and how long it was in MPI. */
@@ -127,6 +145,8 @@ INSIDE void put_times(struct buffer *b)
     put_number(b, (int64_t)(1e9 * longest->began));
     put_number(b, (int64_t)(1e9 * longest->left));
     put_number(b, (int64_t)(1e9 * longest->in_mpi));
+    put_number(b, kernel_number());
+    put_number(b, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 /* All that this rank has seen. The first rank of a communicator writes who is in it. */
@@ -414,6 +434,7 @@ INSIDE void control(int level)
     for (struct recorder *r = all.recorders; r && level >= 2; r = r->next) {
         free(r->order.events);
         free(r->order.numbers);
+        free(r->order.tags);
         free(r->order.slots);
         memset(&r->order, 0, sizeof r->order);
         r->pending_used = 0;

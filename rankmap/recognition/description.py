@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from nidmap.rankmap.recognition.shapes import (
     stencil_in,
     sweep_in,
 )
-from nidmap.rankmap.recording import RecordedPhase, Recording
+from nidmap.rankmap.recording import EVENTS, RecordedPhase, Recording
 
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
@@ -33,7 +34,7 @@ def describe(recording: Recording) -> str:
     Examples
     --------
     >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.rankmap.recording import RecordedPhase, Recording
+    >>> from nidmap.rankmap.recording import EVENTS, RecordedPhase, Recording
     >>> ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8000), np.full(4, 10)
     >>> once = RecordedPhase("point-to-point", "app+0x1f", 10, 40, Traffic(*ring))
     >>> print(describe(Recording(4, 1.5, (once,), exchange_s=1.2, work_s=0.3)))
@@ -67,7 +68,37 @@ def describe(recording: Recording) -> str:
     small = sum(size < _LISTED * total_bytes for size in sizes)
     if small:
         lines.append(f"  {small} more with less than 0.1 % of the bytes each")
-    return "\n".join([*lines, *(f"note: {note}" for note in recording.notes)])
+    notes = (*recording.notes, *kept_words(recording))
+    return "\n".join([*lines, *(f"note: {note}" for note in notes)])
+
+
+def kept_words(recording: Recording) -> Iterator[str]:
+    """Yield what of the run was not kept: a window's rest, the order of what ranks did, tags."""
+    if recording.window:
+        yield f"only a part of the run was counted: --window {recording.window}"
+    order, single = recording.order, ordered_share(recording)
+    if order is None:
+        why = "a window by time" if recording.window else "several threads, or an older recording"
+        yield f"the order of messages was not kept ({why}); bytes, messages and calls are complete"
+        return
+    if order.tags is None:
+        yield "tags were not kept (an older recording): messages may be paired wrongly"
+    if single < 1 and not order.whole:
+        yield (
+            f"the order of the first {single:.0%} of the messages was kept;"
+            " bytes, messages and calls are of the whole run"
+        )
+
+
+def ordered_share(recording: Recording) -> float:
+    """Return the share of a recording's messages whose order was kept."""
+    order = recording.order
+    if order is None:
+        return 0.0
+    posted = (order.events[order.numbers, 0] == EVENTS.index("send")).sum()
+    single = [phase.sent for phase in recording.phases if phase.kind == "point-to-point"]
+    messages = sum(int(sent.messages.sum()) for sent in single)
+    return min(1.0, float(posted) / messages) if messages else 1.0
 
 
 def _sent_away(recording: Recording) -> tuple[list[Traffic], Traffic, int]:
@@ -235,6 +266,10 @@ def document(recording: Recording) -> dict[str, Any]:
         "work_seconds": recording.work_s,
         "program": recording.program,
         "window": recording.window,
+        "order": {
+            "share": round(ordered_share(recording), 4),
+            "tags": recording.order is not None and recording.order.tags is not None,
+        },
         "phases": [
             {
                 "kind": phase.kind,

@@ -181,6 +181,8 @@ class RecordedOrder:
     tags : int64 (n,) or None
         What messages and their receives have in common, made of tag and communicator, -1: any; of
         each of `numbers`. None in an older recording.
+    whole : bool
+        Whether that is all that ranks did; False: only the beginning, or nobody knows.
     """
 
     events: Ints
@@ -188,6 +190,7 @@ class RecordedOrder:
     start: Ints
     groups: tuple[Ints, ...] = ()
     tags: Ints | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

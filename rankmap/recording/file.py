@@ -52,6 +52,8 @@ _GROUPS = ("called_start", "member_rank")
 _LISTED = -1
 #: What ranks did in order (`RecordedOrder`), where that is known; the last two are its groups.
 _ORDER = ("order_events", "order_numbers", "order_start", "order_groups", "order_members")
+#: Which an older recording does not have.
+_TAGS = "order_tags"
 
 
 def save_recording(recording: Recording, path: str) -> None:
@@ -100,6 +102,7 @@ def save_recording(recording: Recording, path: str) -> None:
     if (order := recording.order) is not None:
         ends = np.cumsum([0, *map(len, order.groups)]), np.concatenate([none, *order.groups])
         columns |= dict(zip(_ORDER, (order.events, order.numbers, order.start, *ends), strict=True))
+        columns |= {} if order.tags is None else {_TAGS: order.tags}
     try:
         total = recording.total()
     except UsageError:
@@ -121,7 +124,8 @@ def _make_header(recording: Recording) -> dict[str, Any]:
     plain = {name: getattr(recording, name) for name in recording.__slots__ if name != "order"}
     names = ("kind", "site", "calls", "steps")
     phases = [{name: getattr(phase, name) for name in names} for phase in recording.phases]
-    return {"schema": SCHEMA, **plain, "phases": phases}
+    whole = recording.order is not None and recording.order.whole
+    return {"schema": SCHEMA, **plain, "phases": phases, "whole": whole}
 
 
 def load_recording(path: str) -> Recording:
@@ -149,6 +153,10 @@ def load_recording(path: str) -> Recording:
             recording = _make_recording(header, columns)
             if f"{_ORDER[0]}.npy" in archive.namelist():
                 order = _read_order(recording, *map(load, _ORDER))
+                tags = load(_TAGS) if f"{_TAGS}.npy" in archive.namelist() else None
+                if tags is not None and (tags.shape != order.numbers.shape or (tags < -1).any()):
+                    raise ValueError("the tags of events are out of range")
+                order = replace(order, tags=tags, whole=bool(header.get("whole")))
                 recording = replace(recording, order=order)
             return recording
     except ParseError:

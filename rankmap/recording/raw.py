@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO, NamedTuple
@@ -24,6 +25,7 @@ import numpy as np
 from nidmap.placement.errors import ParseError
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import sum_by_key
+from nidmap.placement.support.quantities import counted
 from nidmap.placement.traffic import Traffic, join_traffic
 from nidmap.rankmap.recording import (
     EVENTS,
@@ -33,6 +35,9 @@ from nidmap.rankmap.recording import (
     RecordedPhase,
     Recording,
 )
+
+#: Kind of a phase, class of the bytes of its calls (0: any), and call sites.
+_PhaseKey = tuple[str, int, tuple[str, ...]]
 
 #: Bins of time that the library keeps apart where a window is asked for.
 _BINS = 64
@@ -82,6 +87,7 @@ class _RankPart(NamedTuple):
     first: int
     calls: int
     uneven: bool
+    size_class: int
     sites: tuple[str, ...]
     cells: Ints
 
@@ -91,14 +97,21 @@ class _RankOrder(NamedTuple):
 
     events: Ints
     numbers: Ints
+    tags: Ints
+    ended: bool
 
 
 class _RankTimes(NamedTuple):
-    """Seconds when a rank first sent, when it last left MPI, and how long it was there between."""
+    """Seconds when a rank first sent, when it last left MPI, and how long it was there between.
+
+    Also a number of the kernel that it ran under, and how many processors that has.
+    """
 
     began: float
     left: float
     inside: float
+    kernel: int
+    processors: int
 
 
 class _Stream:
@@ -147,19 +160,23 @@ class _Stream:
             elif tag == b"PHAS":
                 yield self._part()
             elif tag == b"ORDR":
-                events, length = self.numbers(2)
+                events, length, ended = self.numbers(3)
                 rows = np.frombuffer(self.take(48 * events), np.int64).reshape(-1, 6)
-                yield _RankOrder(rows, np.frombuffer(self.take(2 * length), np.uint16))
+                numbers = np.frombuffer(self.take(2 * length), np.uint16).astype(np.int64)
+                tags = np.frombuffer(self.take(4 * length), np.int32).astype(np.int64)
+                yield _RankOrder(rows, numbers, tags, ended > 0)
             elif tag == b"TIME":
-                yield _RankTimes(*(1e-9 * nanoseconds for nanoseconds in self.numbers(3)))
+                began, left, inside, kernel, processors = self.numbers(5)
+                yield _RankTimes(1e-9 * began, 1e-9 * left, 1e-9 * inside, kernel, processors)
             else:
                 raise ParseError(self.source, 0, "not a file of counts of nidmap record")
 
     def _part(self) -> _RankPart:
-        place, kind, comm, first, calls, uneven, sites = self.numbers(7)
+        place, kind, comm, first, calls, uneven, size_class, sites = self.numbers(8)
         names = tuple(self.text() for _ in range(sites))
         cells = np.frombuffer(self.take(24 * self.numbers(1)[0]), np.int64).reshape(-1, 3)
-        return _RankPart(place, KINDS[kind], comm, first, calls, uneven > 0, names, cells)
+        kept = KINDS[kind], comm, first, calls, uneven > 0, size_class
+        return _RankPart(place, *kept, names, cells)
 
 
 def read_raw(paths: Sequence[str], program: str = "", window: Window | None = None) -> Recording:
@@ -179,7 +196,7 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     ParseError
         A missing file, or one that holds no counts or not all of them.
     """
-    phases: dict[tuple[str, tuple[str, ...]], _PhaseCounts] = {}
+    phases: dict[_PhaseKey, _PhaseCounts] = {}
     comms: dict[int, Ints] = {}
     headers = list(chain.from_iterable(map(_read_headers, paths)))
     if not headers:
@@ -198,18 +215,22 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
                 elif isinstance(part, _RankTimes):
                     times.append(part)
                 elif part.bin in bins:
-                    key = part.kind, part.sites
+                    key = part.kind, part.size_class, part.sites
                     phases.setdefault(key, _PhaseCounts()).add(header.rank, part)
                     orders.phase[header.rank, part.first] = key
     in_order = sorted(phases.items(), key=lambda item: item[1].first)
-    recorded = tuple(phase.finished(*key, comms) for key, phase in in_order)
-    places = {key: place for place, (key, _) in enumerate(in_order)}
+    recorded: list[RecordedPhase] = []
+    places: dict[_PhaseKey, int] = {}
+    for key, phase in in_order:
+        places[key] = len(recorded)
+        recorded += phase.finished(key, comms)
     order = None if window else orders.joined(places, comms)
     exchange_s = max((rank.left for rank in times), default=0.0)
     exchange_s -= min((rank.began for rank in times), default=0.0)
     work_s = max((rank.left - rank.began - rank.inside for rank in times), default=0.0)
+    notes = (*_note_losses(ranks, size), *_note_processors(times))
     return Recording(
-        size, run, recorded, program, notes=_note_losses(ranks, size), order=order,
+        size, run, tuple(recorded), program, notes=notes, order=order,
         exchange_s=exchange_s, work_s=max(0.0, work_s),
     )  # fmt: skip
 
@@ -229,17 +250,25 @@ def _note_losses(ranks: list[_RecordHeader], size: int) -> tuple[str, ...]:
     return (*less, *map(text.format, failed))
 
 
+def _note_processors(times: list[_RankTimes]) -> Iterator[str]:
+    """Yield that ranks had fewer processors than they are: that takes time in MPI."""
+    kernels = Counter(rank.kernel for rank in times)
+    for kernel, ranks in kernels.most_common(1):
+        processors = max(rank.processors for rank in times if rank.kernel == kernel)
+        if 0 < processors < ranks:
+            shared = counted(processors, "processor")
+            yield f"{ranks} ranks shared {shared}: their time in MPI is not the network's alone"
+
+
 class _Orders:
     """What ranks did while they are read, and the phases that their collectives belong to."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.by_rank: dict[int, _RankOrder] = {}
-        self.phase: dict[tuple[int, int], tuple[str, tuple[str, ...]]] = {}
+        self.phase: dict[tuple[int, int], _PhaseKey] = {}
 
-    def joined(
-        self, places: dict[tuple[str, tuple[str, ...]], int], comms: dict[int, Ints]
-    ) -> RecordedOrder | None:
+    def joined(self, places: dict[_PhaseKey, int], comms: dict[int, Ints]) -> RecordedOrder | None:
         """Return what all ranks did; None where one is missing, or a communicator's ranks are.
 
         Parameters
@@ -250,11 +279,14 @@ class _Orders:
             Ranks of each communicator.
         """
         groups: dict[int, int] = {}
-        rows, numbers, before = [], [], 0
+        rows, numbers, tags, before = [], [], [], 0
+        whole = True
         for rank in range(self.size):
             if rank not in self.by_rank:
                 return None
-            events, order = self.by_rank[rank]
+            events, order, rank_tags, ended = self.by_rank[rank]
+            whole = whole and not ended
+            tags.append(rank_tags)
             what, peer, comm, phase, size, times = events.T.copy()
             called = what == EVENTS.index("collective")
             for k in np.flatnonzero(called).tolist():
@@ -264,11 +296,12 @@ class _Orders:
                 comm[k] = groups.setdefault(int(comm[k]), len(groups))
                 phase[k] = places[key]
             rows.append(np.stack([what, peer, comm, phase, size // np.maximum(times, 1)], axis=1))
-            numbers.append(order.astype(np.int64) + before)
+            numbers.append(order + before)
             before += len(events)
         start = np.cumsum([0, *map(len, numbers)])
         members = tuple(comms[comm] for comm in groups)
-        return RecordedOrder(np.concatenate(rows), np.concatenate(numbers), start, members)
+        columns = np.concatenate(rows), np.concatenate(numbers), start
+        return RecordedOrder(*columns, members, np.concatenate(tags), whole)
 
 
 class _PhaseCounts:
@@ -278,42 +311,69 @@ class _PhaseCounts:
     ----------
     first : int
         Its place in the order of first use.
-    calls : dict of int to int
-        By rank.
-    sent : list of Traffic
+    calls : dict of int to dict of int to int
+        By communicator and rank.
+    sent : dict of int to list of Traffic
+        By communicator.
     called : dict of int to _Called
         By communicator.
     """
 
     def __init__(self) -> None:
         self.first = 2**63
-        self.calls: dict[int, int] = {}
-        self.sent: list[Traffic] = []
+        self.calls: dict[int, dict[int, int]] = {}
+        self.sent: dict[int, list[Traffic]] = {}
         self.called: dict[int, _Called] = {}
 
     def add(self, rank: int, part: _RankPart) -> None:
         """Take up a part of one rank; those of its bins follow each other."""
         self.first = min(self.first, part.first)
-        self.calls[rank] = self.calls.get(rank, 0) + part.calls
+        by_rank = self.calls.setdefault(part.comm, {})
+        by_rank[rank] = by_rank.get(rank, 0) + part.calls
         if not part.comm or part.uneven:
-            self.sent.append(_cell_messages(rank, part.cells))
+            self.sent.setdefault(part.comm, []).append(_cell_messages(rank, part.cells))
         elif part.kind != "barrier":
             self.called.setdefault(part.comm, _Called()).add(rank, part.cells)
 
-    def finished(self, kind: str, sites: tuple[str, ...], comms: dict[int, Ints]) -> RecordedPhase:
-        """Return what all ranks together have called."""
-        return RecordedPhase(
-            kind,
-            ", ".join(sites) or "many call sites",
-            max(self.calls.values()),
-            sum(self.calls.values()),
-            join_traffic(self.sent),
-            tuple(
-                collective
-                for comm, called in self.called.items()
-                for collective in called.collectives(comms.get(comm))
-            ),
-        )
+    def finished(self, key: _PhaseKey, comms: dict[int, Ints]) -> Iterator[RecordedPhase]:
+        """Yield what all ranks together have called.
+
+        What differs from rank to rank, on communicators that share ranks, are phases of their own.
+        """
+        kind, _, sites = key
+        groups = _disjoint(self.sent, comms) or [[]]
+        groups[0] += [comm for comm in self.calls if comm not in self.sent]
+        for number, group in enumerate(groups):
+            calls = Counter[int]()
+            for comm in group:
+                calls.update(self.calls[comm])
+            called = self.called.items() if not number else ()
+            yield RecordedPhase(
+                kind,
+                ", ".join(sites) or "many call sites",
+                max(calls.values()),
+                sum(calls.values()),
+                join_traffic(chain.from_iterable(self.sent.get(comm, []) for comm in group)),
+                tuple(
+                    collective
+                    for comm, counts in called
+                    for collective in counts.collectives(comms.get(comm))
+                ),
+            )
+
+
+def _disjoint(used: Iterable[int], comms: dict[int, Ints]) -> list[list[int]]:
+    """Return communicators in groups whose members differ; one that is not known is with all."""
+    groups: list[tuple[set[int], list[int]]] = []
+    for comm in used:
+        members = set(comms[comm].tolist()) if comm in comms else set()
+        group = next((group for group in groups if group[0].isdisjoint(members)), None)
+        if group is None:
+            groups.append((members, [comm]))
+        else:
+            group[0].update(members)
+            group[1].append(comm)
+    return [together for _, together in groups]
 
 
 class _Called:

@@ -14,7 +14,6 @@ REWRITTEN = (
     "rankmap/search/",
     "rankmap/predict/",
     "placement/network/",
-    "workloads/minicray/following.py",
     "web/",
 )
 

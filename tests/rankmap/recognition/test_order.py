@@ -176,6 +176,7 @@ def test_a_chain_takes_as_long_as_its_messages_one_after_the_other(tmp_path, mac
 EXCHANGE = recorded(
     *[[(RECEIVE, other), (SEND, other, 8), (LAST, 2)] for other in (1, 0)],
     sent=[(0, 1, 8), (1, 0, 8)],
+    tags=[[5, 5, 0], [5, 5, 0]],
 )
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nidmap.rankmap.preload import find_compilers, link_line
@@ -33,6 +34,33 @@ def built(request, tmp_path_factory):
 @pytest.fixture(scope="session", params=COMPILERS, ids=lambda pair: "-".join(pair))
 def calls(request, tmp_path_factory):
     return compiled_or_skipped([request.param], PROGRAM.with_name("calls.c"), tmp_path_factory)
+
+
+@pytest.fixture(scope="session", params=COMPILERS, ids=lambda pair: "-".join(pair))
+def early(request, tmp_path_factory):
+    return compiled_or_skipped([request.param], PROGRAM.with_name("early.c"), tmp_path_factory)
+
+
+@pytest.mark.parametrize("how", ["early", "late", "any"])
+def test_messages_are_paired_by_their_tags(early, tmp_path, how):
+    """Each of four notes waits for the answer before; the word to stop, for the last of them."""
+    code, _, talk, path = recorded(early, tmp_path, 2, how)
+    assert code == 0, talk
+    recording = load_recording(path)
+    did = messages_of(recording)
+    assert recording.order.whole
+    wave = waves_of(did, 2)
+    assert sorted(wave.tolist()) == list(range(9))
+    notes = did.sends.size == 3000
+    assert did.sends.source[notes][np.argsort(wave[notes])].tolist() == [0, 1] * 4
+    assert did.sends.size[wave == 8].tolist() == [4]
+
+
+def test_ranks_that_share_too_few_processors_are_noted(once, tmp_path):
+    ranks = (os.cpu_count() or 1) + 1
+    _, _, talk, path = recorded(once, tmp_path, ranks, "alone", 3)
+    notes = load_recording(path).notes
+    assert [note for note in notes if f"{ranks} ranks shared" in note], talk
 
 
 @pytest.fixture(scope="session")
@@ -145,9 +173,9 @@ def test_a_receive_from_any_rank_is_kept_with_whom_it_heard(built, tmp_path):
     for rank in range(4):
         gone = [peer for word, peer in did[rank] if word == "cancelled"]
         assert gone == [-1, (rank + 1) % 4]
-    sends = messages_of(recording, None)
-    assert (sends.awaited >= 0).all()
-    assert waves_of(sends, 4) is not None  # nobody waits for ever, in the barrier neither
+    run = messages_of(recording)
+    assert (run.sends.awaited >= 0).all()
+    assert waves_of(run, 4) is not None  # nobody waits for ever, in the barrier neither
 
 
 def test_a_sweep_is_no_halo(once, tmp_path):

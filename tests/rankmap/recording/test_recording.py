@@ -23,7 +23,13 @@ from nidmap.rankmap.preload import running
 from nidmap.rankmap.preload.running import parse_window
 from nidmap.rankmap.recognition.description import describe, document, named_pattern, phase_words
 from nidmap.rankmap.recognition.shapes import grid_lines, lines_in, stencil_in
-from nidmap.rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording
+from nidmap.rankmap.recording import (
+    KINDS,
+    RecordedCollective,
+    RecordedOrder,
+    RecordedPhase,
+    Recording,
+)
 from nidmap.rankmap.recording.file import load_recording, save_recording
 from nidmap.rankmap.recording.raw import Window, read_raw
 
@@ -33,9 +39,9 @@ def text(word):
     return struct.pack("=q", len(raw)) + raw
 
 
-def phase(bin_, kind, cells, *, comm=0, first=0, calls=1, uneven=0, sites=("a+0x1",)):
-    head = (bin_, KINDS.index(kind), comm, first, calls, uneven, len(sites))
-    raw = b"PHAS" + struct.pack("=7q", *head) + b"".join(map(text, sites))
+def phase(bin_, kind, cells, *, comm=0, first=0, calls=1, uneven=0, sized=0, sites=("a+0x1",)):
+    head = (bin_, KINDS.index(kind), comm, first, calls, uneven, sized, len(sites))
+    raw = b"PHAS" + struct.pack("=8q", *head) + b"".join(map(text, sites))
     return raw + struct.pack("=q", len(cells)) + b"".join(struct.pack("=3q", *c) for c in cells)
 
 
@@ -77,6 +83,60 @@ def test_ranks_phases_match_by_kind_and_site(counts):
         ("one-sided", 1, 1),
     ]
     assert total(found) == [(0, 1, 10, 1), (1, 0, 27, 3)]  # rank 0 got 7 bytes from rank 1
+
+
+def times(kernel, processors):
+    return b"TIME" + struct.pack("=5q", 0, 10**9, 10**8, kernel, processors)
+
+
+@pytest.mark.parametrize(("kernels", "shared"), [((7, 7, 7), True), ((7, 8, 9), False)])
+def test_more_ranks_than_processors_under_one_kernel_are_noted(counts, kernels, shared):
+    ranks = [rank(number, 3, times(kernel, 2)) for number, kernel in enumerate(kernels)]
+    notes = read_raw(counts(*ranks)).notes
+    said = ("3 ranks shared 2 processors: their time in MPI is not the network's alone",)
+    assert notes == (said if shared else ())
+
+
+def test_collectives_of_other_sizes_are_phases_of_their_own(counts):
+    called = (
+        phase(0, "allreduce", [(-1, 8, 1)], comm=9, sized=7),
+        phase(0, "allreduce", [(-1, 9000, 1)], comm=9, first=1, sized=27),
+    )
+    found = read_raw(counts(*(rank(r, 2, comm(9, [0, 1]), *called) for r in (0, 1))))
+    assert [p.collectives[0].call_bytes for p in found.phases] == [8, 9000]
+
+
+def test_what_differs_by_rank_on_communicators_that_share_ranks_is_parted(counts):
+    """One line calls an all-to-all of unequal blocks on rows, and on columns of a 2x2 grid."""
+    lines = {5: [0, 1], 6: [2, 3], 7: [0, 2], 8: [1, 3]}
+    every = [
+        rank(
+            r, 4, *(comm(name, members) for name, members in lines.items()),
+            *(phase(0, "alltoall", [(sum(members) - r, 10 * name, 1)], comm=name, uneven=1)
+              for name, members in lines.items() if r in members),
+        )
+        for r in range(4)
+    ]  # fmt: skip
+    found = read_raw(counts(*every)).phases
+    assert [(p.kind, p.calls, sorted(p.sent.bytes.tolist())) for p in found] == [
+        ("alltoall", 1, [50, 50, 60, 60]), ("alltoall", 1, [70, 70, 80, 80]),
+    ]  # fmt: skip
+
+
+def test_what_was_kept_of_a_run_is_said():
+    sent = Traffic(np.array([0]), np.array([1]), np.array([80]), np.array([10]))
+    once = RecordedPhase("point-to-point", "app+0x1", 10, 10, sent)
+    events = np.array([[0, 1, 0, 0, 8]])
+    order = RecordedOrder(events, np.zeros(4, dtype=int), np.array([0, 4, 4]))
+    kept = Recording(2, 1.0, (once,), order=order)
+    assert "note: the order of the first 40% of the messages was kept" in describe(kept)
+    assert "note: tags were not kept" in describe(kept)
+    assert document(kept)["order"] == {"share": 0.4, "tags": False}
+    whole = replace(kept, order=replace(order, tags=np.zeros(4, dtype=int), whole=True))
+    assert "note:" not in describe(whole)
+    assert "note: the order of messages was not kept" in describe(replace(kept, order=None))
+    window = replace(kept, order=None, window="30%-70%")
+    assert "note: only a part of the run was counted: --window 30%-70%" in describe(window)
 
 
 def test_ranks_that_left_nothing_are_noted(counts):
