@@ -14,7 +14,6 @@ import click
 from nidmap.placement.commands.common import machine_option
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.machine_option import machine_from
-from nidmap.placement.support.lazy import lazy
 from nidmap.placement.support.writing import write_output
 from nidmap.placement.ui import say
 
@@ -22,19 +21,8 @@ if TYPE_CHECKING:
     from socket import socket
 
     from nidmap.placement.machine import Machine
-    from nidmap.placement.names import pasted
-    from nidmap.web import guard, page, requests, server, service, snapshot
-else:
-    pasted, page = lazy("nidmap.placement.names.pasted"), lazy("nidmap.web.page")
-    guard, requests, server = (
-        lazy("nidmap.web.guard"),
-        lazy("nidmap.web.requests"),
-        lazy("nidmap.web.server"),
-    )
-    service, snapshot = lazy("nidmap.web.service"), lazy("nidmap.web.snapshot")
+    from nidmap.web import service
 
-quart, uvicorn = lazy("quart"), lazy("uvicorn")
-past_jobs = lazy("nidmap.rankmap.past_jobs")
 
 _from = click.option(
     "--from", "sources", multiple=True, metavar="slurm|dump|FILE",
@@ -109,6 +97,9 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     nidmap web serve -m shaheen2 --host login1.example.org --show-users
     nidmap web serve -m shaheen2 --prefix /nidmap/ --allow-host portal.example.org
     """
+    from nidmap.rankmap import past_jobs
+    from nidmap.web import server
+
     kept, sources = options["token_file"], options["sources"]
     machine = _served_machine(specs)
     origins = _live_sources(machine, sources)
@@ -117,6 +108,8 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     listening = server.bound_socket(path) if path else closing(server.bind_socket(host, port))
     with listening as sock:
         named = kept and kept != "none"
+        from nidmap.web import guard
+
         token = guard.token_in(kept) if named else secrets.token_urlsafe(24)
         gate = guard.Guard(
             token="" if kept == "none" else token,
@@ -125,6 +118,8 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
             addresses=host in _EVERYWHERE,
             cookie=f"nidmap-{port if path else sock.getsockname()[1]}",
         )
+        from nidmap.web import service
+
         settings = service.Settings(
             applications=known,
             prefix=_path_of(options["prefix"]),
@@ -171,6 +166,9 @@ def export(
     squeue -h -j 4711 -o %N | nidmap web export -m shaheen2 --nodes - -o job.html
     nidmap web export -m shaheen2 --nodes nid[00324-00383] --colour rank -o ranks.html
     """
+    from nidmap.placement.names import pasted
+    from nidmap.web import page, requests, snapshot
+
     form: Any = os.path.splitext(output)[1].lower().lstrip(".")
     if form not in ("svg", "png", "html"):
         raise UsageError(f"-o {printable(output)}: the name must end in .svg, .png or .html")
@@ -190,6 +188,9 @@ _EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104 - only compared
 
 
 def _served_machine(specs: tuple[str, ...]) -> Machine:
+    import quart
+    import uvicorn
+
     _ = quart.Quart, uvicorn.Config  # what is missing is said before the machine is read
     return machine_from(specs)
 
@@ -201,6 +202,8 @@ def _newest_dump(specs: tuple[str, ...]) -> float | None:
 
 
 def _live_sources(machine: Machine, named: tuple[str, ...]) -> tuple[str, ...]:
+    from nidmap.web import snapshot
+
     if not named:
         return snapshot.usual_sources(machine)
     if "dump" in named:

@@ -25,20 +25,14 @@ from nidmap.placement.errors import NidmapError, UsageError, printable
 from nidmap.placement.lookup import nodes_of, rows_of
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import each_once
-from nidmap.placement.support.lazy import lazy
 from nidmap.web import figures, layout, requests
 from nidmap.web.columns import document
 from nidmap.web.requests import Describe, Export
 from nidmap.web.snapshot import DOWN
 
 if TYPE_CHECKING:
-    import quickjs
-    import resvg_py
-
     from nidmap.placement.machine import Machine
     from nidmap.web.snapshot import Snapshot
-else:
-    quickjs, resvg_py = lazy("quickjs"), lazy("resvg_py")
 
 _HOME = Path(__file__).parent
 STATIC = _HOME / "static"
@@ -217,6 +211,8 @@ def draw_svg(data: Mapping[str, Any]) -> str:
         Those of an exported page (`page_data`), with ``view`` (of
         `nidmap.web.layout.layout`), ``theme`` and the ``sentence`` above.
     """
+    import quickjs
+
     context = quickjs.Context()
     context.eval(_bundle_script())
     return str(context.get("draw")(msgspec.json.encode(data).decode()))
@@ -229,6 +225,8 @@ def _bundle_script() -> str:
 
 def paint_png(svg: str, width: int) -> bytes:
     """Return a picture as PNG, `width` pixels wide; its words need a font on this machine."""
+    import resvg_py
+
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width))
 
 
