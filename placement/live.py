@@ -186,7 +186,11 @@ def _ask_other(kind: str) -> Live:
     if shutil.which(command[0]) is None:
         raise LaunchError(f"{command[0]} is not on PATH", "name the machine with -m")
     hint = "name the machine with -m"
-    answer = run_child(command, os.environ, Deadline(PATIENCE), late_hint=hint)
+    deadline = Deadline(PATIENCE)
+    answer = run_child(command, os.environ, deadline, late_hint=hint)
+    if kind == "pbs" and (answer.code or not answer.output.lstrip().startswith("{")):
+        command = command[:2]  # Torque and old PBS Pro know no -F json
+        answer = run_child(command, os.environ, deadline, late_hint=hint)
     if answer.code:
         what = f"{command[0]} failed (exit code {answer.code}): {answer.complaint or 'no message'}"
         raise LaunchError(what, hint)

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: States (of a dump or of Slurm) in which a node may be planned on.
-FREE_STATES = ("up", "idle")
+FREE_STATES = ("up", "idle", "powering_up", "powered_down")
+#: Those of them in which a node has to boot before its job begins.
+BOOTING_STATES = ("powering_up", "powered_down")
 
 #: How the wiring of a machine begins whose links were read from a dump.
 LISTED = "links of "

@@ -11,7 +11,7 @@ import numpy as np
 from nidmap.placement import planners
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.lookup import nodes_of
-from nidmap.placement.machine import Machine
+from nidmap.placement.machine import BOOTING_STATES, Machine
 from nidmap.placement.network.connected import connected_nodes
 from nidmap.placement.network.host_cables import with_fast_cables
 from nidmap.placement.node_request import NodeRequest
@@ -174,7 +174,14 @@ def request_for(machine: Machine, nodes: NodeRequest, *, any_tree: bool = False)
     )  # fmt: skip
     if promised is not None:
         request = replace(request, free=_without_promised(request, promised), idle=free)
-    return request if any_tree else inside_one_tree(machine, request)
+    boots = free & np.isin(machine.state, BOOTING_STATES)
+    if boots.any():
+        weights = np.ones(len(free), dtype=np.int64) if request.weights is None else request.weights
+        request = replace(request, weights=weights + boots * (int(weights.max()) + 1))
+    if any_tree:
+        return request
+    request = inside_one_tree(machine, request)
+    return _take_up_first(request, boots) if boots.any() else request
 
 
 def _on_fast_cables(machine: Machine, request: Request) -> Request:
@@ -241,6 +248,22 @@ def _free_rows(machine: Machine, nodes: NodeRequest) -> tuple[Mask, Ints]:
         raise UsageError(f"{len(must)} nodes are included, but only {count} wanted")
     _refuse_short(machine, free, count, len(dropped))
     return free, must
+
+
+def _take_up_first(request: Request, boots: Mask) -> Request:
+    """Return a request that takes nodes which have to boot only after all that are up.
+
+    So does Slurm, whose scheduling weight of a powered-down node is above all others.
+    """
+    up = request.free & ~boots
+    up[request.include] = True
+    missing = request.count - int(up.sum())
+    if missing <= 0:
+        idle = None if request.idle is None else request.idle & (up | ~boots)
+        return replace(request, free=up, idle=idle)
+    note = f"{counted(missing, 'node')} of the plan must boot first: too few are powered up"
+    include = request.include if request.segment else np.flatnonzero(up)
+    return replace(request, include=include, notes=(*request.notes, note))
 
 
 def _without_promised(request: Request, promised: Mask) -> Mask:

@@ -34,6 +34,8 @@ def sniff(head: str) -> bool:
     lines = [line for line in head.split("\n", 40)[:40] if line.strip()]
     for line in lines[:2]:  # -l prints the date first
         words = {word.upper() for word in line.split()}
+        if words >= {"REASON", "TIMESTAMP"}:
+            return False  # sinfo -R
         if _RECORD.match(line) or (words & _NODES and words & _JOB):
             return True
     return False

@@ -3,8 +3,14 @@
 Slurm shortens the words for a state (``drng``), appends a sign for a flag (``idle*``),
 joins several with ``+`` in its complete form and cuts them at the width of a
 column. Here they become one lower-case word each, so that the same node reads
-the same however it was printed. Words and signs from the manual page of
-sinfo and the outputs of Slurm 22.05.
+the same however it was printed. `WORDS`, `ORDER`, `NEUTRAL` and `SIGNS` are the states, flags and
+signs of Slurm 22.05 to 25.11: those of sinfo(1) (Node State Codes) and scontrol(1), and the flags
+of the JSON as the REST API's schema of a node's state lists them (v0.0.38 to v0.0.44).
+
+A node that is powered down (``idle~``) or powering up (``idle#``) is one that a job may have, and
+waits for: Slurm takes those that are up first, whatever their weights. One that is powering
+down (``idle%``) or about to (``idle!``) is not to be had until it is down (checked on slurmctld
+22.05.8).
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import ParseError
+from nidmap.placement.machine import FREE_STATES
 from nidmap.placement.readers import MOST_NODES
 from nidmap.placement.records import Dump, Finding, LineCounts, NodeRecords
 
@@ -24,24 +31,31 @@ WORDS = {
     "alloc": "allocated", "boot": "reboot", "comp": "completing", "drain": "drained",
     "drng": "draining", "err": "error", "failg": "failing", "futr": "future",
     "maintenance": "maint", "mix": "mixed", "npc": "perfctrs", "plnd": "planned",
+    "invalid_reg": "inval", "block": "blocked", "net": "perfctrs", "power_drain": "drained",
     "pow_dn": "powering_down", "pow_up": "powering_up", "power_dn": "powering_down",
+    "power_up": "powering_up", "power_saving": "powered_down", "invalid": "unknown",
     "reboot_issued": "reboot", "reboot_requested": "reboot", "resv": "reserved", "unk": "unknown",
 }  # fmt: skip
 
 #: From what a job may use at once to what it can never have.
 ORDER = (
-    "up", "idle", "planned", "powered_down", "powering_up", "power_up", "power_down",
-    "powering_down", "mixed", "allocated", "completing", "perfctrs", "blocked", "reserved",
-    "inactive", "maint", "reboot", "draining", "drained", "failing", "fail", "future", "inval",
+    "up", "idle", "planned", "powering_up", "powered_down", "power_down", "powering_down",
+    "mixed", "allocated", "completing", "perfctrs", "blocked", "reserved", "inactive",
+    "maint", "reboot", "draining", "drained", "failing", "fail", "future", "inval",
     "error", "unknown", "not_responding", "down",
 )  # fmt: skip
 
-#: Flags that leave a node as free as it was: Slurm wakes what it has put to sleep.
-NEUTRAL = {"cloud", "dynamic_norm", "dynamic_future", "powered_down", "powering_up", "power_up"}
-NEUTRAL |= {"power_down", "powering_down", "power_drain", "external", "resume", "undrain"}
+#: Flags that leave a node as free as it was.
+NEUTRAL = {
+    *("cloud", "dynamic_norm", "dynamic_future", "external"),
+    *("resume", "undrain", "reboot_canceled"),
+}
 
-#: Signs after the word that take an idle node out of service.
-SIGNS = {"*": "not_responding", "$": "maint", "@": "reboot", "^": "reboot"}
+#: Signs after the word, and what they make of an idle node; ``-`` is planned.
+SIGNS = {
+    "*": "not_responding", "$": "maint", "@": "reboot", "^": "reboot",
+    "~": "powered_down", "#": "powering_up", "!": "power_down", "%": "powering_down",
+}  # fmt: skip
 
 _PART = re.compile(r"([a-z_]+)([*~#!%$@^-]*)")
 _RANK = {word: i for i, word in enumerate(ORDER)}
@@ -140,7 +154,7 @@ def states_dump(
         fault = Finding(0, "no-nodes", empty, "is this the right cluster?", fault=not jobs)
         return Dump(counts, parameters=parameters, findings=(fault,))
     nodes = list(by_name.values())
-    free = ("idle", "planned")
+    free = (*FREE_STATES, "planned")
     figures = {
         key: np.array([node.figures.get(key, kind()) for node in nodes], dtype=kind)
         for key, kind in FIGURES.items()
@@ -167,8 +181,8 @@ def node_state(text: str) -> tuple[str, bool] | None:
     Returns
     -------
     (str, bool) or None
-        The word in lower case (``idle~``, a node powered down, is ``idle``:
-        Slurm wakes it for a job; ``idle*`` is ``not_responding``) and True for
+        The word in lower case (``idle~`` is ``powered_down``, ``idle*`` ``not_responding``;
+        what is allocated, drained or down stays that) and True for
         planned (``plnd`` or the sign ``-``); None where `text` is not a state at all.
 
     Examples
@@ -188,7 +202,7 @@ def node_state(text: str) -> tuple[str, bool] | None:
     state = _worst_known(counted)
     if state == "drained" and {"allocated", "mixed", "completing"} & set(counted):
         state = "draining"
-    if state in ("idle", "planned"):
+    if state in (*FREE_STATES, "planned"):
         state = max([state, *(SIGNS[s] for s in signs if s in SIGNS)], key=badness_of)
     return state, planned
 

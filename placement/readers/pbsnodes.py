@@ -1,4 +1,4 @@
-"""``pbsnodes -a`` (PBS, Torque; also ``-F json``): states of nodes.
+"""``pbsnodes -a`` (PBS, Torque; also ``-F json``), ``-Sj``: states of nodes.
 
 A node is whole or not: one that is ``free`` with jobs on it has free cores,
 and is ``mixed`` here as Slurm calls it. Resources that are words (a site's
@@ -35,6 +35,13 @@ _OWN = (
     *("mem", "vmem", "hbmem", "accelerator_memory", "accelerator_model"),
 )
 
+#: What the summary (``-Sj``) calls a node's cores and GPUs, free and in total.
+_TOTALS = {"cores": "ncpus f/t", "gpus": "ngpus f/t"}
+_SHARE = re.compile(r"\d+/(\d{1,9})", re.ASCII)
+#: The columns of the summary as text.
+_SUMMARY = re.compile(r"^vnode\s+state\s+njobs\s+run\s+susp\s.*\bjobs\s*$", re.M)
+_SUMMARY_KEYS = ("state", "njobs", "run", "susp", "mem f/t", "ncpus f/t", "nmics f/t", "ngpus f/t")
+
 _NAME = re.compile(r"[A-Za-z0-9_][\w.\-]*(?:\[\d+\])?")
 _FIELD = re.compile(r"\s+([A-Za-z][\w.\-]*) = ?(.*)")
 _TEXT = re.compile(r"^[A-Za-z0-9_]\S*[ \t]*\n[ \t]+(?:Mom|Port|ntype|state|power_state) = ", re.M)
@@ -51,7 +58,7 @@ def sniff(head: str) -> bool:
     """
     if head.lstrip()[:1] == "{":
         return bool(_JSON.search(head))
-    return bool(_TEXT.search(head))
+    return bool(_TEXT.search(head) or _SUMMARY.search(head))
 
 
 @dump_format("pbsnodes", "states", sniff, scheduler="pbs")
@@ -84,6 +91,8 @@ def read(text: str, source: str) -> Dump:
     if text.lstrip()[:1] == "{":
         return states_dump(source, count_lines(split_lines(text, source)), _from_json(text, source))
     lines = split_lines(text, source)
+    if _SUMMARY.search(text):
+        return states_dump(source, count_lines(lines), _from_summary(lines, source))
     return states_dump(source, count_lines(lines), _from_lines(lines, source))
 
 
@@ -100,6 +109,20 @@ def _from_json(text: str, source: str) -> Iterator[StatedNode]:
         more = has.items() if isinstance(has, dict) else ()
         fields = {**entry, "resources_assigned.ncpus": cores}
         yield _make_node(name, fields | {_RESOURCE + key: value for key, value in more}, source, 0)
+
+
+def _from_summary(lines: list[str], source: str) -> Iterator[StatedNode]:
+    begun = False
+    for number, line in enumerate(lines, 1):
+        if not begun or not line.strip():
+            begun = begun or line.startswith("---")
+            continue
+        name, *cells = line.split(None, len(_SUMMARY_KEYS) + 1)
+        if len(cells) < len(_SUMMARY_KEYS) or not _NAME.fullmatch(name):
+            raise strange_line("pbsnodes", source, number, line, "a row of pbsnodes -Sj")
+        jobs = cells[1] if cells[1] != "0" else ""
+        fields = dict(zip(_SUMMARY_KEYS, cells, strict=False)) | {"jobs": jobs}
+        yield _make_node(name, fields, source, number)
 
 
 def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
@@ -121,7 +144,7 @@ def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
 
 
 def _make_node(name: str, fields: Mapping[str, Any], source: str, line: int) -> StatedNode:
-    words = fields.get("state")
+    words = fields.get("state", fields.get("State"))  # of the summary -S: in capitals
     if not isinstance(words, str) or not _NAME.fullmatch(name):
         raise ParseError(source, line, f"node {name} has no state", "is it complete?")
     state = max(
@@ -130,7 +153,14 @@ def _make_node(name: str, fields: Mapping[str, Any], source: str, line: int) -> 
     cores = str(fields.get("resources_assigned.ncpus") or 0).strip()
     if state == "idle" and (fields.get("jobs") or cores != "0"):
         state = "mixed"
-    return StatedNode(name.partition("[")[0], state, line=line, figures=_list_features(fields))
+    figures = _list_features(fields) | _total_figures(fields)
+    return StatedNode(name.partition("[")[0], state, line=line, figures=figures)
+
+
+def _total_figures(fields: Mapping[str, Any]) -> dict[str, int | str]:
+    """Return the cores and GPUs of the summary: ``10/20`` is those that are free and all."""
+    pairs = ((name, _SHARE.fullmatch(str(fields.get(key, "")))) for name, key in _TOTALS.items())
+    return {name: int(match[1]) for name, match in pairs if match}
 
 
 def _list_features(fields: Mapping[str, Any]) -> dict[str, int | str]:

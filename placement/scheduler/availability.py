@@ -18,7 +18,7 @@ from nidmap.placement.dumps.assemble import UNLISTED, assemble
 from nidmap.placement.emit import JOB_NODES
 from nidmap.placement.errors import ParseError, PlanError
 from nidmap.placement.lookup import find_hosts, nodes_of, rows_of, shared_rows
-from nidmap.placement.machine import FREE_STATES, Machine
+from nidmap.placement.machine import BOOTING_STATES, FREE_STATES, Machine
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.nodelist import NodeList
@@ -85,9 +85,11 @@ class Availability:
         return NodeRequest(count, now.free, promised=self.promised, states=now.state)
 
     def nodes(self) -> NodeList:
-        """Return the nodes that a job may have, in the order of `rows`."""
+        """Return the nodes that a job may have, in the order of `rows`, those that boot last."""
         free = self.machine.free if self.promised is None else self.machine.free & ~self.promised
-        return nodes_of(self.machine, self.rows[free[self.rows]])
+        rows = self.rows[free[self.rows]]
+        boots = np.isin(self.machine.state[rows], BOOTING_STATES)
+        return nodes_of(self.machine, rows[np.argsort(boots, kind="stable")])
 
     def counts(self) -> dict[str, int]:
         """Return how many of the source's nodes are in each state.

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
+from nidmap.placement.machine import FREE_STATES
 from nidmap.placement.node_table import Table
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers import sinfo
@@ -70,7 +71,7 @@ class SlurmNodes:
     @property
     def free(self) -> Mask:
         """Mask of the nodes that a job could have at once."""
-        return np.asarray((self.state == "idle") & ~self.planned)
+        return np.asarray(np.isin(self.state, FREE_STATES) & ~self.planned)
 
     def where(self, mask: Mask) -> SlurmNodes:
         """Return the nodes of a mask."""
@@ -294,7 +295,7 @@ def _reserve_nodes(
     state = nodes.state.astype(f"U{max(8, nodes.state.dtype.itemsize // 4)}")
     others = [r for r in held if r.active and r.name != wanted]
     taken = np.isin(nodes.names, [name for r in others for name in r.nodes])
-    state[taken & (state == "idle")] = "reserved"
+    state[taken & np.isin(state, FREE_STATES)] = "reserved"
     if wanted is None:
         return replace(nodes, state=state)
     ours = next((r for r in held if r.name == wanted), None)

@@ -106,7 +106,7 @@ def order(
         raise UsageError("no format json", "--json, or -o FILE.json, writes it")
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
-    placement, wanted = job.placement(job.machine()), job.job()
+    placement, wanted = job.placement_anywhere(), job.job()
     seconds = _seconds_left(deadline, strategy, placement.ranks)
     if strategy == "graph" and deadline is not None:
         strategy = f"graph:seconds={seconds:g}"

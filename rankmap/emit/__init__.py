@@ -109,7 +109,23 @@ SUFFIXES = {suffix: name for name, kind in FORMATS.items() for suffix in kind.fi
 
 _formats: Registry[OrderFormat] = Registry("format", "nidmap.order_formats", __name__, {}, FORMATS)
 _formats.known.update(FORMATS)
-names, find = _formats.names, _formats.find
+names = _formats.names
+
+
+def find(form: str) -> OrderFormat:
+    """Return a format by its name, or by its files' suffix without the dot.
+
+    Raises
+    ------
+    UsageError
+        Where there is none; the message names those there are.
+
+    Examples
+    --------
+    >>> find("hosts") is find("slurm")
+    True
+    """
+    return _formats.find(form if form in names() else SUFFIXES.get(f".{form}", form))
 
 
 def format_of(path: str | None) -> str:

@@ -279,6 +279,13 @@ class Launcher(ABC):
             raise allocations.unclear_counts(ranks, nodes)
         return allocations.fill_nodes(ranks, job.tasks)
 
+    def own_nodes(self, ranks: int) -> Ints | None:
+        """Return the node of each rank where the command itself places them, None: node by node.
+
+        As positions in the allocation's list.
+        """
+        return None
+
     def bind(self, order: Placement, pattern: Pattern) -> Placement:
         """Return an order arranged inside its nodes, and bind its ranks in the launch.
 

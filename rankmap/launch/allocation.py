@@ -59,6 +59,8 @@ class Allocation:
         Job id, '' where none is set.
     per_node : int or None
         SLURM_NTASKS_PER_NODE: what a step without ``-n`` starts on each node.
+    turns : int64 (k,) or None
+        Node of each slot as a host file lists them; None where a list of nodes says it all.
     """
 
     nodes: NodeList
@@ -67,6 +69,7 @@ class Allocation:
     ranks: int | None = None
     job: str = ""
     per_node: int | None = None
+    turns: Ints | None = None
 
     def counts(self, ranks: int, cpus_per_task: int = 1, nodes: int | None = None) -> Ints:
         """Return how many of a step's ranks Slurm itself puts on each of the job's nodes.
@@ -133,6 +136,10 @@ class Allocation:
             raise ParseError(
                 "the job's node list", 0, "names more than nodes", "--nodes names them"
             )
+        if not machine.compute[rows].any():
+            what = f"{machine.names[rows[0]]} is no compute node"
+            hint = "a batch system may list its own node (MOM) alone: --nodes names the job's"
+            raise ParseError("the job's node list", 0, what, hint)
         return replace(self, nodes=nodes_of(machine, rows))
 
     def stated_counts(self) -> Ints | None:
@@ -275,10 +282,13 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
     >>> list(a.nodes), a.tasks.tolist()
     (['nid1', 'nid2'], [5, 2])
     """
-    slots = Counter(NodeList.parse(text, source))
+    listed = NodeList.parse(text, source)
+    slots = Counter(listed)
     if not slots:
         raise LaunchError(f"{source} lists no hosts")
-    return Allocation(NodeList([*slots]), np.array([*slots.values()]), job=job)
+    place = {name: k for k, name in enumerate(slots)}
+    turns = np.array([place[name] for name in listed], dtype=np.int64)
+    return Allocation(NodeList([*slots]), np.array([*slots.values()]), job=job, turns=turns)
 
 
 def job_on(machine: Machine, env: Mapping[str, str]) -> Allocation | None:

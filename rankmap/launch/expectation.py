@@ -39,7 +39,9 @@ class Expectation:
     gain: dict[str, Any] | None = None
 
 
-def expectation(order: Placement, job: Job, keeps_list: bool = False) -> Expectation:
+def expectation(
+    order: Placement, job: Job, keeps_list: bool = False, default: Placement | None = None
+) -> Expectation:
     """Return what an order is expected to win over the launcher's default order.
 
     Parameters
@@ -49,12 +51,14 @@ def expectation(order: Placement, job: Job, keeps_list: bool = False) -> Expecta
         Its pattern is '' where none is known.
     keeps_list : bool
         Whether the launcher takes the nodes in the order of its list; else it sorts them.
+    default : Placement or None
+        The launcher's own order on the same nodes; None: it fills node after node.
     """
     try:
         why = without_time(order) if job.pattern else "no --pattern is given"
         if why:
             return Expectation(f"{UNKNOWN}: {why}")
-        default = default_order(order, keeps_list)
+        default = default or default_order(order, keeps_list)
         predictor = Predictor(order.known_machine, job.on(order.counts.tolist()))
         fit_pattern(predictor.pattern, order)
         if np.array_equal(default.node_of_rank, order.node_of_rank):

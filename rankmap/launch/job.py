@@ -20,6 +20,7 @@ from nidmap.placement.names.pasted import read_list
 from nidmap.placement.options import lay_figures
 from nidmap.placement.permutation import inverse
 from nidmap.placement.support.hosts import HostNames
+from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap import progress
 from nidmap.rankmap.emit import find as find_format
 from nidmap.rankmap.emit import format_named, read_order_file
@@ -31,7 +32,10 @@ from nidmap.rankmap.launch.process import discard_launch, order_folders, store_o
 from nidmap.rankmap.launch.queries import mpi_library, query_rank_nodes, rank_printer
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import place_ranks
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.score import cost, plain_number
 from nidmap.rankmap.search.auto_order import order_by_strategy
+from nidmap.rankmap.search.cost import TimeCost
 from nidmap.rankmap.search.short_orders import fit_order
 
 if TYPE_CHECKING:
@@ -180,11 +184,47 @@ class JobLaunch:
             order = read_order_file(request.order_file, None, self.placement, numbering)
             return order.with_origin(pattern=str(self.job.pattern or order.origin.pattern))
         seconds = request.search_seconds
-        return order_by_strategy(self.placement, self.job, request.strategy, seconds)
+        order = order_by_strategy(self.placement, self.job, request.strategy, seconds)
+        own = self._own_order()
+        return order if own is None or not order.origin.optimised else self._better(order, own)
+
+    def _own_order(self) -> Placement | None:
+        """Return where the command itself puts the ranks; None where it fills node after node."""
+        placement, job = self.placement, self.launcher.allocation
+        own = self.launcher.own_nodes(placement.ranks)
+        if own is None or job is None:
+            return None
+        place = {name: k for k, name in enumerate(placement.names.tolist())}
+        node = np.array([place.get(job.nodes[k], -1) for k in own.tolist()])
+        counts = np.bincount(node[node >= 0], minlength=len(place))
+        if not np.array_equal(counts, placement.counts) or (np.diff(node) >= 0).all():
+            return None
+        return placement.with_ranks_on(node)
+
+    def _better(self, order: Placement, own: Placement) -> Placement:
+        """Return the chosen order, or the command's own where that is no worse."""
+        chosen = dict(order.origin.optimised or {})
+        if chosen["by"] == "time":
+            predictor = Predictor(order.known_machine, self.job.on(order.counts.tolist()))
+            now, then = (TimeCost(predictor).of(some) for some in (order, own))
+            chosen |= {"time_s": min(now, then), "default_time_s": then}
+            figures = f"{time_text(now)} against {time_text(then)}"
+        else:
+            now, then = (cost(some, self.job.pattern) for some in (order, own))
+            chosen |= {"cost": plain_number(min(now, then)), "default_cost": plain_number(then)}
+            figures = f"J = {plain_number(now)} against {plain_number(then)}"
+        by = "predicted time" if chosen["by"] == "time" else "J"
+        if now < then:
+            remark = f"chosen by {by}: {figures} where the host file puts the ranks"
+            return order.with_origin(optimised=chosen, remark=remark)
+        remark = f"chosen by {by}: the ranks stay where the host file puts them ({figures})"
+        kept = replace(order.origin, strategy="auto: as listed", remark=remark, optimised=chosen)
+        return own.with_order(own.order, kept)
 
     def expected(self, order: Placement) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
-        return expectation(order, self._job_of(order), self.launcher.keeps_list)
+        own, keeps_list = self._own_order(), self.launcher.keeps_list
+        return expectation(order, self._job_of(order), keeps_list, own)
 
     def _job_of(self, order: Placement) -> Job:
         """Return what the job sends: of what an order is for, where nothing says."""
@@ -204,7 +244,8 @@ class JobLaunch:
         chosen = order.origin.optimised
         if chosen is None:
             return f"{head}; {expected}"
-        if chosen["by"] == "time" and order.origin.strategy != "auto: row-major":
+        kept = order.origin.strategy in ("auto: row-major", "auto: as listed")
+        if chosen["by"] == "time" and not kept:
             return f"{head}, by predicted time; {expected}"
         return f"{head}; {order.origin.remark}"
 

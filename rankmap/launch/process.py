@@ -103,6 +103,7 @@ def store_order(text: str, name: str, job: str, parents: Sequence[str]) -> str:
     for parent in parents:
         path = ""
         try:
+            os.makedirs(parent, exist_ok=True)
             path = os.path.join(tempfile.mkdtemp(prefix=f"nidmap-{mark}", dir=parent), name)
             with os.fdopen(os.open(path, _NEW, 0o600), "wb") as stream:
                 stream.write(text.encode())

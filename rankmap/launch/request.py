@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nidmap.placement.errors import UsageError
-from nidmap.placement.machine_option import machine_from
+from nidmap.placement.errors import NidmapError, UsageError
+from nidmap.placement.machine_option import machine_from, named_specs
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.ui import say
 
@@ -65,13 +65,43 @@ class JobArguments:
         Where no nodes are named those of the job that this runs in, with the ranks that it was
         asked for with, else all free ones.
         """
-        from nidmap.placement.names import pasted
         from nidmap.rankmap import place_ranks
 
         if self.nodes is None:
             nodes, counts = _allocated_nodes(machine)
             return place_ranks.place_ranks(machine, nodes, self.ppn or counts)
-        text, source = pasted.read_list(self.nodes, "--nodes")
+        return self._named(machine)
+
+    def placement_anywhere(self) -> Placement:
+        """Return the same where only names are known too: some orders need no more.
+
+        So it is where no machine is named, and none is here to ask.
+        """
+        from nidmap.rankmap import place_ranks
+        from nidmap.rankmap.launch import allocation
+
+        try:
+            machine = self.machine()
+        except NidmapError:
+            if named_specs(self.specs):
+                raise
+            if self.nodes is not None:
+                on = self._named(None)
+            elif (job := allocation.job_here(os.environ)) is not None:
+                counts = job.stated_counts()
+                stated = None if counts is None else counts.tolist()
+                on = place_ranks.place_ranks(None, job.nodes, self.ppn or stated)
+            else:
+                raise
+            say("nidmap: no machine is named: only the nodes' names are known")
+            return on
+        return self.placement(machine)
+
+    def _named(self, machine: Machine | None) -> Placement:
+        from nidmap.placement.names import pasted
+        from nidmap.rankmap import place_ranks
+
+        text, source = pasted.read_list(self.nodes or "", "--nodes")
         return place_ranks.place_ranks(machine, text, self.ppn, source, repeats=source != "--nodes")
 
 

@@ -136,6 +136,9 @@ def test_pbs_and_flux_are_asked_where_there_is_no_slurm(commands):
     machine = load_machine("here:")
     assert (machine.names.tolist(), machine.scheduler) == (names, "pbs")
     assert machine.topology.extents[:1] == (2,)
+    torque = "n1\\n     state = free\\n     np = 4\\n\\nn2\\n     state = job-exclusive\\n"
+    commands("pbsnodes", "", f"case $* in *json*) exit 1;; esac; printf '{torque}'")
+    assert load_machine("pbs:").free.tolist() == [True, False]
     commands("pbsnodes", "", "exit 1")
     with pytest.raises(LaunchError, match="exit code 1"):
         ask_scheduler("here:")

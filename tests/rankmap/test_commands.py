@@ -230,6 +230,43 @@ def test_every_batch_systems_job_is_its_nodes(tool, here, monkeypatch, job, comm
         assert all(f'"{host}"' in out for host in ("node3", "node12"))
 
 
+@pytest.fixture
+def nowhere(monkeypatch):
+    """Neither a batch system nor a user's own file is here."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")
+
+
+def test_a_host_file_alone_is_enough_for_an_order(tool, here, nowhere):
+    (here / "hosts").write_text("h1.a slots=2\nh1.b slots=2\n")
+    options = "order --nodes @hosts --pattern stencil:2x2 --strategy round-robin"
+    for form in ("hosts", "slurm"):
+        code, out, err = tool(f"{options} --format {form}")
+        assert (code, out.split()) == (0, ["h1.a", "h1.b", "h1.a", "h1.b"])
+        assert "no machine is named" in err
+
+
+def test_without_nodes_an_order_needs_a_machine(tool, nowhere):
+    code, out, err = tool("order --pattern ring")
+    assert (code, out) == (2, "")
+    assert "no machine given" in err
+
+
+def test_a_job_alone_is_enough_for_an_order(tool, nowhere, monkeypatch):
+    monkeypatch.setenv("LSB_MCPU_HOSTS", "hosta 2 hostb 1")
+    code, out, _ = tool("order --pattern ring --format seq")
+    assert (code, out.split()) == (0, ["hosta", "hosta", "hostb"])
+
+
+def test_the_directory_of_an_order_is_made(tool, here, monkeypatch):
+    code, _, err = dry(
+        tool, monkeypatch, "--pattern fft:8x8 --dry-run --order-dir a/b -- srun -n 64 ./app"
+    )
+    assert code == 0
+    assert "the order file is" in err
+    assert len(list((here / "a" / "b").iterdir())) == 1
+
+
 def dry(tool, monkeypatch, options, env=JOB):
     for name, value in env.items():
         monkeypatch.setenv(name, value)

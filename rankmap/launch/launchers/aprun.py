@@ -46,8 +46,12 @@ class Aprun(CrayOrder):
     def counts(self, ranks: int, nodes: int) -> Ints:
         """Return aprun's own counts: ``-N`` ranks on each node, the last one taking the rest."""
         per_node = self.per_node()
-        if per_node is None or -(-ranks // per_node) > nodes:
+        if per_node is None:
             raise unclear_counts(ranks, nodes)
+        if -(-ranks // per_node) > nodes:
+            what = f"{ranks} ranks, {per_node} on each node, and the job's node list has {nodes}"
+            hint = "it does not list all of this job's compute nodes: --nodes names them"
+            raise LaunchError(what, hint)
         return super().counts(ranks, nodes)
 
     def launch(self, order: Placement, path: str) -> Launch:

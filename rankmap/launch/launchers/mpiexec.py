@@ -3,7 +3,10 @@
 They take their nodes from a host file or from the batch system, fill them in
 order, and know nothing of srun's way of dealing ranks out.
 
-*Hydra* (MPICH): its host file keeps an order of ranks only without a batch system's help:
+*Hydra* (MPICH) gives a rank to each slot of its host file, line by line, so that lines ``A``,
+``B``, ``A``, ``B`` are ranks on A, B, A, B, and begins again where there are more ranks than slots;
+``-ppn`` is the slots of each line (checked on MPICH 5.0.2). The host file keeps an order of ranks
+only without a batch system's help:
 under ``-launcher slurm`` its lines are matched to the nodes as Slurm sorts
 them, and a host that stands twice is two nodes to MPICH. So the host file has
 each node once, sorted, and ``-rankmap`` says which node each rank is on; that
@@ -43,6 +46,7 @@ from nidmap.rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
     from nidmap.placement.placement import Placement
+    from nidmap.placement.support.array_types import Ints
     from nidmap.rankmap.pattern import Pattern
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
@@ -100,6 +104,25 @@ class Hydra(_HydraFamily):
             raise LaunchError(
                 "MPICH 4 and older lose the order of their host file inside Slurm", "use srun"
             )
+
+    def own_nodes(self, ranks: int) -> Ints | None:
+        """Return the node of each rank by the lines of the host file, which begin again."""
+        job, per_node = self.allocation, self.per_node()
+        if job is None or (job.turns is None and job.tasks is None):
+            return None
+        turns = job.turns
+        if turns is None:
+            turns = np.repeat(np.arange(len(job.nodes)), job.tasks)
+        if per_node:  # of each line; lines of one host in a row are one
+            turns = turns[np.flatnonzero(np.append(True, turns[1:] != turns[:-1]))].repeat(per_node)
+        return np.resize(turns, ranks)
+
+    def counts(self, ranks: int, nodes: int) -> Ints:
+        """Return the ranks that the lines of the host file give each node."""
+        own, job = self.own_nodes(ranks), self.allocation
+        if own is None or job is None or len(job.nodes) != nodes:
+            return super().counts(ranks, nodes)
+        return np.bincount(own, minlength=nodes)
 
     def mapping(self) -> ProcessMapping:
         """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.errors import ParseError
 from nidmap.placement.load import load_machine
+from nidmap.placement.machine import BOOTING_STATES, FREE_STATES
 from nidmap.placement.readers import read_text, recognise
 from nidmap.placement.readers.node_states import node_state
 from nidmap.placement.scheduler.availability import read_availability
@@ -117,14 +118,57 @@ def test_what_is_in_a_node_is_read():
         ("ALLOCATED+COMPLETING", "completing"),
         ("DOWN*+DRAIN", "down"),
         ("IDLE*", "not_responding"),
-        ("IDLE+CLOUD+POWERED_DOWN", "idle"),
+        ("IDLE+CLOUD+POWERED_DOWN", "powered_down"),
         ("IDLE+RESERVED", "reserved"),
-        ("idle~", "idle"),
+        ("idle~", "powered_down"),
         ("RESERVED", "reserved"),
     ],
 )
 def test_words_and_signs_of_a_state(words, state):
     assert node_state(words) == (state, False)
+
+
+#: Every base state and flag of a node in the JSON of Slurm 22.05 to 25.11, and whether a node
+#: that is idle besides may be had: at once, after a boot, or not.
+JSON_WORDS = {
+    "INVALID": "no", "UNKNOWN": "no", "DOWN": "no", "IDLE": "at once", "ALLOCATED": "no",
+    "ERROR": "no", "MIXED": "no", "FUTURE": "no", "RESERVED": "no", "UNDRAIN": "at once",
+    "CLOUD": "at once", "RESUME": "at once", "DRAIN": "no", "COMPLETING": "no",
+    "NOT_RESPONDING": "no", "POWERED_DOWN": "boot", "FAIL": "no", "POWERING_UP": "boot",
+    "MAINTENANCE": "no", "REBOOT_REQUESTED": "no", "REBOOT_CANCELED": "at once",
+    "POWERING_DOWN": "no", "DYNAMIC_FUTURE": "at once", "REBOOT_ISSUED": "no", "INVALID_REG": "no",
+    "POWER_DOWN": "no", "POWER_UP": "boot", "POWER_DRAIN": "no", "DYNAMIC_NORM": "at once",
+    "BLOCKED": "no", "EXTERNAL": "at once", "PERFCTRS": "no",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", JSON_WORDS)
+@pytest.mark.parametrize("form", ['["IDLE", "{}"]', '"{}", "state_flags": ["IDLE"]'])
+def test_every_flag_of_the_json(word, form):
+    text = form.format(word) if word != "IDLE" else '["IDLE"]'
+    entry = '{{"name": "n1", "state": {}, "partitions": ["p"]}}'
+    nodes = read_text(f'{{"nodes": [{entry.format(text)}]}}', "-").nodes
+    state = str(nodes.state[0])
+    assert (state in FREE_STATES) == (JSON_WORDS[word] != "no")
+    assert (state in BOOTING_STATES) == (JSON_WORDS[word] == "boot")
+
+
+#: The signs behind an idle node's state (sinfo(1)): who may have it.
+SIGNED = {
+    "": "at once", "*": "no", "~": "boot", "#": "boot", "!": "no", "%": "no", "$": "no", "@": "no",
+    "^": "no", "-": "planned",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", SIGNED)
+@pytest.mark.parametrize("word", ["idle", "IDLE"])
+def test_every_sign_behind_idle(word, sign):
+    state, planned = node_state(word + sign)
+    assert planned == (SIGNED[sign] == "planned")
+    assert (state in FREE_STATES) == (SIGNED[sign] != "no")
+    assert (state in BOOTING_STATES) == (SIGNED[sign] == "boot")
+    for busy in ("alloc", "mix", "down", "drain", "drng", "comp", "fail", "maint", "resv"):
+        assert node_state(busy + sign)[0] not in FREE_STATES
 
 
 def test_a_planned_node_is_promised():
@@ -305,3 +349,55 @@ def test_some_words_of_each_record_are_states_too():
     dump = read_text(text, "-")
     assert dump.nodes.name.tolist() == ["n1", "n2", "n3"]
     assert dump.nodes.state.tolist() == ["idle", "allocated", "drained"]
+
+
+# --- the summary of pbsnodes, R of Flux, reasons of sinfo -----------------------
+
+
+def test_the_summary_of_pbsnodes():
+    cells = {"a": ("free", 0, "20/20"), "b": ("free", 1, "10/20"), "c": ("offline", 0, "20/20")}
+    rows = [
+        f'"{n}": {{"State": "{word}", "Total Jobs": {jobs}, "ncpus f/t": "{cores}"'
+        + (f', "jobs": ["{jobs}.s"]}}' if jobs else "}")
+        for n, (word, jobs, cores) in cells.items()
+    ]
+    document = f'{{"timestamp": 1, "pbs_version": "18", "nodes": {{{", ".join(rows)}}}}}'
+    head = "vnode  state  njobs run susp f/t f/t f/t f/t jobs\n----- ----- ---\n"
+    table = head + "".join(
+        f"{n} {word} {jobs} {jobs} 0 3gb/6gb {cores} 0/0 0/4 {f'{jobs}.s' if jobs else '--'}\n"
+        for n, (word, jobs, cores) in cells.items()
+    )
+    for text in (document, table):
+        nodes = read_text(text, "-").nodes
+        assert nodes.state.tolist() == ["idle", "mixed", "drained"]
+        assert nodes.cores.tolist() == [20, 20, 20]
+
+
+def test_r_of_flux_gives_hosts_to_ranks_in_ascending_order():
+    """Ranks out of order, in several entries; the k-th host is the k-th rank's (RFC 20)."""
+    lite = [("7,3-4", "0-2", "0"), ("10", "5", ""), ("9", "[0-1,7]", "")]
+    entries = ", ".join(
+        f'{{"rank": "{ranks}", "children": {{"core": "{cores}"'
+        + (f', "gpu": "{gpus}"' if gpus else "")
+        + "}}"
+        for ranks, cores, gpus in lite
+    )
+    text = (
+        f'{{"version": 1, "execution": {{"R_lite": [{entries}],'
+        ' "nodelist": ["n[3-4]", "m1", "k[9,8]"], "properties": {"big": "7-9"}}}'
+    )
+    nodes = read_text(text, "-").nodes
+    assert nodes.name.tolist() == ["n3", "n4", "m1", "k9", "k8"]
+    assert nodes.cores.tolist() == [3, 3, 3, 3, 1]
+    assert nodes.gpus.tolist() == [1, 1, 1, 0, 0]
+    assert nodes.features.tolist() == ["", "", "big", "big", ""]
+    with pytest.raises(ParseError, match="4 hosts for 5 ranks"):
+        read_text(text.replace("k[9,8]", "k9"), "-")
+    with pytest.raises(ParseError, match="R without nodelist"):
+        read_text(text.replace("nodelist", "hosts"), "-")
+
+
+def test_reasons_of_sinfo_are_no_list_of_jobs():
+    text = "REASON      USER  TIMESTAMP           NODELIST\nbad  root  2026-09-21T15:02:11 n1\n"
+    with pytest.raises(ParseError, match="sinfo without the column %T"):
+        read_text(text, "-")

@@ -44,10 +44,12 @@ def test_short_and_long_words_are_one(short, full):
     ("text", "state", "planned"),
     [
         ("idle*", "not_responding", False),
-        ("idle~", "idle", False),  # powered down: Slurm wakes it for a job
-        ("idle#", "idle", False),
-        ("idle!", "idle", False),
-        ("idle%", "idle", False),
+        ("idle~", "powered_down", False),  # Slurm wakes it for a job
+        ("idle#", "powering_up", False),
+        ("idle!", "power_down", False),
+        ("idle%", "powering_down", False),
+        ("mix~", "mixed", False),
+        ("plnd~", "powered_down", True),
         ("idle$", "maint", False),
         ("idle@", "reboot", False),
         ("idle^", "reboot", False),
@@ -60,7 +62,7 @@ def test_short_and_long_words_are_one(short, full):
         ("idle+drain+not_responding", "drained", False),
         ("idle+not_responding", "not_responding", False),
         ("idle+planned", "planned", True),
-        ("idle+cloud+powered_down", "idle", False),
+        ("idle+cloud+powered_down", "powered_down", False),
         ("idle+dr", "unknown", False),
         ("mixed+reserved", "reserved", False),
         ("powering_do", "powering_down", False),  # cut at the eleven characters of %.11T

@@ -464,3 +464,46 @@ def test_a_job_with_a_part_of_its_nodes_is_not_bound():
     torus = load_machine("torus:4x4")
     names = {**env, "SLURM_JOB_NODELIST": "nid[00001-00002]"}
     assert "is not known" in refused("srun -n 8 ./app", names, torus, **BOUND)
+
+
+HYDRA = "HYDRA build details:\n    Version:  5.0.2"
+
+
+@pytest.mark.parametrize(
+    ("lines", "ranks", "strategy", "own"),
+    [
+        ("a b a b", 4, "auto: row-major", 3),
+        ("a a b b", 4, "auto: row-major", 1),
+        ("a:2 b:2", 4, "auto: row-major", 1),
+        ("a b c", 5, "auto: row-major", 4),
+        ("a b", 2, "auto: row-major", 1),
+    ],
+)
+def test_the_default_of_hydra_is_what_its_host_file_says(here, lines, ranks, strategy, own):
+    mpiexec = says(here, "mpiexec", HYDRA)
+    (here / "hosts").write_text("\n".join(lines.split()))
+    line = f"{mpiexec} -f hosts -n {ranks} ./app"
+    result = prepared(line, {}, pattern=f"stencil:{ranks}", strategy="auto")
+    figures = result.order.origin.optimised
+    assert (result.order.origin.strategy, figures["default_cost"]) == (strategy, own)
+    assert figures["cost"] == len(set(result.order.names.tolist())) - 1
+    assert ("where the host file puts the ranks" in result.words) == (figures["cost"] < own)
+
+
+def test_hydras_own_order_is_kept_where_none_is_better(here):
+    """Ranks 0 and 2 talk, and 1 and 3: turns are the best that there is."""
+    mpiexec = says(here, "mpiexec", HYDRA)
+    (here / "hosts").write_text("a\nb\na\nb\n")
+    (here / "pairs.csv").write_text("0,0,9,0\n0,0,0,9\n9,0,0,0\n0,9,0,0\n")
+    wish = {"pattern": "matrix:pairs.csv", "strategy": "auto"}
+    result = prepared(f"{mpiexec} -f hosts -n 4 ./app", {}, **wish)
+    assert result.order.host_of_rank.tolist() == ["a", "b", "a", "b"]
+    assert "the ranks stay where the host file puts them" in result.words
+    assert "default order is kept" not in result.words
+
+
+def test_a_node_file_of_the_mom_alone_is_said(here):
+    (here / "hosts").write_text("nid00003\n")
+    env = {"PBS_NODEFILE": str(here / "hosts"), "PBS_JOBID": "1.s"}
+    said = refused("aprun -n 48 -N 24 ./app", env, pattern="ring")
+    assert "does not list all of this job's compute nodes" in said

@@ -11,6 +11,7 @@ import pytest
 from nidmap.rankmap.emit import emit
 from nidmap.rankmap.emit.hosts import RANK_FILE, host_runs
 from nidmap.rankmap.emit.process_mapping import hydra_vector, mapping_vector
+from nidmap.rankmap.launch.launchers.mpiexec import Hydra
 from nidmap.rankmap.orders import arrange
 from tests.hwloc_xml import node_xml
 from tests.rankmap.helpers import named, slots
@@ -84,6 +85,37 @@ def test_a_rankfile_binds_every_rank_to_its_core(mpi, tmp_path):
     place = made.slot_of_rank - made.first_slot[made.node_of_rank]
     cores = sorted(os.sched_getaffinity(0))
     assert [cpus for _, cpus in said] == [str(cores[p]) for p in place]
+
+
+#: Host files of Hydra as lines, and what more its command says.
+HOST_FILES = [
+    ("nid3 nid7 nid3 nid7", ()),
+    ("nid3 nid7 nid9", ()),
+    ("nid3:2 nid7", ()),
+    ("nid3:2 nid7 nid3", ()),
+    ("nid3 nid3 nid7", ()),
+    ("nid7 nid3 nid3", ("-ppn", "2")),
+    ("nid3 nid7 nid3", ("-ppn", "2")),
+]
+
+
+@pytest.mark.parametrize(("lines", "more"), HOST_FILES)
+@pytest.mark.parametrize("ranks", [3, 4, 7])
+def test_hydra_places_ranks_by_the_lines_of_its_host_file(mpi, tmp_path, lines, more, ranks):
+    name, _, env, words = mpi
+    if name != "mpich":
+        pytest.skip("host files of others are not taken line by line")
+    (tmp_path / "hosts").write_text("\n".join(lines.split()) + "\n")
+    command = ["mpiexec", *words, "-f", "hosts", *more, "-n", str(ranks), *where(name)]
+    said, _ = launched(command, env, tmp_path)
+    launcher = Hydra(["mpiexec", "-f", str(tmp_path / "hosts"), *more, "./a"], {})
+    job = launcher.allocation = launcher.find_allocation()
+    own = launcher.own_nodes(ranks)
+    assert [node for node, _ in said] == [job.nodes[k] for k in own.tolist()]
+    assert (
+        launcher.counts(ranks, len(job.nodes)).tolist()
+        == np.bincount(own, minlength=len(job.nodes)).tolist()
+    )
 
 
 @pytest.mark.parametrize("verify", [(), ("--verify",)])

@@ -1,0 +1,112 @@
+"""``flux resource R`` (RFC 20): an instance's nodes, their cores, GPUs and properties.
+
+``R_lite`` has entries of ranks with the cores and GPUs of each, in any order; the k-th host of
+``nodelist`` is that of the k-th rank in ascending order. R says what the instance has, not who
+uses it: every node counts as idle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Any
+
+from nidmap.placement.errors import ParseError
+from nidmap.placement.names.hostlist import TextPiece, count, expand
+from nidmap.placement.readers import count_lines, dump_format, split_lines
+from nidmap.placement.readers.node_states import StatedNode, states_dump
+from nidmap.placement.readers.trees import load_json
+from nidmap.placement.records import Dump
+
+_KEY = re.compile(r'"R_lite"\s*:')
+#: Kinds of resources below a rank, and what we call their number.
+_CHILDREN = {"core": "cores", "gpu": "gpus"}
+
+
+def sniff(head: str) -> bool:
+    """Say whether the first characters look like an R.
+
+    Examples
+    --------
+    >>> sniff('{"version": 1, "execution": {"R_lite": [{"rank": "0", "children":')
+    True
+    """
+    return head.lstrip()[:1] == "{" and bool(_KEY.search(head))
+
+
+@dump_format("flux-resource-set", "states", sniff)
+def read(text: str, source: str) -> Dump:
+    """Read an R.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+
+    Returns
+    -------
+    Dump
+        One row a node in the order of the ranks.
+
+    Raises
+    ------
+    ParseError
+        Where it is not JSON of this form, or has not a host for each rank.
+
+    Examples
+    --------
+    >>> lite = '[{"rank": "1", "children": {"core": "0-2"}}, {"rank": "0", "children": {}}]'
+    >>> r = '{"version": 1, "execution": {"R_lite": %s, "nodelist": ["n[5-6]"]}}' % lite
+    >>> dump = read(r, "-")
+    >>> dump.nodes.name.tolist(), dump.nodes.cores.tolist()
+    (['n5', 'n6'], [0, 3])
+    """
+    root = load_json(text, source)
+    execution = root.get("execution") if isinstance(root, dict) else None
+    try:
+        nodes = _read_execution(execution, source)
+    except (KeyError, TypeError, AttributeError) as error:
+        what = f"an R whose execution is not as RFC 20 has it: {error}"
+        raise ParseError(source, 0, what, "is it complete?") from None
+    return states_dump(source, count_lines(split_lines(text, source)), nodes)
+
+
+def _read_execution(execution: Any, source: str) -> list[StatedNode]:
+    figures: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_CHILDREN.values(), 0))
+    for entry in execution["R_lite"]:
+        numbers = {
+            name: _count_ids(entry["children"][kind], source)
+            for kind, name in _CHILDREN.items()
+            if kind in entry["children"]
+        }
+        for rank in _ids(entry["rank"], source):
+            have = figures[rank]
+            have |= {name: have[name] + number for name, number in numbers.items()}
+    if "nodelist" not in execution:
+        raise ParseError(source, 0, "an R without nodelist: it has ranks, and no host names")
+    hosts = expand([TextPiece(",".join(execution["nodelist"]))], source)
+    if len(hosts) != len(figures):
+        what = f"{len(hosts)} hosts for {len(figures)} ranks"
+        raise ParseError(source, 0, what, "is it complete?")
+    words: dict[int, list[str]] = defaultdict(list)
+    for word, ranks in (execution.get("properties") or {}).items():
+        for rank in _ids(ranks, source):
+            words[rank].append(word)
+    return [
+        StatedNode(host, "idle", figures={**figures[rank], "features": ",".join(words[rank])})
+        for rank, host in zip(sorted(figures), hosts, strict=True)
+    ]
+
+
+def _ids(text: str, source: str) -> list[int]:
+    """Return the numbers of an idset: ``0-3,7``, also in brackets."""
+    return [int(number) for number in expand([_piece(text)], source)]
+
+
+def _count_ids(text: str, source: str) -> int:
+    return count([_piece(text)], source)
+
+
+def _piece(text: str) -> TextPiece:
+    return TextPiece(f"[{text.strip('[]')}]")
