@@ -15,7 +15,7 @@ from nidmap.placement.errors import ParseError
 from nidmap.placement.names.hostlist import TextPiece, count, expand
 from nidmap.placement.readers import count_lines, dump_format, split_lines
 from nidmap.placement.readers.node_states import StatedNode, states_dump
-from nidmap.placement.readers.trees import load_json
+from nidmap.placement.readers.yaml_json import load_json
 from nidmap.placement.records import Dump
 
 _KEY = re.compile(r'"R_lite"\s*:')
