@@ -108,11 +108,11 @@ class Hydra(_HydraFamily):
     def own_nodes(self, ranks: int) -> Ints | None:
         """Return the node of each rank by the lines of the host file, which begin again."""
         job, per_node = self.allocation, self.per_node()
-        if job is None or (job.turns is None and job.tasks is None):
-            return None
-        turns = job.turns
-        if turns is None:
+        turns = None if job is None else job.turns
+        if turns is None and job is not None and job.tasks is not None:
             turns = np.repeat(np.arange(len(job.nodes)), job.tasks)
+        if turns is None:
+            return None
         if per_node:  # of each line; lines of one host in a row are one
             turns = turns[np.flatnonzero(np.append(True, turns[1:] != turns[:-1]))].repeat(per_node)
         return np.resize(turns, ranks)
