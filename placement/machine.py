@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nidmap.placement.hooks import SERVICES, load
+from nidmap.placement.records import FREE_STATES
 from nidmap.placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: States (of a dump or of Slurm) in which a node may be planned on.
-FREE_STATES = ("up", "idle", "powering_up", "powered_down")
-#: Those of them in which a node has to boot before its job begins.
-BOOTING_STATES = ("powering_up", "powered_down")
 
 #: How the wiring of a machine begins whose links were read from a dump.
 LISTED = "links of "

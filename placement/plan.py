@@ -11,12 +11,13 @@ import numpy as np
 from nidmap.placement import planners
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.lookup import nodes_of
-from nidmap.placement.machine import BOOTING_STATES, Machine
+from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
 from nidmap.placement.network.host_cables import with_fast_cables
 from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.planners import Baseline, Choice, Plan, Request, Watch, spans
 from nidmap.placement.planners.segments import in_segments
+from nidmap.placement.records import BOOTING_STATES
 from nidmap.placement.scheduler.baseline import (
     baseline_of,
     block_waits,

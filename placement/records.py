@@ -17,6 +17,11 @@ from nidmap.placement.errors import ParseError, at_line, printable_message
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
+#: States (of a dump or of Slurm) in which a node may be planned on.
+FREE_STATES = ("up", "idle", "powering_up", "powered_down")
+#: Those of them in which a node has to boot before its job begins.
+BOOTING_STATES = ("powering_up", "powered_down")
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

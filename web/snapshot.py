@@ -17,8 +17,9 @@ import numpy as np
 from nidmap.placement.accounting import jobs_in, running_jobs
 from nidmap.placement.errors import NidmapError, ParseError, UsageError
 from nidmap.placement.lookup import find_hosts
-from nidmap.placement.machine import FREE_STATES, Machine
+from nidmap.placement.machine import Machine
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.records import FREE_STATES
 from nidmap.placement.scheduler.availability import (
     counts_of,
     is_down,

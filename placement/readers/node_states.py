@@ -22,9 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import ParseError
-from nidmap.placement.machine import FREE_STATES
 from nidmap.placement.readers import MOST_NODES
-from nidmap.placement.records import Dump, Finding, LineCounts, NodeRecords
+from nidmap.placement.records import FREE_STATES, Dump, Finding, LineCounts, NodeRecords
 
 #: Short forms (and longer synonyms) and the word for them.
 WORDS = {

@@ -18,13 +18,13 @@ from nidmap.placement.dumps.assemble import UNLISTED, assemble
 from nidmap.placement.emit import JOB_NODES
 from nidmap.placement.errors import ParseError, PlanError
 from nidmap.placement.lookup import find_hosts, nodes_of, rows_of, shared_rows
-from nidmap.placement.machine import BOOTING_STATES, FREE_STATES, Machine
+from nidmap.placement.machine import Machine
 from nidmap.placement.names.pasted import read_list
 from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers import read_text, recognise
 from nidmap.placement.readers.node_states import StatedNode, states_dump
-from nidmap.placement.records import Dump, LineCounts
+from nidmap.placement.records import BOOTING_STATES, FREE_STATES, Dump, LineCounts
 from nidmap.placement.slurm import nodes as slurm_nodes
 from nidmap.placement.slurm.nodes import SlurmNodes
 from nidmap.placement.support.array_types import Ints, Mask, Strs

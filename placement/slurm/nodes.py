@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
-from nidmap.placement.machine import FREE_STATES
 from nidmap.placement.node_table import Table
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers import sinfo
-from nidmap.placement.records import Dump
+from nidmap.placement.records import FREE_STATES, Dump
 from nidmap.placement.slurm.command import ask_slurm, slurm_deadline
 from nidmap.placement.support.array_types import Ints, Mask, Strs
 from nidmap.placement.support.child import Deadline

@@ -12,7 +12,7 @@ import numpy as np
 
 from nidmap.placement import exports
 from nidmap.placement.errors import LaunchError, UsageError, printable
-from nidmap.placement.machine import FREE_STATES
+from nidmap.placement.records import FREE_STATES
 from nidmap.placement.slurm.command import version_numbers
 from nidmap.placement.support.child import Deadline, run_child
 from nidmap.placement.switch_tree import slurm_switches

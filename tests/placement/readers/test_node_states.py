@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.errors import ParseError
 from nidmap.placement.load import load_machine
-from nidmap.placement.machine import BOOTING_STATES, FREE_STATES
 from nidmap.placement.readers import read_text, recognise
 from nidmap.placement.readers.node_states import node_state
+from nidmap.placement.records import BOOTING_STATES, FREE_STATES
 from nidmap.placement.scheduler.availability import read_availability
 
 BASES = ("IDLE", "ALLOCATED", "MIXED", "DOWN", "UNKNOWN", "FUTURE", "ERROR")
