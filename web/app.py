@@ -58,7 +58,7 @@ def make_app(service: Service) -> quart.Quart:
     )
     app.after_request(_pack)
     app.register_error_handler(Exception, _refuse)
-    for path in (*_BESIDE, *_PATHS):
+    for path in (*_OTHER_PATHS, *_PATHS):
         if path.answer is not None:
             view = _make_view(service, path.answer, path.request)
             app.add_url_rule(path.url, path.url, view, methods=[path.method])
@@ -225,7 +225,7 @@ async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIt
 
 
 #: What is not part of the API.
-_BESIDE = (
+_OTHER_PATHS = (
     Path("GET", "/", _page, None, "The page."),
     Path("GET", "/openapi.json", _openapi, None, "The API for programs."),
     Path("GET", "/metrics", _metrics, None, "Figures of the jobs and the free nodes."),

@@ -14,7 +14,6 @@ REWRITTEN = (
     "rankmap/search/",
     "rankmap/predict/",
     "placement/network/",
-    "web/",
 )
 
 #: Where a word has the meaning that it keeps.

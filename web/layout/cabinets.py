@@ -38,7 +38,7 @@ _CABINET = Pad(13, 3)
 _NODES, _FLAT_SLOTS = 4, 8
 
 #: Most cabinets of a group, and of missing columns that are drawn as empty places.
-_MOST_BESIDE, _EMPTY_COLUMNS = 4, 3
+_MOST_COLUMNS, _EMPTY_COLUMNS = 4, 3
 
 
 def has_cnames(machine: Machine) -> bool:
@@ -103,7 +103,7 @@ def _whole_groups(machine: Machine, cabinets: Ints, cabinet_of: Ints, known: Mas
         return None
     for number in np.unique(group).tolist():
         column, row = cabinets[group == number].T
-        if np.ptp(row) or np.ptp(column) != len(column) - 1 or len(column) > _MOST_BESIDE:
+        if np.ptp(row) or np.ptp(column) != len(column) - 1 or len(column) > _MOST_COLUMNS:
             return None
     return group
 
@@ -114,7 +114,7 @@ def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
         group, return_index=True, return_inverse=True, return_counts=True
     )
     corners = cabinets[first]
-    beside = cabinets[:, 0] - corners[of, 0]
+    columns = cabinets[:, 0] - corners[of, 0]
     width = int(wide.max())
     if np.ptp(corners[:, 0] % width):  # groups do not begin at every so many columns
         columns = np.unique(corners[:, 0])
@@ -131,7 +131,7 @@ def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
               row=np.searchsorted(rows, corners[:, 1]),
               column=np.searchsorted(columns, corners[:, 0]),
               vacant=np.arange(len(corners)) >= len(numbers)),
-        Boxes("cabinet", names, of, gap=3, pad=_CABINET, row=np.zeros_like(beside), column=beside),
+        Boxes("cabinet", names, of, gap=3, pad=_CABINET, row=0 * columns, column=columns),
     ]  # fmt: skip
 
 
