@@ -55,7 +55,7 @@ def topology_conf(machine: Machine) -> str:
     """
     kind = "tree" if machine.switches is None else machine.switches.kind
     if kind not in _WORDS:
-        raise UsageError(f"topology.conf cannot say {kind}", "topology-yaml can")
+        raise UsageError(f"topology.conf cannot describe {kind}", "topology-yaml can")
     switches, rows = switch_rows(machine, "topology-conf")
     lines = []
     for row in rows:

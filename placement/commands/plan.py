@@ -81,7 +81,7 @@ def _segment_nodes(text: str) -> int:
     "count",
     type=click.IntRange(1),
     metavar="N",
-    help="Nodes wanted; default: those of the job here.",
+    help="Nodes wanted; default: those of the current job.",
 )
 @click.option(
     "--strategy",

@@ -50,7 +50,7 @@ CLI_FILTER = "cli_filter.lua"
 _MARK = "-- nidmap"
 
 _HEAD = f"""{_MARK} {{version}}: {{name}}, written by `nidmap slurm install`;
--- `nidmap slurm remove` takes it away. A script that was here before is beside it,
+-- `nidmap slurm remove` takes it away. A script that was here before is next to it,
 -- as {{kept}}, and runs first.
 
 local kept = io.open({{path}})
@@ -141,7 +141,7 @@ def install(
     settings = f"local NIDMAP = {_lua_string(shlex.join(program))}\n"
     settings += f'local SECONDS, CENTISECONDS = "{seconds:g}", {round(100 * seconds)}\n'
     _install_script(folder, settings, agreed)
-    say("slurm.conf has to say CliFilterPlugins=lua")
+    say("slurm.conf must have CliFilterPlugins=lua")
 
 
 def _site_script(path: str) -> str:
@@ -319,7 +319,7 @@ def _comment_words(comment: str) -> dict[str, str]:
         if name not in _WORDS or not mark or not value:
             raise UsageError(
                 f"--comment=nidmap: '{part}' is not understood",
-                f"it may say {', '.join(f'{word}=' for word in _WORDS)}",
+                f"it may contain {', '.join(f'{word}=' for word in _WORDS)}",
             )
         words[name] = value
     if words.get("pin", "no") not in ("yes", "no"):

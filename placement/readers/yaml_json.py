@@ -163,7 +163,7 @@ def parse_yaml(text: str, source: str) -> Any:
             raise ParseError(source, line, f"more than {MAX_YAML:,} keys and values")
         if name == "AliasEvent":
             what = f"alias *{event.anchor} is not supported"
-            raise ParseError(source, line, what, "write the value out, as Slurm wants it too")
+            raise ParseError(source, line, what, "write the value out, as Slurm requires too")
         if name in ("SequenceEndEvent", "MappingEndEvent"):
             opened.pop()
         elif name in _NODES:

@@ -192,7 +192,7 @@ def _count_nodes(config: Config, nodes: NodeRecords) -> None:
     for role, figure in (("compute", config.nodes.compute), ("service", config.nodes.service)):
         count = int((nodes.role == role).sum())
         if figure is not None and figure.value != count:
-            text = f"{figure.value} said, but the places described hold {count}"
+            text = f"{figure.value} stated, but the places described hold {count}"
             raise WrongFigure(f"nodes.{role}", text)
 
 

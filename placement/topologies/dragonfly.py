@@ -321,7 +321,7 @@ def check_rule(rule: str, shape: DragonflyShape) -> None:
         raise UsageError(f"unknown wiring rule {rule!r}", f"choose from {', '.join(RULES)}")
     if rule != "consecutive" and (shape.table is not None or shape.sizes is not None):
         raise UsageError(
-            f"wiring {rule} needs groups of one size and as many links for every pair",
+            f"wiring {rule} needs groups of one size and the same number of links for every pair",
             "consecutive does not",
         )
     unit = {"aligned": shape.routers, "same-chassis": 2}.get(rule, 1)

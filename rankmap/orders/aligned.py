@@ -82,8 +82,8 @@ def _slots_by_position(placement: Placement) -> Ints:
     held = np.bincount(router, placement.counts, minlength=shape[0] * shape[1]).astype(np.int64)
     if held.min() != held.max():
         raise UsageError(
-            f"strategy aligned needs the same blades in all {shape[0]} groups with as many ranks on"
-            f" each: they have {held.min()} to {held.max()}",
+            f"strategy aligned needs the same blades in all {shape[0]} groups with the same"
+            f" number of ranks on each: they have {held.min()} to {held.max()}",
             "plan with --strategy blades-linked",
         )
     # A stable sort keeps the slots of a router in their own order, node by node.

@@ -154,7 +154,7 @@ class Summary:
         first = self.kin[0]
         where = f"above all {first.application} on {counted(first.nodes, 'node')}"
         if self.timeless:
-            return f"{sat} by distance (no node-hours are told: {self.timeless}), {where}"
+            return f"{sat} by distance (node-hours unknown: {self.timeless}), {where}"
         return f"{sat}; {_span_text(self.saved)}, {where}"
 
     def document(self) -> dict[str, Any]:

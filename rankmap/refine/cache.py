@@ -50,7 +50,7 @@ def remark() -> str:
         return f"numba is not installed: mapped with less search ({INSTALL})"
     folder = cache_folder()
     if folder is None:
-        return "kernels are compiled anew each time: no folder for numba's cache can be written"
+        return "kernels are recompiled each time: no folder for numba's cache is writable"
     if folder.parent == Path(tempfile.gettempdir()):
         return f"compiled kernels are kept in {folder}: ~/.cache cannot be written"
     return ""

@@ -58,7 +58,7 @@ def reorder(
 
     Collective. The result compares as MPI_SIMILAR to `comm`, or MPI_CONGRUENT
     where nothing better than the order it has was found. Where the machine, or
-    a processor in it, is not known, only nodes are told apart, and rank 0
+    a processor in it, is not known, only nodes are distinguished, and rank 0
     warns.
 
     Parameters

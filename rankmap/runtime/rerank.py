@@ -192,7 +192,7 @@ def _find_slots(
                     why = why or error_text(error)
     except Exception as error:
         why = error_text(error)
-    return Placement(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
+    return Placement(np.array(listed[0]), counts), f"{why}: only nodes are distinguished"
 
 
 def _parse_request(text: str) -> tuple[str, Hosts, str]:

@@ -86,7 +86,7 @@ def test_flat_is_only_said_in_yaml():
     )
     assert machine.switches.kind == "flat"
     assert "flat: true" in write(machine, "topology-yaml")
-    with pytest.raises(UsageError, match="cannot say flat"):
+    with pytest.raises(UsageError, match="cannot describe flat"):
         write(machine, "topology-conf")
 
 

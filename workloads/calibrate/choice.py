@@ -172,7 +172,7 @@ def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterat
         widest = leaving[np.argsort(-found.bandwidth[leaving], kind="stable")]
         neighbours = [nodes[end][0] for end in dict.fromkeys(found.target[widest].tolist())]
         yield from (
-            Flows(f"one node to {width} beside it", np.full(width, nodes[router][0]),
+            Flows(f"one node to {width} neighbours", np.full(width, nodes[router][0]),
                   np.array(neighbours[:width]))
             for width in FANS
             if width <= len(neighbours)
@@ -216,7 +216,7 @@ def ranks_by_host(hosts: Sequence[str]) -> dict[str, list[int]]:
         raise UsageError(
             f"ranks are not equal over the nodes: {counts[fewest]} on {printable(fewest)}, "
             f"{counts[most]} on {printable(most)}",
-            "srun --ntasks-per-node=… starts as many on each",
+            "srun --ntasks-per-node=… starts the same number on each",
         )
     return found
 

@@ -201,7 +201,7 @@ def node_sets(leaf: Sequence[int], count: int) -> list[NodeSet]:
     two leaves (0, 1, 3)
     """
     if not 1 <= count <= len(leaf):
-        raise UsageError(f"{count} nodes were asked for, the job has {len(leaf)}")
+        raise UsageError(f"{count} nodes requested, the job has {len(leaf)}")
     groups: dict[int, list[int]] = {}
     for node, where in enumerate(leaf):
         groups.setdefault(where, []).append(node)

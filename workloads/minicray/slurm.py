@@ -141,7 +141,7 @@ def _switch_lines(net: Net) -> str:
     switches = slurm_switches(net.machine)
     if switches.kind != "tree":
         raise UsageError(
-            f"topology.conf cannot say {printable(switches.kind)}", "use --topology none"
+            f"topology.conf cannot describe {printable(switches.kind)}", "use --topology none"
         )
     leaf_of = np.full_like(switches.leaf_of, -1)
     leaf_of[net.rows] = switches.leaf_of[net.rows]

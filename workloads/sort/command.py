@@ -57,7 +57,7 @@ PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
     "--final",
     ["auto", "sort"],
     "auto",
-    "Merge few runs that arrive, or sort anew as the paper does.",
+    "Merge few runs that arrive, or sort again as the paper does.",
 )
 @bench_callback
 def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:

@@ -59,5 +59,5 @@ class CrayOrder(Launcher):
         counts = order.counts
         per_node = int(counts[0])
         if (counts[:-1] != per_node).any() or counts[-1] > per_node:
-            raise LaunchError(f"not as many ranks on every node, as it needs: {order.words()}")
+            raise LaunchError(f"needs the same number of ranks on every node: {order.words()}")
         return per_node

@@ -60,7 +60,7 @@ class Flux(Launcher):
         if self.parsed.number("nodes") not in (None, nodes) or ranks % nodes:
             raise LaunchError(
                 f"Flux itself chooses how {ranks} ranks go on {nodes} nodes",
-                "use all nodes of the instance, with as many ranks on each",
+                "use all nodes of the instance, with the same number of ranks on each",
             )
         return np.full(nodes, ranks // nodes)
 
@@ -69,7 +69,7 @@ class Flux(Launcher):
         job = self.allocation
         if order.ppn is None or (job and len(job.nodes) != len(order.names)):
             raise LaunchError(
-                "flux run can be ordered only on all its nodes, as many ranks on each"
+                "flux run can be ordered only on all its nodes, with equal numbers of ranks"
             )
         ranks = {} if self.per_node() else {"ranks": order.ranks}
         return self.command([f"--taskmap=hostfile:{path}"], path, **ranks, nodes=len(order.names))

@@ -192,7 +192,7 @@ def test_aprun_fills_its_last_node_with_the_rest():
     wish = {"nodes": "12-15", "dry_run": True, "pattern": "stencil:5x10"}
     result = prepared("aprun -n 50 -N 16 ./app", {}, machine, **wish)
     assert result.order.counts.tolist() == [16, 16, 16, 2]
-    assert "not as many ranks" in refused(
+    assert "the same number of ranks on every node" in refused(
         "aprun -n 50 ./app", {}, machine, **wish, ppn="16,2,16,16"
     )
 

@@ -97,7 +97,7 @@ def test_other_patterns_are_refused(pattern, says):
 def test_other_allocations_are_refused():
     machine = parse_spec(CUBE)
     ragged = blades(machine, 12)[:-1]
-    with pytest.raises(UsageError, match="as many ranks on each"):
+    with pytest.raises(UsageError, match="the same number of ranks on each"):
         arrange(place_ranks(machine, ragged, 1), "fft:215x1", "aligned")
     two = np.concatenate([blades(machine, 2, chassis=c, groups=[0, 1]) for c in (0, 1)])
     with pytest.raises(UsageError, match="nodes are in 2 chassis"):

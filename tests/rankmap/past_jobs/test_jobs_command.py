@@ -115,7 +115,7 @@ def test_pictures(tool, tmp_path):
 def test_without_bandwidths_no_node_hours_are_told(tool):
     machine = "tree:4x6,dist=1:2"
     _, out, _ = tool("jobs.txt", "-m", machine)
-    assert "by distance (no node-hours are told: " in out.splitlines()[0]
+    assert "by distance (node-hours unknown: " in out.splitlines()[0]
     found = json.loads(tool("jobs.txt", "-m", machine, "--json")[1])
     assert found["saved_node_hours"] is None
 

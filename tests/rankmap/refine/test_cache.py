@@ -76,7 +76,7 @@ def test_without_any_folder_kernels_still_run(package, tmp_path):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     folder, made, _, remark, _ = json.loads(done.stdout)
     assert (folder, made) == ("None", [])
-    assert remark.startswith("kernels are compiled anew each time")
+    assert remark.startswith("kernels are recompiled each time")
 
 
 def test_a_folder_of_somebody_else_is_never_used(tmp_path, monkeypatch):

@@ -98,7 +98,7 @@ def test_an_unknown_machine_or_node_is_warned_about_once_by_rank_0(place):
         assert how == "similar"
         assert by_node(new, "stencil:4", ["nid00000", "nid00099"] * 2) == 1
         assert said.count("RuntimeWarning") == 1
-        assert "only nodes are told apart" in said
+        assert "only nodes are distinguished" in said
         assert says in said
 
 
@@ -233,7 +233,7 @@ def test_slurms_names_count_where_they_tell_as_much():
     hosts += [("c0-1.cluster", name) for name in named(2, 2)]
     assert rerank(hosts, Job("ring"), machine)[1] == ""
     same = [(host, "nid00001") for host, _ in hosts]
-    assert "only nodes are told apart" in rerank(same, Job("ring"), machine)[1]
+    assert "only nodes are distinguished" in rerank(same, Job("ring"), machine)[1]
     long = [(f"{name}.cluster.example", "") for name in named(1, 2)]
     assert rerank(long, Job("ring"), machine)[1] == ""
 
