@@ -23,6 +23,7 @@ from nidmap.placement.names import parse_cnames
 from nidmap.placement.network.host_cables import say_slow_cables
 from nidmap.placement.node_table import Table
 from nidmap.placement.readers.cray_formats import list_faults
+from nidmap.placement.readers.slurm_rules import REFUSED
 from nidmap.placement.records import Dump, Finding
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.topologies import links, router_coords, router_names
@@ -65,6 +66,7 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
             findings.append(Finding(0, "contradiction", *what, source="machine"))
     if machine is not None:
         findings += check(machine, sources.dumps)
+    findings = [replace(x, fault=True) if x.kind == REFUSED else x for x in findings]
     return machine, sorted(findings, key=lambda x: not x.fault)
 
 

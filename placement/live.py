@@ -166,6 +166,16 @@ def _topology_of(
     return [topology[1]] if topology and topology[1] != "(null)" else []
 
 
+def partition_topology(partition: str) -> str:
+    """Return the topology that a partition of the Slurm here names; '' where nothing says."""
+    deadline = Deadline(PATIENCE)
+    try:
+        settings = slurm_settings(deadline)
+    except NoSlurm:
+        return ""
+    return next(iter(_topology_of([partition], settings, deadline)), "")
+
+
 def _read_output(text: str, source: str) -> Dump:
     """Read what a command printed: what is wrong with that is no fault of the user's."""
     try:

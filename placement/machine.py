@@ -132,6 +132,8 @@ class Switches:
     kind : str
         ``tree``, ``block``, ``ring`` or ``flat``.
     block_sizes : tuple of int
+    uplinks : int32 (s,) or None
+        Cables from each switch to the one above; None: one each.
     """
 
     names: tuple[str, ...]
@@ -140,6 +142,7 @@ class Switches:
     leaf_of: Ints32
     kind: str = "tree"
     block_sizes: tuple[int, ...] = ()
+    uplinks: Ints32 | None = None
 
 
 # --- what is inside a node: cores by cache, NUMA domain and socket; GPUs and NICs beside them

@@ -21,7 +21,7 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
 
     named = named_specs(specs)
     if named:
-        return loading.load_machine(*named)
+        return _load_named(named)
     sources = loading.open_sources(*machine_specs(specs))
     machine = loading.build(sources)
     kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
@@ -31,6 +31,27 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
         context.meta["machine_taken"] = taken
     say(f"nidmap: machine {taken}; override with -m")
     return machine
+
+
+def _load_named(named: tuple[str, ...]) -> Machine:
+    """Load what is named; of a file of several topologies that of the partition, where one is."""
+    from nidmap.placement import load as loading
+
+    sources, partition = loading.open_sources(*named), _wanted_partition()
+    several = [dump for dump in sources.dumps if dump.parameters.get("topologies")]
+    if not several or not partition:
+        return loading.build(sources)
+    from nidmap.placement import live
+    from nidmap.placement.dumps import chosen
+
+    name = live.partition_topology(partition)
+    if name:
+        sources.dumps = [
+            chosen.choose_topology(dump, name) if dump in several else dump
+            for dump in sources.dumps
+        ]
+        say(f"nidmap: topology {name}, that of partition {partition}")
+    return loading.build(sources)
 
 
 def named_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
@@ -68,10 +89,15 @@ def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
     named = named_specs(specs)
     if named:
         return named
+    return (f"here:{_wanted_partition()}",)
+
+
+def _wanted_partition() -> str:
+    """Return the partition that ``-p`` or the job names, the first of several; '' for none."""
     context = click.get_current_context(silent=True)
     partition = context.params.get("partition") if context is not None else None
     partition = partition or os.environ.get("SLURM_JOB_PARTITION", "")
-    return (f"here:{partition.partition(',')[0]}",)
+    return str(partition).partition(",")[0]
 
 
 def absolute_specs(specs: tuple[str, ...]) -> list[str]:

@@ -227,6 +227,8 @@ class SwitchRecord:
     line : int
     level : int
         0 for a leaf; -1 where the dump does not say.
+    uplinks : int
+        Cables to what is above: as many as there are parallel switches there.
     """
 
     name: str
@@ -234,6 +236,7 @@ class SwitchRecord:
     children: tuple[str, ...] = ()
     line: int = 0
     level: int = -1
+    uplinks: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,6 +30,7 @@ from nidmap.placement.node_table import (
 )
 from nidmap.placement.records import Dump
 from nidmap.placement.support.array_types import Array, Ints, Ints32, Strs
+from nidmap.placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from nidmap.placement.topologies.source import Source
@@ -41,7 +42,7 @@ UNLISTED = "unlisted"
 _RANKS = {"site": 0, "inventory": 2, "topology": 3, "states": 4}
 
 #: Remarks on a dump that change what the machine has or where: every plan on it says them.
-_SAID_OF_PLANS = ("two-leaves", "unnamed-host")
+_SAID_OF_PLANS = ("two-leaves", "unnamed-host", "discovery")
 
 
 def assemble(
@@ -211,11 +212,28 @@ def join_dumps(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
         else:
             table = _add_dump(table, new, dump)
     if table is None:
-        raise ParseError(
-            dumps[0].source if dumps else "-", 0, "lists no nodes", "give a dump that lists nodes"
-        )
+        raise _no_nodes(dumps)
     _refuse_twins(table)
     return table
+
+
+def _no_nodes(dumps: Sequence[Dump]) -> ParseError:
+    """Return the error that no dump lists nodes, naming other topologies of a file that do."""
+    for dump in dumps:
+        topologies = dump.parameters.get("topologies")
+        if isinstance(topologies, dict) and len(topologies) > 1:
+            others = {name: topology for name, topology in topologies.items()
+                      if getattr(topology, "nodes", None) is not None}  # fmt: skip
+            text = f"its default topology {dump.parameters['topology']} is flat and lists no nodes"
+            there = ", ".join(
+                f"{name} ({topology.fabric}, {counted(len(topology.nodes), 'node')})"
+                for name, topology in others.items()
+            )
+            first = next(iter(others), "")
+            hint = f"-m {dump.source},topology={first} takes one of {there}" if others else ""
+            return ParseError(dump.source, 0, text, hint)
+    source = dumps[0].source if dumps else "-"
+    return ParseError(source, 0, "lists no nodes", "give a dump that lists nodes")
 
 
 def fill_from_site(table: Table, site: Dump) -> None:

@@ -46,6 +46,7 @@ def switches_of(dump: Dump, names: Strs) -> Switches:
     listed = np.array([n for s in records for n in s.nodes], dtype=np.str_)
     at = find_hosts(listed, names, dump.source)
     sizes = dump.parameters.get("block_sizes", ())
+    uplinks = np.array([s.uplinks for s in records], dtype=np.int32)
     return Switches(
         names=tuple(s.name for s in records),
         parent=parent,
@@ -53,6 +54,7 @@ def switches_of(dump: Dump, names: Strs) -> Switches:
         leaf_of=np.append(leaf, -1)[at].astype(np.int32),
         kind=dump.fabric or "tree",
         block_sizes=tuple(int(s) for s in sizes) if isinstance(sizes, tuple) else (),
+        uplinks=uplinks if (uplinks > 1).any() else None,
     )
 
 
@@ -202,12 +204,14 @@ def _highest_ancestors(forest: Switches) -> list[Ints]:
 
 
 def _uplinks(forest: Switches, rank: Ints) -> Links:
-    """Return one link from every switch to the one above; class ``up<k>`` starts at level k."""
+    """Return the links from every switch to the one above; class ``up<k>`` starts at level k."""
     child = np.flatnonzero(forest.parent >= 0)
     kinds = tuple(f"up{k}" for k in range(1, _tree_height(forest))) or ("up1",)
     ends, level = (rank[child], rank[forest.parent[child]]), forest.level[child].astype(np.int8)
-    single, unknown = np.ones(len(child), dtype=np.int64), np.full(len(child), np.nan)
-    return bundle_links(*ends, level, kinds, single, unknown)
+    count = np.ones(len(child), dtype=np.int64)
+    if forest.uplinks is not None:
+        count = forest.uplinks[child].astype(np.int64)
+    return bundle_links(*ends, level, kinds, count, np.full(len(child), np.nan))
 
 
 def place_alike(table: Table) -> Geometry:

@@ -25,12 +25,15 @@ from nidmap.placement.support.registry import Registry, modules_in
 _FIRST = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
     *("torus-coordinates", "system-map", "topology-conf"),
-    *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes"),
+    *("ibnetdiscover-ports", "ibnetdiscover", "sls", "hsm-components", "scontrol-nodes"),
     *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources", "lldp"),
     *("job-list", "sinfo"),
 )
 #: Modules here that readers share.
-_SHARED = ("cables", "cray_formats", "node_states", "rows", "rtr", "slurm_switches", "yaml_json")
+_SHARED = (
+    *("cables", "cray_formats", "node_states", "parallel_switches", "rows", "rtr"),
+    *("slurm_rules", "slurm_switches", "yaml_json"),
+)
 _MODULES = modules_in(__path__[0], *_SHARED)
 
 #: Every format of ours, in the order in which they are tried: each a module here, with ``_`` for

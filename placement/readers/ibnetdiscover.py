@@ -29,6 +29,7 @@ from nidmap.placement.readers import (
 )
 from nidmap.placement.readers.cables import Cables
 from nidmap.placement.records import Dump, Finding
+from nidmap.placement.support.quantities import counted
 
 #: Data rate of one lane in Gbit/s, line coding taken off (8b/10b to QDR, 64b/66b from FDR10
 #: on, from HDR on as the InfiniBand Trade Association's roadmap rates them).
@@ -62,6 +63,12 @@ _RATE = re.compile(r"\s*lid\s+[0-9]+\s+([0-9]+x|\?\?)([A-Z0-9]+|\?\?\?)(?:\s.*)?
 _REST = re.compile(
     r"(?:vendid|devid|sysimgguid|switchguid|caguid|rtguid|\?\?\?guid)=0x|"
     r"Chassis [0-9]+|Hostname: |Non-Chassis Nodes"
+)
+#: How messages of libibmad, libibnetdisc and ibnetdiscover begin.
+_WARNING = re.compile(
+    r"(?:ib(?:warn|panic|error|debug)|ibnetdiscover|iberror|libib\w+|mad_rpc\w*): ?\S|"
+    r"[\w./+-]+\.[ch]:[0-9]+[:;]|(?:discover|query|umad)\w* failed\b",
+    re.IGNORECASE,
 )
 sniff = sniffing(r'^(?:Switch|Ca|Rt)\s+[0-9]+\s+"[SHR]-[0-9a-fA-F]{1,16}"', re.M)
 
@@ -99,7 +106,7 @@ def read(text: str, source: str) -> Dump:
     lines = split_lines(text, source)
     fabric = InfinibandCables()
     headers, owner = 0, -1
-    for number, line in fabric_lines(lines, source):
+    for number, line in fabric_lines(lines, source, fabric):
         if thing := _THING.fullmatch(line):
             _, _, letter, guid, description = thing.groups()
             owner = fabric.end(guid, _KINDS[letter], description or "")
@@ -107,7 +114,7 @@ def read(text: str, source: str) -> Dump:
             headers += 1
         elif owner < 0 or not _take_port(fabric, line, number, owner):
             raise strange_line("ibnetdiscover", source, number, line, "a line of ibnetdiscover")
-    counts = count_lines(lines, headers)
+    counts = count_lines(lines, headers + len(fabric.warnings))
     refuse_empty(counts, source, "switch")
     return fabric.dump(counts)
 
@@ -175,6 +182,7 @@ class InfinibandCables(Cables):
 
     def __init__(self) -> None:
         super().__init__("infiniband", "was ibnetdiscover run as root, and all of it kept?")
+        self.warnings: list[tuple[int, str]] = []
 
     def end(self, guid: str, kind: str, description: str) -> int:
         """Return the number of the switch or adapter with this GUID, hexadecimal as printed."""
@@ -201,7 +209,11 @@ class InfinibandCables(Cables):
         ]
 
     def remarks(self) -> Iterator[Finding]:
-        """Count the adapters whose description names no host, by what it says instead."""
+        """Count the adapters whose description names no host, and what ibnetdiscover warned of."""
+        if self.warnings:
+            line, text = self.warnings[0]
+            several = f"{counted(len(self.warnings), 'warning')} of ibnetdiscover itself: {text}"
+            yield Finding(line, "discovery", several, "is the list complete?", fault=False)
         words, called = [], False
         for text, kind, name in zip(self.descriptions, self.kinds, self.names(), strict=True):
             if kind == "host" and not host_name(text) and not text.startswith(_SHARP):
@@ -216,8 +228,12 @@ class InfinibandCables(Cables):
             yield Finding(0, "unnamed-host", text, hint, fault=False)
 
 
-def fabric_lines(lines: Iterable[str], source: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line that says something.
+def fabric_lines(
+    lines: Iterable[str], source: str, fabric: InfinibandCables
+) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line that says something of the fabric.
+
+    What ibnetdiscover and its libraries wrote to stderr is kept as the fabric's warnings.
 
     Raises
     ------
@@ -228,5 +244,7 @@ def fabric_lines(lines: Iterable[str], source: str) -> Iterator[tuple[int, str]]
         if len(line) > MAX_LINE:
             raise ParseError(source, number, f"a line of {len(line):,} characters")
         bare = line.strip()
-        if bare and bare[0] != "#":
+        if _WARNING.match(bare):
+            fabric.warnings.append((number, bare))
+        elif bare and bare[0] != "#":
             yield number, bare

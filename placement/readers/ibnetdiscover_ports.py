@@ -60,13 +60,13 @@ def read(text: str, source: str) -> Dump:
     (['o0001'], ['ib-i1l1s01'], [12.5])
     """
     lines = split_lines(text, source)
-    counts = count_lines(lines)
-    refuse_empty(counts, source, "port")
     fabric = InfinibandCables()
-    for number, line in fabric_lines(lines, source):
+    for number, line in fabric_lines(lines, source, fabric):
         if not _take_port(fabric, line, number):
             what = "a port of ibnetdiscover"
             raise strange_line("ibnetdiscover-ports", source, number, line, what)
+    counts = count_lines(lines, len(fabric.warnings))
+    refuse_empty(counts, source, "port")
     return fabric.dump(counts)
 
 

@@ -32,8 +32,9 @@ Kind = TypeVar("Kind", bound=Struct)
 #: NIDs are 31 bits wide.
 MAX_NID = 2**31 - 1
 
-_NODE_XNAME = re.compile(r"x[0-9]{1,4}c[0-7]s[0-9]{1,3}b[0-9]{1,3}n[0-9]{1,3}")
-_SWITCH_XNAME = re.compile(r"(x[0-9]{1,4}c[0-7]r[0-9]{1,3})(?:b[0-9]+|e[0-9]+)?")
+#: What names a node, and a switch with or without its controller.
+NODE_XNAME = re.compile(r"x[0-9]{1,4}c[0-7]s[0-9]{1,3}b[0-9]{1,3}n[0-9]{1,3}")
+SWITCH_XNAME = re.compile(r"(x[0-9]{1,4}c[0-7]r[0-9]{1,3})(?:b[0-9]+|e[0-9]+)?")
 _NODE_TYPES = {"comptype_node", "node"}
 _SWITCH_TYPES = {"comptype_rtr_bmc", "routerbmc", "comptype_rtmod", "comptype_rtrmod"}
 _SWITCH_TYPES |= {"routermodule", "comptype_hsn_board", "hsnboard"}
@@ -136,9 +137,9 @@ def read(text: str, source: str) -> Dump:
             properties = _as_struct(extra, SlsNodeProperties, key, source, line)
             nodes.append(_make_node(properties, xname, line))
             findings += _node_remarks(properties, key, line)
-            good = _NODE_XNAME.fullmatch(xname) is not None
+            good = NODE_XNAME.fullmatch(xname) is not None
         elif kinds & _SWITCH_TYPES:
-            switch = _SWITCH_XNAME.fullmatch(xname)
+            switch = SWITCH_XNAME.fullmatch(xname)
             switches |= {switch[1]: None} if switch else {}
             good = switch is not None
         else:

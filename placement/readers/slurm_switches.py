@@ -3,11 +3,11 @@
 ``topology.conf``, ``topology.yaml`` and ``scontrol show topology`` word the
 same thing differently. Each reader turns its words into `Declared` rows; here
 the folded lists are expanded and the switches put below one another. What makes
-no machine is refused: names twice, children that are not defined, loops. Other
-rules are Slurm's own to check: slurmctld does not start with a file that breaks
-them. A node under two leaves of a tree, of which Slurm warns, has its place
-below the first one here; Slurm counts it below both (22.05: its address is
-``top.a,b.node``).
+no machine is refused: names twice, children that are not defined, loops. Switches that
+are above the same ones are taken as one (`nidmap.placement.readers.parallel_switches`). What else
+slurmctld refuses is said by ``machine check`` (`nidmap.placement.readers.slurm_rules`). A node
+under two leaves of a tree, of which Slurm warns, has its place below the first one here; Slurm
+counts it below both (22.05: its address is ``top.a,b.node``).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nidmap.placement.errors import ParseError
 from nidmap.placement.names import hostlist
 from nidmap.placement.names.hostlist import TextPiece
 from nidmap.placement.readers import MOST_NODES
+from nidmap.placement.readers.parallel_switches import join_parallel
 from nidmap.placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
 
 #: Slurm counts switches and blocks in sixteen bits.
@@ -126,8 +127,11 @@ def resolve_members(
         high = next(s for s, height in zip(switches, heights, strict=True) if height > MAX_LEVELS)
         text = f"switch {high.name} is more than {MAX_LEVELS} levels above its leaves"
         raise ParseError(source, high.line, text, f"Slurm takes {MAX_LEVELS} levels")
-    placed = [replace(s, level=height) for s, height in zip(switches, heights, strict=True)]
-    return _below_one_leaf(placed)
+    joined, parallel = join_parallel(switches, below)
+    heights = _switch_heights(_number_children(joined, source)) if parallel else heights
+    placed = [replace(s, level=height) for s, height in zip(joined, heights, strict=True)]
+    leaves, remarks = _below_one_leaf(placed)
+    return leaves, [*parallel, *remarks]
 
 
 def _number_children(switches: Sequence[SwitchRecord], source: str) -> list[list[int]]:
@@ -138,17 +142,12 @@ def _number_children(switches: Sequence[SwitchRecord], source: str) -> list[list
         if first != number:
             text = f"{switch.name} is already defined on line {switches[first].line}"
             raise ParseError(source, switch.line, text, "give it another name")
-    parent: dict[str, SwitchRecord] = {}
     for switch in switches:
         for child in switch.children:
             if child not in index:
                 text = f"switch {switch.name} has a child {child} that is not defined"
                 hint = "each switch needs a line of its own"
                 raise ParseError(source, switch.line, text, hint)
-            other = parent.setdefault(child, switch)
-            if other is not switch:
-                text = f"switch {child} is {_below_both(switch, other)}"
-                raise ParseError(source, switch.line, text, "in a tree each switch has one parent")
     return [[index[child] for child in switch.children] for switch in switches]
 
 

@@ -28,6 +28,7 @@ from nidmap.placement.readers import (
     strange_line,
 )
 from nidmap.placement.readers import slurm_switches as w
+from nidmap.placement.readers.slurm_rules import refuse_switch, refuse_units
 from nidmap.placement.records import Dump, LineCounts
 
 #: The keyword that opens a statement, what it makes, the keywords that may follow.
@@ -118,7 +119,14 @@ def read(text: str, source: str) -> Dump:
     switches, remarks = w.resolve_members([_declare_switch(s) for s in base], source)
     sizes = _block_sizes(records)
     parameters = {"block_sizes": sizes} if sizes else {}
-    return w.switch_dump(counts, kind, switches, remarks, parameters)
+    refused = [
+        found
+        for statement in (base if kind == "tree" else ())
+        for found in refuse_switch(statement.line, statement.value, statement.rest)
+    ]
+    at = next((s.line for s in records if s.key == "blocksizes"), 0)
+    refused += refuse_units(kind, switches, sizes if at else (), at)
+    return w.switch_dump(counts, kind, switches, [*remarks, *refused], parameters)
 
 
 def statements(lines: Sequence[str], source: str) -> Iterator[Statement]:

@@ -1,15 +1,15 @@
 """``topology.yaml``: Slurm's switches, blocks or rings.
 
 The file is a list of topologies, each with exactly one kind. The machine is
-made from the one that Slurm takes for the whole cluster: the first with
-``cluster_default: true``, else the first. Keys and rules are those of Slurm
-25.05 to 26.05 (its manual page and the sources of its data parser and
-plugins).
+made from the one that is chosen (``-m FILE,topology=NAME``), else from that which Slurm takes for
+the whole cluster: the first with ``cluster_default: true``, else the first. Keys and rules are
+those of Slurm 25.05 to 26.05 (its manual page and the sources of its data parser and plugins).
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -23,9 +23,11 @@ from nidmap.placement.readers import (
     sniffing,
     split_lines,
 )
+from nidmap.placement.readers.slurm_rules import refuse_units
 from nidmap.placement.readers.slurm_switches import Declared, resolve_members, switch_dump
 from nidmap.placement.readers.yaml_json import LINE, line_of, parse_yaml
-from nidmap.placement.records import Dump, Finding
+from nidmap.placement.records import Dump, Finding, LineCounts
+from nidmap.placement.support.quantities import counted
 
 sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)
 
@@ -110,7 +112,8 @@ def read(text: str, source: str) -> Dump:
     -------
     Dump
         Of the cluster's default topology: `fabric` is its kind, `switches`
-        its switches, blocks or rings. Of blocks `parameters` has the ``block_sizes``.
+        its switches, blocks or rings. Of blocks `parameters` has the ``block_sizes``, and of any
+        its name (``topology``) and all ``topologies`` of the file by name.
 
     Raises
     ------
@@ -137,27 +140,56 @@ def read(text: str, source: str) -> Dump:
     refuse_empty(counts, source, "topology")
     topologies = _read_topologies(parse_yaml(text, source), source)
     chosen = next((t for t in topologies if t.cluster_default.lower() not in _FALSE), topologies[0])
+    parsed = {t.topology: _parse_topology(t, counts, source) for t in topologies}
+    dump = parsed[chosen.topology]
+    if isinstance(dump, ParseError):
+        raise dump
     remarks = [
         Finding(
             other.line,
             "other-topology",
-            f"topology {other.topology} is left out: {chosen.topology} is the default",
-            "Slurm uses it for the partitions that name it",
+            f"topology {other.topology} ({describe_topology(parsed[other.topology])}) is left"
+            f" out: {chosen.topology} is the default",
+            f"topology={other.topology} takes it, as Slurm does for partitions that name it",
             fault=False,
         )
         for other in topologies
         if other is not chosen
     ]
-    parameters: dict[str, object] = {}
-    kind = _topology_kinds(chosen)[0]
+    parameters = {**dump.parameters, "topologies": parsed, "topology": chosen.topology}
+    return replace(dump, findings=(*remarks, *dump.findings), parameters=parameters)
+
+
+def _parse_topology(topology: YamlTopology, counts: LineCounts, source: str) -> Dump | ParseError:
+    """Return what one topology says, or why it cannot be read: another one may be wanted."""
+    kind = _topology_kinds(topology)[0]
     if kind == "torus3d":
-        raise ParseError(
-            source, chosen.line, "topology/torus3d is not read", "tree, block, ring and flat are"
-        )
-    if chosen.block and chosen.block.block_sizes:
-        parameters["block_sizes"] = tuple(dict.fromkeys(chosen.block.block_sizes))
-    switches, more = resolve_members(_declared_units(chosen), source)
-    return switch_dump(counts, kind, switches, [*remarks, *more], parameters)
+        what = f"topology {topology.topology}: topology/torus3d is not read"
+        return ParseError(source, topology.line, what, "tree, block, ring and flat are")
+    parameters: dict[str, object] = {}
+    if topology.block and topology.block.block_sizes:
+        parameters["block_sizes"] = tuple(dict.fromkeys(topology.block.block_sizes))
+    try:
+        switches, remarks = resolve_members(_declared_units(topology), source)
+    except ParseError as error:
+        return error
+    sizes = topology.block.block_sizes if topology.block else []
+    refused = refuse_units(kind, switches, sizes, topology.line)
+    return switch_dump(counts, kind, switches, [*remarks, *refused], parameters)
+
+
+def describe_topology(dump: Dump | ParseError) -> str:
+    """Say in a few words what a topology is.
+
+    Examples
+    --------
+    >>> describe_topology(read("- topology: all\\n  flat: true\\n", "topology.yaml"))
+    'flat'
+    """
+    if isinstance(dump, ParseError):
+        return "unreadable"
+    nodes = 0 if dump.nodes is None else len(dump.nodes)
+    return f"{dump.fabric}, {counted(nodes, 'node')}" if nodes else dump.fabric
 
 
 def _read_topologies(root: Any, source: str) -> list[YamlTopology]:
@@ -178,6 +210,12 @@ def _read_topologies(root: Any, source: str) -> list[YamlTopology]:
             raise ParseError(source, topology.line, f"{what}torus3d and flat belongs")
         if kinds[0] in ("tree", "block", "ring") and not _declared_units(topology):
             raise ParseError(source, topology.line, f"topology {topology.topology} is empty")
+    lines: dict[str, int] = {}
+    for topology in topologies:
+        first = lines.setdefault(topology.topology, topology.line)
+        if first != topology.line:
+            text = f"topology {topology.topology} is already defined on line {first}"
+            raise ParseError(source, topology.line, text, "give it another name")
     return topologies
 
 

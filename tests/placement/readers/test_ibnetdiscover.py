@@ -14,6 +14,7 @@ from nidmap.placement.errors import ParseError
 from nidmap.placement.readers import ibnetdiscover, ibnetdiscover_ports, read_text
 from nidmap.placement.readers.ibnetdiscover import bandwidth, host_name
 from tests.placement.readers.fabric_shapes import fabrics, full_text, ports_text
+from tests.same_machine import same_machine
 
 PRINTS = {
     "ibnetdiscover": (ibnetdiscover.read, full_text),
@@ -307,3 +308,23 @@ def test_empty_and_endless_input(form):
     for text in ("", "# only\n", "x" * 2_000_000, "\n" * 1_000_001):
         with pytest.raises(ParseError):
             read(text, "t")
+
+
+WARNINGS = """\
+ibwarn: [2345] mad_rpc: _do_madrpc failed; dport (Lid 12)
+src/query_smp.c:230; umad (DR path slid 0; dlid 0; 0,1,3) bad status 110; Connection timed out
+ibnetdiscover: iberror: discover failed
+"""
+
+
+@pytest.mark.parametrize("form", [full_text, ports_text])
+@given(fabric=fabrics())
+def test_messages_of_ibnetdiscover_itself_are_remarks(form, fabric):
+    text, (first, *rest) = form(fabric), WARNINGS.splitlines(keepends=True)
+    with_them = first + text + "".join(rest)
+    plain, warned = read_text(text, "x"), read_text(with_them, "x")
+    assert same_machine(assemble([plain]), assemble([warned]))
+    (said,) = (f for f in warned.findings if f.kind == "discovery")
+    assert (said.line, said.fault) == (1, False)
+    assert said.text.startswith("3 warnings of ibnetdiscover itself: ibwarn: [2345]")
+    assert warned.counts.rows == plain.counts.rows

@@ -58,7 +58,7 @@ def test_two_formats_in_one_file_are_both_named(first, second):
 
 def test_unknown_formats_are_refused():
     with pytest.raises(
-        UsageError, match="unknown format 'csv'; choose from flux-resources, ibnetdiscover"
+        UsageError, match="unknown format 'csv'; choose from flux-resources, hsm-components"
     ):
         find("csv")
 

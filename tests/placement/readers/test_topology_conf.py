@@ -4,11 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nidmap.placement.check import check_sources
 from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.errors import ParseError
+from nidmap.placement.load import open_sources
 from nidmap.placement.readers import read_text
 from nidmap.placement.readers.topology_conf import read, sniff
 from tests.placement.readers.fabric_shapes import Tree, topology_conf, trees
+from tests.real_slurm import needs_slurm, real_slurm
 
 
 def matches(dump, tree):
@@ -144,7 +147,6 @@ def test_a_node_below_two_leaves_counts_below_the_first():
             GOOD + "SwitchName=c Switches=d\nSwitchName=d Switches=c\n",
             "t:4: the switches are not a tree: c, d are below",
         ),
-        (GOOD + "SwitchName=c Switches=b\n", "t:4: switch b is below c and, on line 3, below top"),
         (GOOD + "SwitchName=a Nodes=n9\n", "t:4: a is already defined on line 1"),
     ],
 )
@@ -250,3 +252,55 @@ def test_what_fuzzing_found_is_refused_in_one_line(text):
     with pytest.raises(ParseError, match=r"^x(:1)?: ") as caught:
         read(text, "x")
     assert str(caught.value).isprintable()
+
+
+#: Files of which a machine can be made, and what a slurmctld refuses in them.
+REFUSED = [
+    ("SwitchName=a Nodes=n1 Switches=b\nSwitchName=b Nodes=n2\n", 1, "switch a: it has both"),
+    ("SwitchName=a\nSwitchName=b Nodes=n2\n", 1, "switch a: it has neither"),
+    ("SwitchName=a\nSwitchName=b Nodes=n2\nSwitchName=t Switches=a,b\n", 1, "a: it has neither"),
+    ("SwitchName=b Nodes=n2\nSwitchName=a Nodes=n1 LinkSpeed=fast\n", 2, "LinkSpeed 'fast'"),
+    ("BlockName=a Nodes=n[1-4]\nBlockName=b Nodes=n[5-8]\nBlockSizes=4,6\n", 3, "size 6: not"),
+    ("RingName=r Nodes=n[1-17]\n", 1, "ring r: it has 17 nodes, more than 16"),
+]
+
+
+def checked(text, tmp_path):
+    (tmp_path / "topology.conf").write_text(text)
+    machine, findings = check_sources(open_sources(str(tmp_path / "topology.conf")))
+    return machine, [(f.line, f.text) for f in findings if f.fault]
+
+
+@pytest.mark.parametrize(("text", "line", "said"), REFUSED)
+def test_a_check_says_what_slurmctld_refuses(text, line, said, tmp_path):
+    machine, faults = checked(text, tmp_path)
+    assert machine is not None
+    assert [at for at, _ in faults] == [line]
+    assert "slurmctld refuses " in faults[0][1]
+    assert said in faults[0][1]
+
+
+TAKEN = [
+    "SwitchName=s[0-1] Nodes=n1\n",
+    "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[2-3]\n",
+    "SwitchName=a Nodes=n1\nSwitchName=b Switches=a\nSwitchName=c Switches=a,b\n",
+    "SwitchName=a Nodes=n1 LinkSpeed=0x10\nSwitchName=b Switches=a,a LinkSpeed=UNLIMITED\n",
+]
+
+
+@pytest.mark.parametrize("text", TAKEN)
+def test_what_slurmctld_takes_has_no_fault(text, tmp_path):
+    assert checked(text, tmp_path)[1] == []
+
+
+@needs_slurm
+@pytest.mark.parametrize(("text", "refused"), [(x[0], True) for x in REFUSED[:4]]
+                         + [(text, False) for text in TAKEN])  # fmt: skip
+def test_a_real_slurmctld_agrees(text, refused):
+    try:
+        with real_slurm(["n1", "n2", "n3"], plugin="tree", topology_conf=text, real=0) as slurm:
+            slurm.run(["scontrol", "show", "topology"])
+            ended = False
+    except AssertionError as error:
+        ended = "slurmctld ended" in str(error)
+    assert ended == refused

@@ -3,7 +3,10 @@
 import pytest
 from hypothesis import given
 
-from nidmap.placement.errors import ParseError
+import nidmap
+from nidmap.placement.commands import run
+from nidmap.placement.errors import ParseError, PlanError, UsageError
+from nidmap.placement.load import load_machine
 from nidmap.placement.readers import read_text
 from nidmap.placement.readers.topology_conf import read as read_conf
 from nidmap.placement.readers.topology_yaml import read, sniff
@@ -107,7 +110,7 @@ TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
         ),
         (
             HEAD + "  torus3d: {toruses: [{name: p, nodes: n}]}\n",
-            "t:1: topology/torus3d is not read",
+            "t:1: topology t: topology/torus3d is not read",
         ),
         ("- topology: t\n  flat: true\n---\n- topology: u\n", "t:4: a second YAML document"),
         ("- topology: &a t\n  flat: *a\n", "t:2: alias *a is not supported"),
@@ -145,3 +148,90 @@ def test_sniff():
     assert sniff("-   cluster_default: true\n    topology: t\n")
     assert not sniff("# - topology: t\n")
     assert not sniff('{"Hardware": {}}')
+
+
+SEVERAL = """\
+- topology: ib
+  tree:
+    switches:
+      - {switch: a, children: "a-leaf[1-2]"}
+      - {switch: a-leaf1, nodes: "g[0-3]"}
+      - {switch: a-leaf2, nodes: "g[4-7]"}
+      - {switch: b, children: b-leaf1}
+      - {switch: b-leaf1, nodes: "h[0-3]"}
+- topology: nvl
+  block:
+    block_sizes: [4, 8]
+    blocks:
+      - {block: rack1, nodes: "g[0-3]"}
+      - {block: rack2, nodes: "g[4-7]"}
+- topology: broken
+  tree:
+    switches: [{switch: x, children: y}]
+- topology: eth
+  cluster_default: true
+  flat: true
+"""
+
+
+@pytest.fixture
+def several(tmp_path):
+    path = tmp_path / "topology.yaml"
+    path.write_text(SEVERAL)
+    return str(path)
+
+
+def test_one_of_several_topologies_is_chosen_by_name(several):
+    ib = load_machine(f"{several},topology=ib")
+    assert (ib.switches.kind, len(ib)) == ("tree", 12)
+    with pytest.raises(PlanError, match="at most 8 are free below one top switch"):
+        nidmap.plan(ib, 9)
+    assert len(nidmap.plan(ib, 8).rows) == 8
+    nvl = load_machine(f"{several},topology=nvl,latency=2")
+    assert (nvl.switches.kind, len(nvl), nvl.switches.block_sizes) == ("block", 8, (4, 8))
+    assert nvl.topology.parameters["latency"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("", "default topology eth is flat and lists no nodes; -m .*,topology=ib takes one of ib "
+             r"\(tree, 12 nodes\), nvl \(block, 8 nodes\)"),
+        (",topology=IB", "unknown topology 'IB'; choose from ib, nvl, broken, eth"),
+        (",topology=broken", "topology.yaml:17: switch x has a child y that is not defined"),
+        (",rails=mlx5_0", "rails= goes with lists of cables"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_named(several, word, said):
+    with pytest.raises((ParseError, UsageError), match=said):
+        load_machine(several + word)
+
+
+def test_a_name_twice_is_refused():
+    with pytest.raises(ParseError, match="t:2: topology a is already defined on line 1"):
+        read("- {topology: a, flat: true}\n- {topology: a, flat: true}\n", "t")
+
+
+@pytest.mark.parametrize(("named", "nodes"), [("ib", 12), ("nvl", 8), ("(null)", None)])
+def test_the_topology_of_the_partition_is_taken(
+    several, named, nodes, tmp_path, monkeypatch, capfd
+):
+    (tmp_path / "scontrol").write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        f"*partition*gpu*) echo 'PartitionName=gpu State=UP Topology={named} Nodes=g[0-7]' ;;\n"
+        "*) echo 'ClusterName = c'; echo 'SLURM_VERSION = 25.05.1' ;;\n"
+        "esac\n"
+    )
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("SLURM_JOB_PARTITION", "gpu")
+    code = run(["machine", "show", "-m", several])
+    printed = capfd.readouterr()
+    if nodes is None:
+        assert code == 3
+        assert "default topology eth is flat" in printed.err
+    else:
+        assert code == 0
+        assert f"{nodes} nodes" in printed.out
+        assert f"topology {named}, that of partition gpu" in printed.err
