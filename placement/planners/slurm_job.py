@@ -34,7 +34,7 @@ from nidmap.placement.errors import PlanError
 from nidmap.placement.machine import Machine, Switches
 from nidmap.placement.planners import Request, free_rows, planner
 from nidmap.placement.support.array_types import Ints, Mask
-from nidmap.placement.switch_tree import slurm_order, slurm_switches
+from nidmap.placement.switch_tree import machine_slurm_order, slurm_switches
 
 if TYPE_CHECKING:
     Pick = Callable[["SlurmJob"], Ints | None]
@@ -122,7 +122,7 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
         Where too few nodes are free, or Slurm would let the job wait.
     """
     free_rows(request)  # refuses where too few are free or too many included
-    order = slurm_order(machine.names)
+    order = machine_slurm_order(machine)
     must = np.zeros(len(machine), dtype=bool)
     must[request.include] = True
     ones = np.ones(len(machine), dtype=np.int64)
@@ -156,7 +156,7 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
 def switches_in_node_order(machine: Machine) -> Switches:
     """Return the machine's switches, `leaf_of` in Slurm's node order."""
     switches = slurm_switches(machine)
-    return replace(switches, leaf_of=switches.leaf_of[slurm_order(machine.names)])
+    return replace(switches, leaf_of=switches.leaf_of[machine_slurm_order(machine)])
 
 
 @planner("slurm-none")

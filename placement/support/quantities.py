@@ -21,6 +21,19 @@ def time_text(time: float) -> str:
     return f"{_three_digits(time * factor)} {unit}"
 
 
+def times_text(time: float, other: float) -> str:
+    """Return a time in seconds against another one as text, both in one unit.
+
+    Examples
+    --------
+    >>> times_text(0.00095, 0.0012), times_text(0.0, 0.0)
+    ('0.95 ms against 1.2 ms', '0 s against 0 s')
+    """
+    unit, factor = time_unit(max(time, other))
+    texts = [_three_digits(seconds * factor) for seconds in (time, other)]
+    return " against ".join(f"{text} {unit}" for text in texts)
+
+
 def size_text(count: float, base: int = 1000) -> str:
     """Return bytes as text.
 

@@ -14,7 +14,7 @@ from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.plan import choose_nodes, describe, request_for
 from nidmap.placement.planners import PREDICTING, Baseline, Choice, Plan, Request, Watch
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.quantities import time_text
+from nidmap.placement.support.quantities import time_text, times_text
 from nidmap.rankmap.predict import Job, Prediction, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.prediction import worst_document
@@ -118,8 +118,7 @@ class Comparison:
         unsure = f"; largest uncertainty: {best.gain.most_unsure}" if best.gain.unknowns else ""
         return (
             f"{best.strategy} with order {best.order} is predicted {best.gain.range_text} as fast"
-            f" as {base} for {job}: {time_text(best.found.time_s)} against"
-            f" {time_text(default.found.time_s)}{unsure}"
+            f" as {base} for {job}: {times_text(best.found.time_s, default.found.time_s)}{unsure}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -255,7 +254,8 @@ def compare_strategies(
     for row in rows:
         once.setdefault((row.plan.strategy, row.order), row)
     entries = _predict_rows(model, list(once.values()), told)
-    entries.sort(key=lambda entry: entry.found.time_s)
+    # What is likely faster than auto is not where its range is told, and spreads the job further.
+    entries.sort(key=lambda entry: (bool(strategies) or entry.strategy != AUTO, entry.found.time_s))
     # How one row's bytes are routed says nothing of the others.
     routed = Counter(note for entry in entries for note in set(entry.found.loads.notes))
     every = [note for entry in entries for note in entry.found.notes]

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from heapq import nlargest
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,9 @@ from nidmap.rankmap.predict.phases import most_steps, phases
 
 #: Numbers of loads that are kept.
 KEPT = 32_000_000
+
+#: Flows between places that are kept of the last orders.
+KEPT_FLOWS = 1 << 21
 
 #: Steps of an exchange whose links are looked at for a guess.
 GUESSED = 2
@@ -150,6 +153,7 @@ class Model:
         self._crowd = Other(np.zeros(0, dtype=np.int64))
         self._known: dict[tuple[str, tuple[int, ...], float | None], list[Loads]] = {}
         self._ends: dict[bytes, list[float]] = {}
+        self._orders: dict[tuple[Any, ...], list[Phase]] = {}
 
     def place(self, rows: Ints, order: Ints | None = None) -> Placement:
         """Return the job's ranks on these rows of the machine, in this order.
@@ -184,6 +188,14 @@ class Model:
             loads = self.loads(phase.total, left)
             total += sum(self.parts(phase, loads, left, below - at_least + least[done]))
         return total if total < below else math.inf
+
+    def floor(self, placement: Placement) -> float:
+        """Return seconds that an order of the ranks takes on any nodes with as fast links."""
+        total = self.histogram(placement)
+        for phase in self.phases(placement):
+            least, _ = self.node_limits(phase)
+            total += least + sum(self.beyond(phase, {}, least))
+        return total
 
     def _floor(self, phase: Phase) -> float:
         """Return seconds that a phase takes by any routing: own links, ranks and latency."""
@@ -267,9 +279,23 @@ class Model:
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
         """Yield the phases on a placement of the model's pattern, or of another one that fits."""
         steps = self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
-        if pattern is None:
+        if pattern is not None:
+            return phases(pattern, placement, self.size, self.algorithm, steps)
+        return self._phases_of_order(placement, steps)
+
+    def _phases_of_order(self, placement: Placement, steps: int) -> Iterator[Phase]:
+        """Yield the model's own phases: what places send each other hangs on the order alone."""
+        order = b"" if placement.order is None else placement.order.tobytes()
+        key = order, placement.counts.tobytes(), self.algorithm, self.size, steps
+        known = self._orders.pop(key, None)
+        if known is None:
             pattern = fit_pattern(self.pattern, placement)
-        return phases(pattern, placement, self.size, self.algorithm, steps)
+            known = list(phases(pattern, placement, self.size, self.algorithm, steps))
+        self._orders[key] = known
+        while len(self._orders) > 1 and _kept_flows(self._orders) > KEPT_FLOWS:
+            del self._orders[next(iter(self._orders))]
+        for phase in known:
+            yield phase if phase.placement is placement else replace(phase, placement=placement)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
         """Return the algorithm along each dimension of a pattern that is fitted to its ranks."""
@@ -529,6 +555,11 @@ class Model:
             return 0.0
         slowest = float(self.injection[placement.rows].min())
         return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)
+
+
+def _kept_flows(orders: dict[tuple[Any, ...], list[Phase]]) -> int:
+    """Return how many flows some orders have, a phase counting as some too."""
+    return sum(1000 + len(phase.traffic) for known in orders.values() for phase in known)
 
 
 def _step_batches(

@@ -23,7 +23,7 @@ from nidmap.placement.nodelist import NodeList
 from nidmap.placement.placement import Origin, Placement
 from nidmap.placement.planners import Moment, Request
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.quantities import time_text
+from nidmap.placement.support.quantities import time_text, times_text
 from nidmap.rankmap import progress
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.orders.auto import choose, describe_choice
@@ -215,6 +215,8 @@ def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placemen
     remark = f"chosen by predicted time: {_search_words(ranking, gain)}"
     notes = getattr(fitted, "notes", ())
     name = ROW_MAJOR if gain is None else best.order
+    if gain is not None and name == ROW_MAJOR:  # on the nodes in an order that is not theirs
+        name = f"{best.nodes} node"
     return placement.with_order(
         best.placement.order,
         Origin(f"auto: {name}", fitted.spec, "; ".join([*notes, remark]), optimised),
@@ -236,7 +238,8 @@ def _gain_of(model: Predictor, placement: Placement, ranking: Ranking) -> Gain |
 
 def _search_words(ranking: Ranking, gain: Gain | None) -> str:
     """Say in one clause what the search compared and what the order wins."""
-    default = time_text(_default_of(ranking).cost)
+    default_s = _default_of(ranking).cost
+    default = time_text(default_s)
     if ranking.alike:
         return f"no order makes a difference here ({default}), the default is kept"
     judged = f"all {ranking.judged} orders" if ranking.every else f"{ranking.judged} orders judged"
@@ -247,7 +250,7 @@ def _search_words(ranking: Ranking, gain: Gain | None) -> str:
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     first = f"{gain.misfit}; " if gain.misfit else ""
     return (
-        f"{first}{time_text(ranking.best.cost)} against {default} of the default order,"
+        f"{first}{times_text(ranking.best.cost, default_s)} of the default order,"
         f" {gain.range_text} as fast{likely} ({judged}{unsure})"
     )
 

@@ -30,13 +30,6 @@ class Limits:
     adapting, divided, followed : int
         How many times fewer they are where routers adapt, where they do so step by step, and where
         ranks are followed.
-    pilots : int
-        Node choices on which all quick orders are judged first, where not all pairs can be.
-    guessed : int
-        Pairs of a node choice and an order that are guessed by themselves: so many that promise
-        most, and so many with the least busy links of those that promise as much.
-    links : float
-        How much the seconds of the busiest links count for these.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -61,8 +54,11 @@ class Limits:
         Rounds of steps without a better placement, after which a descent ends.
     stale : int
         Disturbances in a row that win nothing, after which steps end.
+    rivals : int
+        Choices of nodes closer together that are compared with the best by their ranges.
     clearly : float
-        The default is kept unless another placement is faster by this share.
+        What is faster by no larger share is as good: the default is kept, and nothing is judged
+        whose bound says that it wins no more.
     """
 
     judgements: int = 1200
@@ -71,9 +67,6 @@ class Limits:
     adapting: int = 2
     divided: int = 12
     followed: int = 2
-    pilots: int = 3
-    guessed: int = 12
-    links: float = 0.1
     searched: int = 4
     kept: int = 6
     counts: int = 10
@@ -87,7 +80,8 @@ class Limits:
     exchanges: int = 8
     patience: int = 4
     stale: int = 50
-    clearly: float = 1e-3
+    rivals: int = 6
+    clearly: float = 5e-3
 
     def budget_of(
         self,
@@ -143,9 +137,6 @@ SAID_S, SAID, SAID_OF_STEPS, MOST_SAID = 0.2, 12, 9, 0.5
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
 
-#: The part of all seconds after which no guess is made any more.
-GUESSED = 0.25
-
 
 class Budget:
     """What a search may still spend.
@@ -168,8 +159,6 @@ class Budget:
         Placements that were judged.
     late, stopped : bool
         Whether the deadline, or the watcher, has ended the search.
-    hurried : bool
-        Whether there was no time for all guesses.
 
     Examples
     --------
@@ -190,10 +179,9 @@ class Budget:
         self.deadline = deadline
         began = time.thread_time()
         self.end = self._last = began + deadline
-        self._last_guess = began + GUESSED * deadline
         self._lengths: list[float] = []
         self.judged, self.share = 0, 0.0
-        self.late = self.stopped = self.hurried = False
+        self.late = self.stopped = False
         self.best_s = math.inf
         self.best: Ints | None = None
         self.text = ""
@@ -240,11 +228,6 @@ class Budget:
     def past(self) -> bool:
         """Whether the deadline has passed."""
         return time.thread_time() > self.end
-
-    def may_guess(self) -> bool:
-        """Return whether there is time for a guess."""
-        self.hurried = self.hurried or time.thread_time() > self._last_guess
-        return not self.hurried
 
     @property
     def ended(self) -> bool:

@@ -6,7 +6,6 @@ that it has judged, by the very figure that the user is told.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -70,6 +69,10 @@ class HopCost:
             placement.node_of_rank,
             job_distance(placement),
         )
+
+    def floor(self, placement: Placement) -> float:
+        """Return 0: J has no bound that costs less than itself."""
+        return 0.0
 
     def orders(
         self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
@@ -137,8 +140,7 @@ class TimeCost:
 
     def floor(self, placement: Placement) -> float:
         """Return seconds that its order of the ranks takes on any nodes."""
-        phases = self.model.phases(placement)
-        return math.fsum(sum(self.model.node_limits(phase)) for phase in phases)
+        return self.model.floor(placement)
 
     def orders(
         self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
@@ -241,6 +243,18 @@ class Candidate:
     order: str
     placement: Placement
     cost: float
+
+    @property
+    def order_words(self) -> str:
+        """What ordered the ranks: where rank r is on slot r, the order in which nodes are listed.
+
+        Examples
+        --------
+        >>> ones = Placement(np.array(["a", "b"]), np.ones(2, dtype=np.int64))
+        >>> Candidate("hilbert", "row-major", ones, 1.0).order_words
+        'node order of hilbert'
+        """
+        return f"node order of {self.nodes}" if self.order == ROW_MAJOR else self.order
 
     @property
     def name(self) -> str:

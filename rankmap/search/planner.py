@@ -17,21 +17,30 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
 from nidmap.placement.placement import Placement
-from nidmap.placement.planners import Choice, Moment, Outlook, Request
+from nidmap.placement.planners import Choice, Moment, Outlook, Request, spans
 from nidmap.placement.support.array_types import Floats, Ints
-from nidmap.placement.support.quantities import size_text, time_text
+from nidmap.placement.support.quantities import counted, size_text, time_text, times_text
 from nidmap.rankmap.emit import emit, format_of
 from nidmap.rankmap.predict import Job, Prediction, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.prediction import PhaseTime, worst_document
 from nidmap.rankmap.score import plain_number
 from nidmap.rankmap.search.budget import LIMITS, Budget
-from nidmap.rankmap.search.cost import ROW_MAJOR, Cost, Ranking, cost_by, effort_of, without_time
+from nidmap.rankmap.search.cost import (
+    ROW_MAJOR,
+    Candidate,
+    Cost,
+    Ranking,
+    cost_by,
+    effort_of,
+    without_time,
+)
 from nidmap.rankmap.search.node_sets import node_choices, scheduler_nodes
 from nidmap.rankmap.search.rank_orders import compile_first
 from nidmap.rankmap.search.search import Space, search
 from nidmap.rankmap.search.segments import inside_one_block, whole_segments
 from nidmap.rankmap.search.short_orders import fit_format
+from nidmap.rankmap.search.ties import closest_together, spread_of
 
 
 def auto(machine: Machine, request: Request) -> Choice:
@@ -136,13 +145,32 @@ class SearchAnswer(Outlook):
         return self.space.request
 
     @cached_property
+    def chosen(self) -> Candidate:
+        """The best, or what keeps closer together where nothing known tells it from the best."""
+        if self.timeless:
+            return self.ranking.best
+        base = self.ranking.default
+        ranking = self.ranking
+        if base is not None and not self.space.allows(base.placement):
+            ranking = replace(ranking, default=None)
+        return closest_together(self.model, ranking)
+
+    @cached_property
     def placement(self) -> Placement:
-        """The best, or the default where nothing is clearly better."""
-        best, base = self.ranking.best, self.ranking.default
-        may_keep = base is not None and self.space.allows(base.placement)
-        if base is not None and may_keep and best.cost >= base.cost * (1 - LIMITS.clearly):
-            return base.placement
-        return self._as_slurm_lists(best.placement)
+        """The nodes and the order of the ranks that are answered."""
+        chosen, base = self.chosen, self.ranking.default
+        if base is not None and self.space.allows(base.placement):
+            same = np.array_equal(chosen.placement.rows, base.placement.rows)
+            no_better = chosen.cost >= base.cost * (1 - LIMITS.clearly)
+            if no_better and (same or self.timeless or not self._closer(base)):
+                return base.placement
+        return self._as_slurm_lists(chosen.placement)
+
+    def _closer(self, base: Candidate) -> bool:
+        """Return whether the chosen nodes keep closer together than the baseline's."""
+        machine = self.model.machine
+        ours, theirs = (spread_of(machine, x.placement.rows) for x in (self.chosen, base))
+        return ours < theirs
 
     @cached_property
     def kept(self) -> bool:
@@ -174,7 +202,7 @@ class SearchAnswer(Outlook):
     @cached_property
     def order(self) -> Placement:
         """The order of the ranks on the plan's nodes."""
-        name = f"auto: {self.ranking.best.name}"
+        name = f"auto: {self.chosen.name}"
         return self.placement.with_origin(strategy=name, pattern=self.prediction.asked["pattern"])
 
     def choice(self) -> Choice:
@@ -215,7 +243,7 @@ class SearchAnswer(Outlook):
         listed = self._ignored(placement)
         if not self.space.allows(listed):
             return placement
-        best = self.ranking.best.cost
+        best = self.chosen.cost
         return listed if self.cost.of(listed) <= best * (1 + 1e-9) else placement
 
     def _ignored(self, placement: Placement) -> Placement:
@@ -226,18 +254,39 @@ class SearchAnswer(Outlook):
         words = self.request.baseline.words
         base = self.ranking.default
         if self.timeless and base is not None:
-            return self._by_j(base.cost, base.cost if self.kept else self.ranking.best.cost)
+            return self._by_j(base.cost, base.cost if self.kept else self.chosen.cost)
         same = base is not None and np.array_equal(
             np.sort(base.placement.rows), np.sort(self.placement.rows)
         )
-        sentence = gain_sentence(self.prediction, self.default, self.gain, same, words)
+        closer = self._closer_words()
+        if self.kept and base is not None and self._faster_likely(base):
+            return (
+                f"{words} is kept: no gain that can be told from it (the fastest tried is likely"
+                f" {base.cost / self.ranking.best.cost:.2f} x as fast, which lies inside its range)"
+            )
+        sentence = gain_sentence(self.prediction, self.default, self.gain, same, words, closer)
         return sentence if self.kept else f"{sentence}; {self._search_words()}"
+
+    def _faster_likely(self, base: Candidate) -> bool:
+        """Return whether something is likely faster than a baseline that is kept."""
+        best = self.ranking.best
+        return self.space.allows(best.placement) and best.cost < base.cost * (1 - LIMITS.clearly)
+
+    def _closer_words(self) -> str:
+        """Say that the nodes touch fewer groups, switches … than the baseline's; '' where not."""
+        base = self.ranking.default
+        if base is None or self.kept or not self._closer(base):
+            return ""
+        machine = self.model.machine
+        ours, theirs = (spans(machine, x.rows) for x in (self.placement, base.placement))
+        level = next(level for level in ours if ours[level] != theirs[level])
+        return f"these nodes touch {counted(ours[level], level)} instead of {theirs[level]}"
 
     def _search_words(self) -> str:
         """Say what was compared: how many candidates, and how far below the best plain one."""
         ranking = self.ranking
         count = f"best of {len(ranking.candidates)} candidates"
-        less = 1 - ranking.best.cost / ranking.plain.cost if ranking.plain.cost else 0.0
+        less = 1 - self.chosen.cost / ranking.plain.cost if ranking.plain.cost else 0.0
         if not 0.005 <= less < 1:
             return count
         return f"{count}, {less:.0%} less time than the best plain strategy ({ranking.plain.nodes})"
@@ -276,7 +325,7 @@ class SearchAnswer(Outlook):
             "by_class": best.by_class,
             "terms": {term.name: term.seconds for term in best.terms},
             "order": {
-                "strategy": ROW_MAJOR if placement.order is None else ranking.best.order,
+                "strategy": ROW_MAJOR if placement.order is None else self.chosen.order_words,
                 "slots": None if placement.order is None else placement.order.tolist(),
                 "sorted_time_s": ignored_s,
                 "needed": needed,
@@ -284,9 +333,13 @@ class SearchAnswer(Outlook):
             "chosen": self._chosen(),
             "segment": self._segment,
             "search": {
-                "from": ranking.best.name,
+                "from": self.chosen.name,
                 "candidates": len(ranking.candidates),
                 "judged": ranking.judged,
+                "best": {
+                    "strategy": ranking.best.name,
+                    "cost": plain_number(ranking.best.cost),
+                },
                 "plain": {
                     "strategy": ranking.plain.nodes,
                     "cost": plain_number(ranking.plain.cost),
@@ -308,7 +361,7 @@ class SearchAnswer(Outlook):
             return {"by": "time"}
         base = self.ranking.default
         usual = None if base is None else plain_number(base.cost)
-        least = usual if self.kept else plain_number(self.ranking.best.cost)
+        least = usual if self.kept else plain_number(self.chosen.cost)
         return {"by": "J", "why": self.timeless, "cost": least, "default_cost": usual}
 
     def _warnings(self) -> Iterator[str]:
@@ -318,7 +371,7 @@ class SearchAnswer(Outlook):
         yield from self.assumed
         if self.budget.stopped:
             yield "the search was stopped: this is the best until then"
-        elif self.budget.late or self.budget.hurried:
+        elif self.budget.late:
             yield "the search was cut short by its deadline: --deadline gives it more seconds"
         gain = self.gain
         if gain is not None and not self.timeless and gain.low < 1 - LIMITS.clearly:
@@ -333,7 +386,12 @@ USED = 1e-6
 
 
 def gain_sentence(
-    best: Prediction, default: Prediction | None, gain: Gain | None, same: bool, base: str
+    best: Prediction,
+    default: Prediction | None,
+    gain: Gain | None,
+    same: bool,
+    base: str,
+    closer: str = "",
 ) -> str:
     """Return the sentence that says what a plan wins over the baseline, and why.
 
@@ -349,6 +407,8 @@ def gain_sentence(
         Whether both are the same nodes.
     base : str
         What the baseline is called.
+    closer : str
+        That its nodes are closer together than the baseline's; '' where they are not.
     """
     if default is None:
         return f"{time_text(best.time_s)} expected; {base} would start no such job"
@@ -356,12 +416,17 @@ def gain_sentence(
         return _kept_sentence(best, base)
     if not default.time_s:
         return "no placement is faster than another: what is sent takes no time here"
-    times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
+    times = times_text(best.time_s, default.time_s)
     same_nodes = " on the same nodes by the order of the ranks" if same else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     unsure += f"; {gain.of_run}" if gain.of_run else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
+    if closer and gain.low <= 1 + LIMITS.clearly:
+        return (
+            f"no gain that can be told from {base}"
+            f" ({gain.range_text} as fast{likely}: {times}); {closer}"
+        )
     head = f"{gain.range_text} as fast as {base}{same_nodes}{likely} ({times}{unsure})"
     return f"{head}: {gain_reason(best, default)}"
 
@@ -392,7 +457,10 @@ def gain_reason(best: Prediction, default: Prediction) -> str:
     top = float(then.max())
     uneven = top / then.mean()
     if uneven >= 1.05:
-        what = f"one {worst.kind} link carries {uneven:.1f} x the mean"
+        what = (
+            f"the busiest {worst.kind} link carries {uneven:.1f} times the mean of the"
+            f" {len(then)} in use"
+        )
     elif len(then) > 1:
         what = f"{len(then)} {worst.kind} links carry {size_text(top)} each"
     else:
@@ -421,7 +489,7 @@ def _load_change(before: Floats, after: Floats, kind: str) -> str:
         return f"the plan sends {100 * (1 - 1 / fewer):.0f} % less over {kind} links"
     if uneven < 1.05:
         return "this plan balances the links"
-    return f"the plan's busiest carries {uneven:.1f} x its mean"
+    return f"the plan's busiest carries {uneven:.1f} times its mean"
 
 
 def _own_links(before: PhaseTime, after: PhaseTime) -> str:

@@ -175,9 +175,9 @@ def test_no_row_of_a_comparison_is_above_auto_where_the_cap_ends_the_search(monk
     free = np.random.default_rng(1).random(len(machine)) < 0.6
     model = Predictor(machine, Job("fft:4x8", ppn=4))
     found = compare_strategies(model, NodeRequest(8, free))
-    auto = next(entry for entry in found.entries if entry.strategy == "auto")
-    assert auto.found.time_s <= found.best.found.time_s * (1 + 1e-3)
-    assert auto.gain.likely >= max(entry.gain.likely for entry in found.entries) * (1 - 1e-3)
+    assert found.best.strategy == "auto"
+    most = max(entry.gain.likely for entry in found.entries)
+    assert found.best.gain.likely >= most * (1 - budget.LIMITS.clearly)
     assert any("the search was cut short" in note for note in found.notes)
 
 
@@ -299,6 +299,7 @@ def test_who_watches_can_stop_the_search_and_has_the_best_so_far(after):
     found = plan(machine, 20, job=Job("fft:4x5"), candidates=free, progress=watch)
     assert len(told) == after
     figures = found.facts["predicted"]
-    assert figures["time_s"] <= min(figures["default_time_s"], told[-1].best_s)
+    assert figures["time_s"] <= figures["default_time_s"]
+    assert figures["search"]["best"]["cost"] <= told[-1].best_s
     assert not figures["search"]["finished"]
     assert any("the search was stopped" in note for note in found.warnings)

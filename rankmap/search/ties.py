@@ -1,0 +1,110 @@
+"""Which of several placements that cannot be told apart is answered: the one that keeps together.
+
+A gain whose range reaches down to 1 is none that can be told. Nodes that are close leave others
+their links, and stray nodes have cost real runs a few percent: of placements that are as good as
+far as is known the answer touches the fewest groups, then the fewest switches, and then is the
+scheduler's own choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import spans
+from nidmap.placement.support.array_types import Ints
+from nidmap.rankmap.predict import Predictor
+from nidmap.rankmap.predict.gain import Gains
+from nidmap.rankmap.search.budget import LIMITS
+from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
+
+
+def spread_of(machine: Machine, rows: Ints) -> tuple[int, ...]:
+    """Return how many groups, chassis, switches … some nodes touch, the outermost first.
+
+    On a torus, which has no such units, they are all alike.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("slingshot:groups=4,switches=2,nodes=2")
+    >>> spread_of(m, np.array([0, 1, 4])), spread_of(nidmap.load_machine("torus:4"), np.arange(2))
+    ((2, 2), ())
+    """
+    return () if machine.topology.kind == "torus" else tuple(spans(machine, rows).values())
+
+
+def closest_together(model: Predictor, ranking: Ranking, choices: int = LIMITS.rivals) -> Candidate:
+    """Return the candidate to answer: the fastest, or the closest that is as fast as far as known.
+
+    It is never slower, as predicted, than the default.
+
+    Parameters
+    ----------
+    model : Predictor
+    ranking : Ranking
+    choices : int
+        Choices of nodes that are looked at, at most.
+    """
+    best, base = ranking.best, ranking.default
+    if base is not None and best.cost >= base.cost * (1 - LIMITS.clearly):
+        best = base
+    most = math.inf if base is None else base.cost
+    for candidate in _rivals(model, ranking, best, choices):
+        if candidate.cost <= most and not clearly_faster(model, best, candidate):
+            return candidate
+    return best
+
+
+def clearly_faster(model: Predictor, one: Candidate, other: Candidate) -> bool:
+    """Return whether all that is not known leaves a candidate faster than another one."""
+    if one.cost >= other.cost * (1 - LIMITS.clearly):
+        return False
+    gain = Gains(model, other.placement).of(one.placement)
+    return gain.low > 1 + LIMITS.clearly
+
+
+def _rivals(
+    model: Predictor, ranking: Ranking, best: Candidate, choices: int
+) -> Iterator[Candidate]:
+    """Yield the best candidate of each choice that keeps closer together, the closest first."""
+    by_nodes: dict[bytes, list[Candidate]] = {}
+    for candidate in ranking.candidates:
+        by_nodes.setdefault(_nodes_key(candidate), []).append(candidate)
+    base = ranking.default
+    default_key = b"" if base is None else _nodes_key(base)
+
+    def closeness(key: bytes, rows: Ints) -> tuple[tuple[int, ...], bool]:
+        return spread_of(model.machine, rows), key != default_key
+
+    limit = closeness(_nodes_key(best), best.placement.rows)
+    if not limit[0]:
+        return  # nothing says which nodes are close
+    ranks = ((closeness(key, alike[0].placement.rows), key) for key, alike in by_nodes.items())
+    closer = [(rank, key) for rank, key in ranks if rank < limit]
+    for _, key in sorted(closer)[:choices]:
+        yield _best_of(model, by_nodes[key], best.order)
+
+
+def _best_of(model: Predictor, candidates: list[Candidate], order: str) -> Candidate:
+    """Return the fastest of some candidates.
+
+    A search stops judging what is not clearly the best: of that, rank r on slot r and `order` are
+    judged to their end.
+    """
+    judged = [
+        replace(candidate, cost=model.time(candidate.placement))
+        if candidate.cost == math.inf and candidate.order in (ROW_MAJOR, order)
+        else candidate
+        for candidate in candidates
+    ]
+    return min(judged, key=lambda candidate: candidate.cost)
+
+
+def _nodes_key(candidate: Candidate) -> bytes:
+    """Return what tells a candidate's nodes from others, whatever their order."""
+    return np.sort(candidate.placement.rows).tobytes()

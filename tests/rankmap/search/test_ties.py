@@ -1,0 +1,94 @@
+"""Placements that cannot be told apart: the answer keeps together, and says so."""
+
+import numpy as np
+import pytest
+
+import nidmap
+from nidmap.placement.planners import spans
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gain
+from nidmap.rankmap.search import ties
+from nidmap.rankmap.search.cost import Candidate, Ranking
+from nidmap.rankmap.search.ties import closest_together
+
+SPEC = "slingshot:groups=6,switches=4,nodes=4,global=2,injection=25"
+
+
+def ranking_of(model, seconds, rows):
+    """Return a ranking of nodes with a time for each; the first are the default."""
+    candidates = [
+        Candidate(f"nodes {k}", "row-major", model.place(np.array(chosen)), time_s)
+        for k, (time_s, chosen) in enumerate(zip(seconds, rows, strict=True))
+    ]
+    return Ranking(candidates[0], candidates, min(candidates, key=lambda x: x.cost))
+
+
+@pytest.fixture
+def model():
+    return Predictor(nidmap.load_machine(SPEC), Job("alltoall"))
+
+
+SPREAD, TWO_GROUPS, ONE_GROUP = [0, 16, 32, 48], [0, 1, 16, 17], [0, 1, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("low", "seconds", "chosen"),
+    [
+        (0.9, (1.1, 1.0, 1.05), 2),  # both are as good as far as is known: fewest groups
+        (1.2, (1.1, 1.0, 1.05), 1),  # the gain can be told
+        (0.9, (1.0, 1.0, 1.0), 2),  # equal
+        (0.9, (1.0, 1.1, 1.1), 0),  # never slower, as predicted, than the default
+        (1.2, (1.0, 0.999, 1.1), 1),  # a thousandth is no gain, but fewer groups
+        (1.2, (1.0, 1.1, 1.1), 0),
+    ],
+)
+def test_the_closest_of_what_cannot_be_told_apart_is_chosen(
+    monkeypatch, model, low, seconds, chosen
+):
+    monkeypatch.setattr(ties.Gains, "of", lambda *_: Gain(low, 1.3, 2.0))
+    ranking = ranking_of(model, seconds, (SPREAD, TWO_GROUPS, ONE_GROUP))
+    assert closest_together(model, ranking).nodes == f"nodes {chosen}"
+
+
+def test_of_nodes_as_close_the_schedulers_are_kept(monkeypatch, model):
+    monkeypatch.setattr(ties.Gains, "of", lambda *_: Gain(0.9, 1.3, 2.0))
+    ranking = ranking_of(model, (1.1, 1.0, 1.0), (TWO_GROUPS, [2, 3, 18, 19], SPREAD))
+    assert closest_together(model, ranking).nodes == "nodes 0"
+
+
+def test_what_no_bound_allowed_to_win_is_judged_before_it_is_compared(model):
+    ranking = ranking_of(model, (np.inf, np.inf, np.inf), (SPREAD, TWO_GROUPS, ONE_GROUP))
+    time_s = model.time(ranking.default.placement)
+    base = Candidate("default", "row-major", ranking.default.placement, time_s)
+    ranking = Ranking(base, ranking.candidates, base)
+    found = closest_together(model, ranking)
+    assert found.cost == model.time(found.placement) <= time_s
+
+
+@pytest.mark.parametrize("pattern", ["stencil:8x8", "fft:8x8", "ring"])
+def test_no_plan_spreads_for_a_gain_that_reaches_down_to_one(pattern):
+    machine = nidmap.load_machine("slingshot:groups=12,switches=16,nodes=8,global=4,injection=25")
+    free = np.random.default_rng(5).random(len(machine)) < 0.5
+    plan = nidmap.plan(machine, 64, candidates=free, strategy="auto", job=Job(pattern))
+    facts = plan.facts["predicted"]
+    ours, theirs = plan.facts["touches"], plan.facts["default"]["touches"]
+    assert facts["ratio"] <= 1
+    if tuple(ours.values()) > tuple(theirs.values()):
+        assert facts["gain"]["low"] > 1
+    if facts["gain"]["low"] <= 1 and ours != theirs:
+        assert "no gain that can be told" in plan.why
+        assert "these nodes touch" in plan.why
+
+
+def test_where_own_links_decide_a_few_judgements_prove_the_answer():
+    machine = nidmap.load_machine("slingshot:groups=12,switches=16,nodes=8,global=16,injection=2")
+    plan = nidmap.plan(machine, 32, strategy="auto", job=Job("stencil:16x16", ppn=8, bytes=1e6))
+    found = plan.facts["predicted"]["search"]
+    assert found["candidates"] > 200
+    assert found["judged"] < found["candidates"] / 4
+
+
+def test_spread_counts_units_from_the_outside_in():
+    machine = nidmap.load_machine(SPEC)
+    assert ties.spread_of(machine, np.array(TWO_GROUPS)) == (2, 2)
+    assert spans(machine, np.array(TWO_GROUPS)) == {"group": 2, "switch": 2}
