@@ -159,7 +159,7 @@ INSIDE struct buffer rank_record(void)
     struct recorder *last = all.recorders;
     while (last && last->next)
         last = last->next;
-    put(&b, "RANK", 4);
+    put(&b, "RNK2", 4);
     size_t length_at = b.used;
     put_number(&b, 0); /* how long the rest is: not yet known */
     put_number(&b, all.rank);

@@ -11,6 +11,7 @@ often as it happened, all of its times together. Sweeps go wave after wave.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -25,7 +26,13 @@ from nidmap.rankmap.collectives.libraries import LIBRARIES
 from nidmap.rankmap.pattern.sweep import Sweep, waves
 from nidmap.rankmap.recognition.order import RecordedStep, chains_of
 from nidmap.rankmap.recognition.shapes import sweep_in
-from nidmap.rankmap.recording import Choice, RecordedCollective, RecordedPhase, Recording
+from nidmap.rankmap.recording import (
+    EVENTS,
+    Choice,
+    RecordedCollective,
+    RecordedPhase,
+    Recording,
+)
 
 #: Steps at most: those that cost most, and all that is left in one more.
 MOST_STEPS = 64
@@ -35,6 +42,10 @@ MOST_TURNS = 16
 
 #: Bytes that a message counts for beside its own where steps are compared: headers and latency.
 A_MESSAGE = 100.0
+
+
+#: By phase, members and root how often a collective was called with each size.
+Sizes = dict[tuple[int, bytes, int], dict[int, float]]
 
 
 class RecordedRun(NamedTuple):
@@ -97,7 +108,9 @@ def run_of(recording: Recording, library: str) -> RecordedRun:
         else:
             steps += _sweep_steps(phases[0], sweep)
             in_waves += float(together.bytes.sum())
-    for phase in recording.phases:
+    sizes = _sizes_called(recording)
+    for number, phase in enumerate(recording.phases):
+        phase = replace(phase, collectives=tuple(_by_size(number, phase, sizes)))
         for calls_of in _disjoint(phase.collectives):
             steps += _collective_steps(phase.kind, calls_of, choose)
         sent.append(phase.messages(choose))
@@ -109,6 +122,37 @@ def run_of(recording: Recording, library: str) -> RecordedRun:
 def _choose_usual(call: str, size: float, ranks: int) -> str:
     """Return the algorithm that libraries usually take."""
     return LIBRARIES["mpich"].choose(call, size, ranks) if call != "alltoall" else "at-once"
+
+
+def _sizes_called(recording: Recording) -> Sizes:
+    """Return how often collectives of each size were called, as far as the order was kept.
+
+    An older recording counts all sizes of a call site together.
+    """
+    sizes: Sizes = {}
+    if (order := recording.order) is None:
+        return sizes
+    called = np.flatnonzero(order.events[:, 0] == EVENTS.index("collective"))
+    times = np.bincount(order.numbers, minlength=len(order.events))
+    for number in called.tolist():
+        _, root, group, phase, size = order.events[number].tolist()
+        key = phase, order.groups[group].tobytes(), root
+        by_size = sizes.setdefault(key, {})
+        by_size[size] = by_size.get(size, 0.0) + float(times[number])
+    return sizes
+
+
+def _by_size(number: int, phase: RecordedPhase, sizes: Sizes) -> Iterator[RecordedCollective]:
+    """Yield the collectives of a phase, one a size of its calls."""
+    for called in phase.collectives:
+        by_size = sizes.get((number, called.members.tobytes(), called.root), {})
+        if phase.kind in ("gather", "allgather") or len(by_size) < 2:
+            yield called
+            continue
+        counted = sum(by_size.values())
+        for size, times in by_size.items():
+            calls = round(int(called.calls.max()) * times / counted)
+            yield RecordedCollective.alike(called.members, called.root, calls, calls * size)
 
 
 def _levels(recording: Recording) -> Iterator[list[RecordedPhase]]:

@@ -1,7 +1,7 @@
 """Counts as the library between program and MPI writes them, read into a `Recording`.
 
 The library writes a stream of records in the machine's own byte order, one
-``RANK`` a rank, which says how long it is, each followed by the communicators
+``RNK2`` a rank, which says how long it is, each followed by the communicators
 that this rank describes and its phases, and closed by ``END.``. The ranks of a
 node have one file.
 
@@ -138,7 +138,7 @@ class _Stream:
         place = 0
         while place + 52 <= end:
             self.file.seek(place)
-            if self.take(4) != b"RANK":
+            if self.take(4) != b"RNK2":
                 raise ParseError(self.source, 0, "not a file of counts of nidmap record")
             length, rank, size, nanoseconds, bin_nanoseconds, failed = self.numbers(6)
             times = 1e-9 * nanoseconds, 1e-9 * bin_nanoseconds

@@ -15,7 +15,13 @@ from nidmap.rankmap.pattern.sweep import waves
 from nidmap.rankmap.predict import Job, Predictor, predict
 from nidmap.rankmap.predict.gain import time_range
 from nidmap.rankmap.recognition.steps import MOST_STEPS, run_of
-from nidmap.rankmap.recording import RecordedCollective, RecordedPhase, Recording
+from nidmap.rankmap.recording import (
+    EVENTS,
+    RecordedCollective,
+    RecordedOrder,
+    RecordedPhase,
+    Recording,
+)
 from nidmap.rankmap.recording.file import save_recording
 from tests.effort import examples
 
@@ -100,6 +106,21 @@ def test_a_broadcast_goes_as_its_library_does_it(library, steps):
     assert sum(step.times for step in found) == steps * calls
     if library == "openmpi":
         assert found[0].sent.bytes.tolist() == [150_000] * 11
+
+
+def test_calls_of_other_sizes_are_told_apart_by_the_order(tmp_path):
+    """An older recording counts 3 calls of 8 bytes and one of 90,000 as four of their mean."""
+    every = np.arange(4)
+    called = RecordedCollective.alike(every, -1, 4, 3 * 8 + 90_000)
+    phase = RecordedPhase("allreduce", "app", 4, 16, NO_TRAFFIC, (called,))
+    collective = EVENTS.index("collective")
+    events = np.array([[collective, -1, 0, 0, size] for size in (8, 90_000)])
+    order = RecordedOrder(events, np.tile([0, 0, 0, 1], 4), np.arange(5) * 4, (every,))
+    steps = run_of(Recording(4, 1.0, (phase,), order=order), "").steps
+    assert sorted(step.sent.bytes.sum() / step.times for step in steps) == pytest.approx(
+        [32, 32, 90_000, 90_000, 180_000, 180_000]
+    )  # doubling, twice; a block of a quarter and a half there and back
+    assert [step.times for step in steps].count(3) == 2
 
 
 def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):

@@ -48,7 +48,7 @@ def phase(bin_, kind, cells, *, comm=0, first=0, calls=1, uneven=0, sized=0, sit
 def rank(number, size, *records, seconds=1.0, bin_seconds=0.05, failed=0):
     head = (number, size, int(1e9 * seconds), int(1e9 * bin_seconds), failed)
     rest = struct.pack("=5q", *head) + b"".join(records) + b"END."
-    return b"RANK" + struct.pack("=q", len(rest)) + rest
+    return b"RNK2" + struct.pack("=q", len(rest)) + rest
 
 
 def comm(name, members):
