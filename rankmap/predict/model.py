@@ -394,16 +394,12 @@ class Model:
                 for loads in loads_of_each(self.machine, demands, routing, bias)
             ]
         self._known[key] = step_loads
-        while len(self._known) > 1 and self._kept_numbers() > KEPT:
+        numbers = sum(len(loads.used) + len(loads.injection) for loads in step_loads)
+        while len(self._known) > 1 and len(self._known) * numbers > KEPT:  # others are about alike
             del self._known[next(iter(self._known))]
         if left is None:
             return step_loads
         return [replace(loads, channels=left) for loads in step_loads]
-
-    def _kept_numbers(self) -> int:
-        """Return how many numbers the loads that are kept have."""
-        every = (loads for kept in self._known.values() for loads in kept)
-        return sum(len(loads.used) + len(loads.injection) for loads in every)
 
     def own_s(self, out: Floats, into: Floats, rows: Ints) -> float:
         """Return the seconds of the busiest own link of some nodes, by rows of the machine."""
