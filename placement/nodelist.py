@@ -151,7 +151,8 @@ class NodeList(tuple[str, ...]):
         >>> NodeList(["r10n1", "r9n2", "r9n1"]).sorted()
         NodeList.parse('r9n[1-2],r10n1')
         """
-        return tuple.__new__(NodeList, [self[k] for k in numeric_order(self)])
+        names = tuple(self)  # whose items come without a call of ours
+        return tuple.__new__(NodeList, [names[k] for k in numeric_order(names)])
 
     @property
     def unique(self) -> NodeList:
@@ -203,6 +204,9 @@ def _check_names(names: list[str]) -> list[str]:
 
 
 _NUMBER = re.compile(r"(\d+)", re.ASCII)
+
+#: Names from which on numpy, which takes a while to load, sorts their numbers faster.
+_MANY = 100_000
 
 
 def fold(names: Sequence[str]) -> str:
@@ -273,8 +277,17 @@ def numeric_order(names: Sequence[str]) -> list[int]:
     ['m', 'n9', 'n09', 'n10']
     """
     parts = [split_number(name) for name in names]
-    prefix_keys = {prefix: _sorting_key(prefix) for prefix, _ in parts}
-    keys = [(prefix_keys[prefix], int(digits or -1), len(digits)) for prefix, digits in parts]
+    prefixes = sorted({prefix for prefix, _ in parts}, key=_sorting_key)
+    rank = dict(zip(prefixes, range(len(prefixes)), strict=True))
+    widest = max((len(digits) for _, digits in parts), default=0)
+    # one whole number each: the place of the prefix, then the number, then how wide it is written
+    span, widths = 10**widest + 1, widest + 1
+    keys = [(rank[a] * span + int(b or -1) + 1) * widths + len(b) for a, b in parts]
+    if len(keys) > _MANY and len(prefixes) * span * widths < 1 << 63:
+        import numpy as np
+
+        order: list[int] = np.argsort(np.array(keys, dtype=np.int64), kind="stable").tolist()
+        return order
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 

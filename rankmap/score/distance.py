@@ -36,6 +36,7 @@ from nidmap.placement.network import shortest_paths
 from nidmap.placement.network.groups import Groups, groups_of
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Array, Floats, Ints
+from nidmap.placement.support.arrays import count_distinct, ragged_ranges
 
 Lengths = NDArray[np.uint8]
 Sums = NDArray[np.uint16]
@@ -45,6 +46,9 @@ ONE_ROUTER = 0.5
 
 #: Routers whose distances to each other are kept in a table (150 MB) at most.
 MOST_TABLED = 12288
+
+#: Pairs of routers that are looked at together; each has the links of its groups.
+_PAIRS = 1 << 16
 
 #: The number of links on a path that there is not.
 UNREACHED = 254
@@ -359,8 +363,43 @@ class Paths:
 
     def pairs(self, a: Ints, b: Ints) -> Ints:
         """Return the links on a minimal path from each of `a` to its partner in `b`."""
-        out = np.empty(a.shape, dtype=np.int64)
-        flat, left, right = out.reshape(-1), a.reshape(-1), b.reshape(-1)
+        left, right = a.reshape(-1), b.reshape(-1)
+        if 4 * len(left) > count_distinct(left) * count_distinct(right):
+            return self._pairs_of_table(left, right).reshape(a.shape)
+        out = np.full(len(left), UNREACHED, dtype=np.int64)
+        for low in range(0, len(left), _PAIRS):
+            some = slice(low, low + _PAIRS)
+            out[some] = self._over_own_links(left[some], right[some])
+        lost = np.flatnonzero((out == UNREACHED) & (left >= 0) & (right >= 0))
+        if len(lost):  # no link of their groups joins them
+            out[lost] = self._pairs_of_table(left[lost], right[lost])
+        return out.reshape(a.shape)
+
+    def _over_own_links(self, a: Ints, b: Ints) -> Ints:
+        """Return the links between partners inside a group, or over one link of their groups."""
+        groups, place = self.groups, self.groups.place
+        g, h = groups.group[a], groups.group[b]
+        known = (a >= 0) & (b >= 0)
+        out = np.full(len(a), UNREACHED, dtype=np.int64)
+        same = np.flatnonzero(known & (g == h))
+        out[same] = self._inside[groups.wiring[g[same]], place[a[same]], place[b[same]]]
+        apart = np.flatnonzero(known & (g != h) & groups.linked[g, h])
+        if not len(apart):
+            return out
+        pair = g[apart] * groups.count + h[apart]
+        first, last = (np.searchsorted(groups.pair, pair + k) for k in (0, 1))
+        which, at = ragged_ranges(first, last - first)
+        row, links = apart[which], groups.between[at]
+        here, there = place[groups.channels.source[links]], place[groups.channels.target[links]]
+        length = self._inside[groups.wiring[g[row]], place[a[row]], here].astype(np.int64)
+        length += self._inside[groups.wiring[h[row]], there, place[b[row]]] + 1
+        begins = np.flatnonzero(np.diff(which, prepend=-1))
+        out[apart] = np.minimum(np.minimum.reduceat(length, begins), UNREACHED)
+        return out
+
+    def _pairs_of_table(self, left: Ints, right: Ints) -> Ints:
+        """Return the same as `pairs`, looked up in tables of all sources and targets."""
+        out = np.empty(len(left), dtype=np.int64)
         by_source = np.argsort(left, kind="stable")
         once, starts = np.unique(left[by_source], return_index=True)
         goals, column = np.unique(right, return_inverse=True)
@@ -368,7 +407,7 @@ class Paths:
         for low in range(0, len(once), 1024):
             table = self.lengths(once[low : low + 1024], goals)
             chosen = by_source[starts[low] : ends[min(low + 1024, len(once)) - 1]]
-            flat[chosen] = table[np.searchsorted(once, left[chosen]) - low, column[chosen]]
+            out[chosen] = table[np.searchsorted(once, left[chosen]) - low, column[chosen]]
         return out
 
 

@@ -9,6 +9,7 @@ from ClusterShell.NodeSet import NodeSet
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nidmap.placement import nodelist
 from nidmap.placement.errors import ParseError
 from nidmap.placement.nodelist import NodeList
 
@@ -315,3 +316,22 @@ def test_the_length_of_a_long_text_is_known_at_once():
     assert NodeList.length_of("n[0-999999]*3,login") == 3_000_001
     with pytest.raises(ParseError, match="makes 4000001 names"):
         NodeList.length_of("login,n[0-3999999]")
+
+
+def key_of(name):
+    """Return what a name is sorted by: what is before its last number, then that, narrow first."""
+    before, last = re.fullmatch("(.*?)([0-9]*)", name).groups()
+    words = re.split("([0-9]+)", before)
+    parts = [
+        (text, int(n or -1), len(n)) for text, n in zip(words[::2], [*words[1::2], ""], strict=True)
+    ]
+    return parts, int(last or -1), len(last)
+
+
+@pytest.mark.parametrize("many", [100_000, 0])
+@given(st.lists(st.text("nr-019", min_size=1, max_size=7), max_size=12))
+def test_numbers_are_sorted_by_value_with_numpy_and_without(many, names):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nodelist, "_MANY", many)
+        order = nodelist.numeric_order(names)
+    assert order == sorted(range(len(names)), key=lambda k: key_of(names[k]))

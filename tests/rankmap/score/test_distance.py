@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
+from nidmap.placement.network.groups import groups_of
 from nidmap.placement.topologies import links, router_coords
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.score import distance
 from nidmap.rankmap.score.distance import Levels, job_distance, machine_distance
 from tests.effort import examples
-from tests.placement.network.small_dragonflies import wired
+from tests.placement.network.small_dragonflies import listed, wired
 from tests.rankmap.helpers import named, slots
 
 
@@ -166,3 +167,19 @@ def test_a_job_asks_for_paths_between_its_own_routers_alone(monkeypatch):
     d = job_distance(place_ranks(machine, "0-1,8-9", 1))
     assert d.matrix().tolist() == [[0, 1, 2, 2], [1, 0, 2, 2], [2, 2, 0, 1], [2, 2, 1, 0]]
     assert sorted(looked_at) == [(0, 1), (1, 0)]
+
+
+@examples(40)
+@given(listed(), st.data())
+def test_single_pairs_of_routers_are_as_far_as_in_the_table(machine, data):
+    paths = distance.Paths(groups_of(machine))
+    routers = paths.groups.routers
+    table = paths.lengths(np.arange(routers))
+    some = st.lists(st.integers(-1, routers - 1), min_size=1, max_size=3)
+    for a, b in itertools.product(*(data.draw(some) for _ in range(2))):
+        wanted = distance.UNREACHED if min(a, b) < 0 else table[a, b]
+        wide = np.arange(4 * routers) // 4, np.full(4 * routers, max(b, 0))
+        assert paths.pairs(np.array([[a]]), np.array([[b]])).tolist() == [[wanted]]
+        assert paths.pairs(*wide).tolist() == table[wide].tolist()
+    a, b = np.arange(routers), np.roll(np.arange(routers), 1)
+    assert paths.pairs(a, b).tolist() == table[a, b].tolist()
