@@ -125,7 +125,16 @@ def _vary_routing(model: Model) -> Iterator[OpenQuestion]:
 
 
 def _vary_algorithm(model: Model, likely: Values) -> Iterator[OpenQuestion]:
-    """Yield the algorithm of an all-to-all or a collective, where a library chooses it."""
+    """Yield the algorithm of an all-to-all or a collective, where a library chooses it.
+
+    What is stated leaves versions, tuning files and vendors open: another library's rules.
+    """
+    recording = model.pattern.recording if isinstance(model.pattern, Graph) else None
+    if recording is not None and any(phase.collectives for phase in recording.phases):
+        other = other_library(library_of(model.mpi))
+        question = f"collectives of the program, as {model.mpi or 'libraries usually'} or {other}"
+        words = f"collectives go by the rules of {other}"
+        yield OpenQuestion("algorithm", question, [OtherValue({"algorithm": other}, words)])
     if likely.algorithm != "library":
         return
     question = "algorithm of the all-to-all, posted at once or in steps"

@@ -27,9 +27,8 @@ class Limits:
     nodes : int
     least : int
         Judgements of the largest jobs.
-    adapting, divided, followed : int
-        How many times fewer they are where routers adapt, where they do so step by step, and where
-        ranks are followed.
+    adapting, divided : int
+        How many times fewer they are where routers adapt, where they do so step by step.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -66,7 +65,6 @@ class Limits:
     least: int = 100
     adapting: int = 2
     divided: int = 12
-    followed: int = 2
     searched: int = 4
     kept: int = 6
     counts: int = 10

@@ -196,3 +196,21 @@ def test_a_recorded_sweep_takes_its_waves_pass_by_pass(tmp_path):
     save_recording(Recording(12, 1.0, (found,)), path)
     took = predict(machine, np.arange(12), Job(f"measured:{path}", ppn=1, bytes=1.0)).time_s
     assert took == pytest.approx(12 * named, rel=0.01)
+
+
+@pytest.mark.parametrize(("mpi", "other"), [("mpich", "openmpi"), ("openmpi", "mpich")])
+def test_a_range_has_the_collectives_of_another_library(tmp_path, mpi, other):
+    machine = load_machine(f"torus:4x3,bw=1,injection=3,latency=0,mpi={mpi}")
+    calls = np.full(12, 10)
+    called = RecordedCollective(np.arange(12), 0, calls, calls * 50_000)
+    found = RecordedPhase("bcast", "app", 10, 120, NO_TRAFFIC, (called,))
+    path = str(tmp_path / "app.npz")
+    save_recording(Recording(12, 1.0, (found,)), path)
+    took = {}
+    for library in (mpi, other):
+        stated = load_machine(f"torus:4x3,bw=1,injection=3,latency=0,mpi={library}")
+        took[library] = predict(stated, np.arange(12), Job(f"measured:{path}", ppn=1)).time_s
+    asked = Predictor(machine, Job(f"measured:{path}", ppn=1))
+    unknowns = {one.name: one for one in time_range(asked, asked.place(np.arange(12))).unknowns}
+    low, high = sorted(took.values())
+    assert (unknowns["algorithm"].low, unknowns["algorithm"].high) == pytest.approx((low, high))
