@@ -62,6 +62,8 @@ class HeaderJob:
         Nodes that it must not have.
     segment : int
         Nodes of each segment, under topology/block; 0: no segments.
+    leaves : int
+        Leaf switches that the nodes are on, where Slurm honours ``--switches``; 0: it does not.
     """
 
     count: int
@@ -72,6 +74,7 @@ class HeaderJob:
     nodelist: NodeList = _NO_NODES
     exclude: NodeList = _NO_NODES
     segment: int = 0
+    leaves: int = 0
 
 
 def slurm_options(job: HeaderJob) -> list[str]:
@@ -207,7 +210,16 @@ def sbatch(plan: Emission) -> str:
 
     ``exclude`` takes any free nodes, but none outside the plan's part of the machine.
     """
-    return _batch_script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)])
+    header = [f"#SBATCH {option}" for option in slurm_options(plan.job)]
+    leaves = plan.job.leaves
+    if leaves and plan.job.nodelist:
+        below = "one leaf switch" if leaves == 1 else f"at most {leaves} leaf switches"
+        header += [
+            f"# Instead of --nodelist: any nodes on {below}, waited for as long as stated, and",
+            "# no longer than max_switch_wait of slurm.conf (5 minutes where it states none):",
+            f"##SBATCH --switches={leaves}@5:00",
+        ]
+    return _batch_script(plan, header)
 
 
 def aprun(plan: Emission) -> str:

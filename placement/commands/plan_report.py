@@ -84,6 +84,7 @@ class PlanReport:
             reservation=options.reservation,
             nodelist=self.plan.nodes,
             segment=segment if blocks else 0,
+            leaves=self._leaves(),
         )
         if options.form != "exclude":
             return self._without_list(pinned) if 0 < pinned.segment < options.count else pinned
@@ -92,6 +93,17 @@ class PlanReport:
             nodelist=nodes_of(self.machine, self.offered.include),
             exclude=self._outside(),
         )
+
+    def _leaves(self) -> int:
+        """Return the leaf switches of the plan, 0 where Slurm honours no ``--switches``.
+
+        topology/tree alone does (sbatch(1)), and not with TopologyParam=Dragonfly.
+        """
+        switches = self.machine.switches
+        if switches is None or self.own.strategy != "slurm-tree":
+            return 0
+        leaves = np.unique(switches.leaf_of[self.plan.rows])
+        return 0 if (leaves < 0).any() else len(leaves)
 
     @cached_property
     def exclusion(self) -> Exclusion:

@@ -84,6 +84,18 @@ def test_softer_headers_keep_to_the_lists_of_the_user(tool):
     assert "#SBATCH --nodelist=nid00005\n" in out
 
 
+@pytest.mark.parametrize(("count", "leaves"), [(4, 1), (6, 2), (12, 3)])
+def test_a_pinned_header_offers_switches_where_slurm_has_a_tree(tool, tmp_path, count, leaves):
+    conf = "".join(f"SwitchName=s{k} Nodes=n[{4 * k}-{4 * k + 3}]\n" for k in range(3))
+    (tmp_path / "topology.conf").write_text(f"{conf}SwitchName=top Switches=s[0-2]\n")
+    _, out, _ = tool(f"plan -m {tmp_path}/topology.conf -N {count} --format sbatch")
+    assert out.splitlines()[-1] == f"##SBATCH --switches={leaves}@5:00"
+    assert "#SBATCH --nodelist=" in out
+    for spec in (f"{tmp_path}/topology.conf --format exclude", "torus:4x4 --format sbatch"):
+        _, out, _ = tool(f"plan -N {count} -m {spec}")
+        assert "--switches" not in out
+
+
 def smallest_box(machine, rows):
     """Return the rows in the smallest box around some, by trying every box axis by axis."""
     inside = set(range(len(machine)))

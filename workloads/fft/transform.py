@@ -86,6 +86,23 @@ class Transform:
     Notes
     -----
     Forward is the plain sum of the paper's eq. 1, and backward divides.
+
+    Examples
+    --------
+    On one rank; ``mpiexec -n 6 python program.py`` with COMM_WORLD and ``grid="2x3"`` has pencils:
+
+    >>> import numpy as np
+    >>> from mpi4py import MPI
+    >>> fft = Transform(MPI.COMM_SELF, (4, 6, 8), real=True, grid="1x1")
+    >>> field, spectrum = fft.empty(), fft.empty_spectrum()
+    >>> field[:] = np.arange(field.size).reshape(fft.local_shape)
+    >>> fft.forward(field, spectrum)
+    >>> bool(np.allclose(spectrum, np.fft.rfftn(field)))
+    True
+    >>> back = fft.empty()
+    >>> fft.backward(spectrum, back)
+    >>> bool(np.allclose(back, field))
+    True
     """
 
     def __init__(

@@ -108,11 +108,27 @@ def sort_items(
     Parameters
     ----------
     ranks : Ranks
-    items : (n,)
+        Of a communicator: ``Ranks(MPI.COMM_WORLD)``.
+    items : uint64 (n,), or structures (n,) with a uint64 field ``key``
         This rank's; left as they are. n may differ from rank to rank and be 0.
     plan : SortPlan or None
+        How to sort, the same on all ranks; None: the usual way.
     seen : Seen or None
-        Filled in.
+        Filled in with what the sort did.
+
+    Returns
+    -------
+    (n,) of the items' dtype
+
+    Examples
+    --------
+    On one rank; ``mpiexec -n 4 python program.py`` with COMM_WORLD sorts over four:
+
+    >>> from mpi4py import MPI
+    >>> from nidmap.workloads.sort.ranks import Ranks
+    >>> items = np.array([(5, 0), (1, 1), (5, 2)], dtype=[("key", "u8"), ("place", "i4")])
+    >>> sort_items(Ranks(MPI.COMM_SELF), items)["place"].tolist()
+    [1, 0, 2]
 
     Notes
     -----

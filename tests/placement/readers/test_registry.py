@@ -57,9 +57,8 @@ def test_two_formats_in_one_file_are_both_named(first, second):
 
 
 def test_unknown_formats_are_refused():
-    with pytest.raises(
-        UsageError, match="unknown format 'csv'; choose from flux-resources, hsm-components"
-    ):
+    first = "flux-resource-set, flux-resources, hsm-components"
+    with pytest.raises(UsageError, match=f"unknown format 'csv'; choose from {first}"):
         find("csv")
 
 
