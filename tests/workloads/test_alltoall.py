@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_refused_alike_on_all_ranks(bench):
     assert done.returncode == 3
     lines = [line for line in done.stderr.splitlines() if line.startswith("nidmap: ")]
     assert len(lines) == 1
-    assert "an all-to-all of 500 GB a pair needs" in lines[0]
+    assert "an all-to-all of 500 GB per pair needs" in lines[0]
 
 
 def test_sizes_are_read():

@@ -69,7 +69,7 @@ def test_an_item_crosses_the_network_once_and_log_p_times_when_merged():
     [
         (lambda parts: parts[1].__setitem__(0, 10**6), "out of order"),
         (lambda parts: parts.__setitem__(slice(None), parts[::-1]), "neighbouring ranks"),
-        (lambda parts: parts.__setitem__(0, parts[0][:-1]), "another number"),
+        (lambda parts: parts.__setitem__(0, parts[0][:-1]), "wrong number"),
         (lambda parts: parts[1].__setitem__(1, parts[1][0]), "checksum"),
         (lambda parts: None, None),
     ],
