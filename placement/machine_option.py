@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import click
@@ -105,5 +106,15 @@ def absolute_specs(specs: tuple[str, ...]) -> list[str]:
     from nidmap.placement import sites
 
     known = sites.site_names()
-    texts = machine_specs(specs)
-    return [os.path.abspath(s) if os.path.exists(s) and s not in known else s for s in texts]
+    return [_absolute_spec(word, known) for word in machine_specs(specs)]
+
+
+def _absolute_spec(word: str, known: Collection[str]) -> str:
+    """Return a word with the whole path of its file, behind which figures may be."""
+    before = "links-down:" if word.startswith("links-down:") else ""
+    parts = word.removeprefix(before).split(",")
+    for count in range(len(parts), 0, -1):
+        name = ",".join(parts[:count])
+        if os.path.exists(name) and (before or name not in known):
+            return ",".join([before + os.path.abspath(name), *parts[count:]])
+    return word

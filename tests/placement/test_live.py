@@ -6,7 +6,7 @@ from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.errors import LaunchError, SiteError, UsageError
 from nidmap.placement.live import ask_scheduler, places_by_name, with_own_interfaces
 from nidmap.placement.load import load_machine
-from nidmap.placement.machine_option import configured_specs
+from nidmap.placement.machine_option import absolute_specs, configured_specs
 from nidmap.placement.readers import read_text
 
 
@@ -63,6 +63,20 @@ def test_a_file_that_says_something_else(monkeypatch, tmp_path, text):
     (tmp_path / "nidmap" / "config.toml").write_text(text)
     with pytest.raises(SiteError, match=r"config\.toml"):
         configured_specs()
+
+
+def test_files_are_named_by_their_whole_path_whatever_is_behind_them(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in ("fabric.txt", "a,b", "lumi"):
+        (tmp_path / name).touch()
+    words = {
+        "fabric.txt": f"{tmp_path}/fabric.txt",
+        "fabric.txt,rails=x[0,2]": f"{tmp_path}/fabric.txt,rails=x[0,2]",
+        "a,b,latency=2": f"{tmp_path}/a,b,latency=2",
+        "links-down:fabric.txt": f"links-down:{tmp_path}/fabric.txt",
+        **{same: same for same in ("lumi", "torus:4x4,bw=2", "slurm:gpu", "gone.txt,process=2")},
+    }
+    assert absolute_specs(tuple(words)) == list(words.values())
 
 
 @pytest.fixture
