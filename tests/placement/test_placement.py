@@ -138,5 +138,5 @@ def test_an_ordering_of_another_distribution_is_found(foreign):
 )
 def test_a_broken_ordering_of_another_distribution_is_caught(foreign, broken):
     foreign(broken)
-    with pytest.raises(PlanError, match="'foreign' returned no order of these slots"):
+    with pytest.raises(PlanError, match="'foreign' returned an invalid order"):
         arrange(slots(named(1), 3), "ring", "foreign")

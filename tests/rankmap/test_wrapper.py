@@ -183,7 +183,7 @@ FAULTS = {
     "the job contradicts itself": ([], {"SLURM_TASKS_PER_NODE": "5(x7)"}),
     "the pattern does not fit": (["--pattern", "stencil:5x5"], {}),
     "the strategy is unknown": (["--strategy", "magic"], {}),
-    "the order file has no place": (["--order-dir", "{here}/missing"], {}),
+    "the order file has no place": (["--order-dir", "/dev/null/missing"], {}),
     "the user has an order already": ([], {"SLURM_HOSTFILE": "mine"}),
     "the process is killed": ([], {"PYTHONPATH": f"{{here}}/killed:{ROOT}"}),
     "a library crashes": ([], {"PYTHONPATH": f"{{here}}/crash:{ROOT}"}),

@@ -183,7 +183,7 @@ WRONG = {
     "unknown wiring": (ARIES, '"consecutive"', '"random"', "network.wiring.value", "same-chassis", "wiring"),
     "unknown scheduler": (ARIES, '"slurm"', '"lsf"', "software.scheduler.value", "slurm, pbs, alps", "scheduler"),
     "link class of another fabric": (ARIES, "blue =", "global =", "bandwidth.global", "green, black, blue", "global ="),
-    "too few nodes": (ARIES, "value = 764", "value = 768", "nodes.compute", "768 said", "compute ="),
+    "too few nodes": (ARIES, "value = 764", "value = 768", "nodes.compute", "768 stated", "compute ="),
     "wrong groups": (ARIES, "groups = { value = 2", "groups = { value = 3", "network.groups", "3 said", "groups ="),
     "no cname": (ARIES, '"c0-0c0s0"', '"x0c0s0"', "cabinets.service_blades", "not a cname", "service_blades"),
     "outside": (ARIES, '"c0-0c0s0"', '"c9-0c0s0"', "cabinets.service_blades", "below 4", "service_blades"),

@@ -156,7 +156,7 @@ def test_json_of_a_broken_order_says_why(job, capsys):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--order", "OUT"], "does not say the format"),
+        (["--order", "OUT"], "does not follow from the name"),
         ([], "either --order FILE or --strategy"),
         (["--order", "a.slots", "--strategy", "auto"], "either --order FILE or --strategy"),
         (["--order", "a.x", "--format", "nope"], "unknown format 'nope'"),
