@@ -27,8 +27,9 @@ SEND, RECEIVE, WAIT_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE, ANY_DONE, CAN
 #: Events at most.
 MOST_EVENTS = 400_000
 
-#: Waves for each step of the busiest rank from which messages are a chain.
-CHAIN = 1.5
+#: Waves for each step of the busiest rank from which messages are a chain: a halo exchange has 1,
+#: AMG's cycles, whose coarse grids have few ranks, 1.45, a chain as many as it has ranks.
+CHAIN = 2.0
 
 #: Waves that are looked at, at most: of more that differ an even sample.
 MOST_WAVES = 64

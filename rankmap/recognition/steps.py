@@ -111,9 +111,9 @@ def run_of(recording: Recording, library: str) -> RecordedRun:
     sizes = _sizes_called(recording)
     for number, phase in enumerate(recording.phases):
         phase = replace(phase, collectives=tuple(_by_size(number, phase, sizes)))
+        sent.append(phase.messages(choose))  # where there are too many it is refused here
         for calls_of in _disjoint(phase.collectives):
             steps += _collective_steps(phase.kind, calls_of, choose)
-        sent.append(phase.messages(choose))
     total = join_traffic(sent).away().by_pair(ranks)
     dependent = in_waves > 0.5 * float(total.bytes.sum())
     return RecordedRun(total, _largest(steps, ranks), dependent)
