@@ -114,7 +114,7 @@ def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
         group, return_index=True, return_inverse=True, return_counts=True
     )
     corners = cabinets[first]
-    columns = cabinets[:, 0] - corners[of, 0]
+    inside = cabinets[:, 0] - corners[of, 0]
     width = int(wide.max())
     if np.ptp(corners[:, 0] % width):  # groups do not begin at every so many columns
         columns = np.unique(corners[:, 0])
@@ -131,7 +131,7 @@ def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
               row=np.searchsorted(rows, corners[:, 1]),
               column=np.searchsorted(columns, corners[:, 0]),
               vacant=np.arange(len(corners)) >= len(numbers)),
-        Boxes("cabinet", names, of, gap=3, pad=_CABINET, row=0 * columns, column=columns),
+        Boxes("cabinet", names, of, gap=3, pad=_CABINET, row=0 * inside, column=inside),
     ]  # fmt: skip
 
 
