@@ -35,8 +35,9 @@ from nidmap.rankmap.emit.document import document
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.place_ranks import parse_counts
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.predict.gain import Gain, Gains
+from nidmap.rankmap.predict.gain import Gain, Gains, time_range
 from nidmap.rankmap.search.auto_order import order_by_strategy
+from nidmap.rankmap.search.cost import without_time
 from nidmap.web import link_loads, requests
 from nidmap.web.columns import FILE_PATTERNS, folded_rows
 from nidmap.web.workers import report_progress
@@ -81,6 +82,7 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
         "nodelist": nodes_of(machine, rows).fold(),
         "prediction": None,
         "default": None,
+        "timeless": "",
         "reason": "",
         "notes": [],
     }
@@ -91,6 +93,7 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
         placement = model.place(rows, None if order is None else order.slot_of_rank)
         prediction = model.ranged(placement, "" if order is None else order.origin.strategy)
         answer["prediction"] = link_loads.document(prediction, wanted.links)
+        answer["timeless"] = without_time(placement)
         answer["notes"] = list(prediction.notes)
         answer["default"] = _default_choice(model, offer.candidates, placement, prediction.time_s)
         answer["sentence"] = sentence(machine, answer, link_loads.busiest_channel(prediction))
@@ -127,6 +130,7 @@ def _default_choice(
         "words": baseline.words,
         "gain": Gains(model, usual).of(placement).document(),
         "time_s": other,
+        "between": time_range(model, usual).document(),
         "ratio": other / time if time else 1.0,
         "touches": spans(machine, rows),
         "nodelist": nodes_of(machine, rows).fold(),
@@ -143,10 +147,12 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     >>> said = {"count": 216, "touches": {"group": 3, "chassis": 14, "blade": 54},
     ...         "default": {"gain": {"low": 1.0, "likely": 1.1, "high": 1.21, "unknowns": ()},
     ...                     "words": "Slurm's own choice (topology/none)"},
-    ...         "prediction": {"time_s": 0.1, "binding": "its 8 steps bind"}}
+    ...         "prediction": {"time_s": 0.1, "binding": "its 8 steps bind",
+    ...                        "between": {"low": 0.09, "likely": 0.1, "high": 0.15}}}
     >>> sentence(parse_spec("tree:2x2"), said, ("blue", "g3-g7", 3.21))
     "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean; \
-100 ms: its 8 steps bind; 1 to 1.21 x as fast as Slurm's own choice (topology/none)"
+100 ms (90 ms to 150 ms): its 8 steps bind; 1 to 1.21 x as fast as Slurm's own choice \
+(topology/none)"
     """
     predicted = said["prediction"]
     parts = [_count_sentence(machine, said)]
@@ -155,12 +161,27 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     else:
         kind, ends, ratio = busiest
         parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean")
-    parts.append(f"{time_text(predicted['time_s'])}: {predicted['binding']}")
+    timeless = said.get("timeless", "")
+    parts.append(f"no time: {timeless}" if timeless else _ranged_time(predicted))
     if said["default"] is not None:
         gain = Gain(**said["default"]["gain"])
         times = "" if gain.range_text == "1 x" else f"{gain.range_text} "
         parts.append(f"{times}as fast as {said['default']['words']}")
     return "; ".join(parts)
+
+
+def _ranged_time(predicted: dict[str, Any]) -> str:
+    """Return a time with its range, and what it is spent on."""
+    low, likely, high = (
+        time_text(seconds)
+        for seconds in (
+            predicted["between"]["low"],
+            predicted["time_s"],
+            predicted["between"]["high"],
+        )
+    )
+    range_text = "" if low == high else f" ({low} to {high})"
+    return f"{likely}{range_text}: {predicted['binding']}"
 
 
 def _count_sentence(machine: Machine, answer: dict[str, Any]) -> str:
@@ -182,15 +203,17 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
     ``own_order``: the slot of every rank (None where rank r is on slot r), and
     the time without it.
     """
+    model = Predictor(machine, _wanted_job(wanted, wanted.count))
     comparison = compare_strategies(
-        Predictor(machine, _wanted_job(wanted, wanted.count)),
+        model,
         _node_request(machine, offer, wanted),
         wanted.strategies,
         [_order_name(order) for order in wanted.orders],
         told=_report_row,
         progress=_report_search,
     )
-    answer = comparison.document() | {"schema": "nidmap.page-compare/1"}
+    timeless = without_time(model.place(comparison.default.plan.rows))
+    answer = comparison.document() | {"schema": "nidmap.page-compare/2", "timeless": timeless}
     answer["notes"] += offer.notes
     for row, entry in zip(answer["rows"], comparison.entries, strict=True):
         row["node_rows"] = entry.plan.rows.tolist()

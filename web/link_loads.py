@@ -37,9 +37,9 @@ def document(prediction: Prediction, limit: int) -> dict[str, Any]:
     top = float(weight.max(initial=0.0))
     share = weight / top if top else weight
     kept = (
-        "time_s", "binds", "binding", "spent", "bottleneck", "by_class", "terms", "bound_s",
-        "bound", "percent_of_bound", "hop_bytes", "routing", "wiring", "pattern", "ppn", "ranks",
-        "bytes", "algorithm", "sentence",
+        "time_s", "between", "binds", "binding", "spent", "bottleneck", "by_class", "terms",
+        "bound_s", "bound", "percent_of_bound", "hop_bytes", "routing", "wiring", "pattern", "ppn",
+        "ranks", "bytes", "algorithm", "sentence",
     )  # fmt: skip
     fields, channels = prediction.document(), prediction.loads.channels
     most = np.zeros(len(router_coords(channels.machine)))
@@ -124,6 +124,7 @@ def group_matrix(prediction: Prediction) -> dict[str, Any] | None:
     label, seconds = place[unit], None
     if grouped:
         seconds, load = _between_groups(loads, label, len(units))
+        seconds = seconds if loads.seconds().any() else None  # no bandwidth is known
     else:
         load = np.zeros((len(units), len(units)))
         for phase in prediction.phases:

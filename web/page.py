@@ -326,6 +326,8 @@ def _describe_mark(machine: Machine, now: Snapshot, mark: Mark, wanted: Export) 
 def _describe_machine(machine: Machine, now: Snapshot) -> str:
     free, compute = int(now.free(machine).sum()), int(machine.compute.sum())
     holding = f", {len(now.jobs)} jobs" if now.jobs else ""
+    if now.assumed:
+        return f"{compute} compute nodes; which of them are free is not known"
     return f"{compute} compute nodes, {free} of them free{holding}"
 
 

@@ -190,6 +190,7 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     nidmap_job_slowdown_high_ratio{job="7\"",pattern="ring",ppn="4"} 1.5
     nidmap_job_touches{job="7\"",level="group"} 2
     nidmap_job_touches{job="7\"",level="blade"} 2
+    nidmap_states_assumed 1
     nidmap_states_stale 0
     """
     level, units, counts, fragmentation = _free_by_unit(machine, now.free(machine))
@@ -214,6 +215,8 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
                        ((labels, j["slowdown_high"]) for labels, j in slow)),
         *_gauge_family("job_touches", "Units of each level of the network that a job touches.",
                        (({"job": job, "level": level}, number) for job, level, number in touches)),
+        *_gauge_family("states_assumed", "1: nothing tells the states; all nodes count as free.",
+                       [({}, int(now.assumed))]),
         *_gauge_family("states_stale", "1: the source of the states does not answer.",
                        [({}, int(now.stale))]),
         *_gauge_family("states_timestamp_seconds", "When the states were taken.",

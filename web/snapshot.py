@@ -49,6 +49,9 @@ SLURM = "slurm"
 _KINDS = ("free", "busy", "held", "down", "service")
 _FREE, _BUSY, _HELD, DOWN, _SERVICE = range(5)
 
+#: What every plan says where nothing tells the nodes' states.
+_ASSUMED = "which nodes are free is not known: all are taken as free (serve with --from)"
+
 #: Longest text of a job that is shown.
 _LONGEST = 200
 
@@ -177,7 +180,8 @@ class Snapshot:
             word = f"not in partition {partition}"
             now = replace(now, state=np.where(outside & now.free, word, now.state))
         promised, note = promised_rows(machine, now.free, self.promised)
-        return Offer(now.free, now.state, promised, (note,) if note else ())
+        notes = (_ASSUMED if self.assumed else "", note)
+        return Offer(now.free, now.state, promised, tuple(filter(None, notes)))
 
     def kinds(self, machine: Machine) -> NDArray[np.int8]:
         """Return what each node is to a viewer, int8 (n,): free, busy, held, down or service."""
@@ -188,6 +192,12 @@ class Snapshot:
             codes[job.rows[codes[job.rows] != DOWN]] = _BUSY
         codes[(machine.role == "service") & (codes != DOWN)] = _SERVICE
         return codes
+
+    @property
+    def assumed(self) -> bool:
+        """Whether nothing tells the nodes' states, so that all are taken as free."""
+        plain = self.source == "dump" and self.taken is None and not self.jobs
+        return plain and bool((self.state == "up").all())
 
     @property
     def standing(self) -> dict[str, Any]:
@@ -205,6 +215,7 @@ class Snapshot:
             "kinds": {"values": list(_KINDS), "codes": self.kinds(machine).tolist()},
             "planned": np.flatnonzero(self.planned).tolist(),
             "free": int(self.free(machine).sum()),
+            "assumed": self.assumed,
             "counts": counts_of(self.state[machine.compute]),
             "jobs": [job.document() for job in self.jobs],
             "partitions": self._partitions(machine),

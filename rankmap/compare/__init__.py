@@ -61,6 +61,7 @@ class Entry:
             "order": self.order,
             "default": self.default,
             "time_s": self.found.time_s,
+            "between": self.found.between.document() if self.found.between else None,
             "ratio": self.ratio,
             "gain": self.gain.document(),
             "binds": self.found.binds,
@@ -284,7 +285,7 @@ def _predict_rows(
             row_words = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
             tell(k / len(rows), row_words)
         placement = model.place(row.plan.rows, row.slot_of_rank)
-        prediction = model.predict(placement)
+        prediction = model.ranged(placement)
         gain = gains.of(placement)  # behind it: both have the same steps
         base = entries[0].found.time_s if entries else prediction.time_s
         ratio = prediction.time_s / base if base else 1.0

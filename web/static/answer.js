@@ -133,7 +133,7 @@ function machineWords(app) {
   const counts = new Array(SHAPES.length).fill(0);
   for (const shape of snapshot.shape) counts[shape]++;
   const [, idle, busy, down, service, other] = counts;
-  const parts = [`${grouped(idle)} free`];
+  const parts = [snapshot.answer.assumed ? "which of them are free is not known" : `${grouped(idle)} free`];
   if (busy) parts.push(`${grouped(busy)} in use${snapshot.jobs.length ? ` by ${counted(snapshot.jobs.length, "job")}` : ""}`);
   if (down) parts.push(`${grouped(down)} down`);
   if (other) parts.push(`${grouped(other)} not usable`);

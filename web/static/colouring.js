@@ -48,7 +48,7 @@ function byState({ machine, snapshot, theme }) {
     if (!index.has(slot)) index.set(slot, stateClass(classes, snapshot.shape[row], snapshot.word(row), theme));
     codes[row] = index.get(slot);
   }
-  for (const each of classes) each.label = stateLabel(each);
+  for (const each of classes) each.label = snapshot.answer.assumed && SHAPES[each.shape] === "idle" ? "free or not: not known" : stateLabel(each);
   return sortedByCount(classes, codes, (each) => each.shape);
 }
 

@@ -8,6 +8,17 @@ export function spokenSeconds(seconds) {
   return `${rounded(seconds * factor)} ${unit}`;
 }
 
+/** Say a time as a range, where its ends differ; one number where they do not. */
+export function spokenRange({ low, high }) {
+  const [least, most] = [low, high].map(spokenSeconds);
+  return least === most ? least : `${least} to ${most}`;
+}
+
+/** Say what a link has to carry: its seconds, or its bytes where no bandwidth is known. */
+export function spokenLoad(links, i) {
+  return links.seconds[i] > 0 ? spokenSeconds(links.seconds[i]) : spokenBytes(links.load[i]);
+}
+
 /** Say a number of bytes; GB = 10^9. */
 export function spokenBytes(bytes) {
   const units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];

@@ -6,7 +6,7 @@ import { OWN_ORDER } from "./app.js";
 import { distinct, keysOf } from "./colouring.js";
 import { copyText } from "./clipboard.js";
 import { byId, counted, el, grouped, refill } from "./dom.js";
-import { spokenSeconds, spokenTouches } from "./figures.js";
+import { spokenRange, spokenSeconds, spokenTouches } from "./figures.js";
 import { heatOf, mostOf } from "./heat.js";
 import { rowsOf } from "./machine.js";
 import { MapView } from "./mapview.js";
@@ -18,6 +18,9 @@ import { unitBoxes } from "./stage.js";
 import { classBars, noteList, spentOf } from "./traffic.js";
 
 const MOST = 3;
+
+/** A gain below which two plans are alike. */
+const SAME = 1.005;
 const USUAL = ["blades", "compact", "hilbert", "fattree-compact", "spread"];
 
 /** This tab's name for what it asks: a new question takes the place of its old one. */
@@ -205,21 +208,22 @@ export class PlanView {
     this.app.store.set({ comparison: capital(answer.sentence) });
     const rows = answer.rows.slice(0, MOST + 1);
     const most = Math.max(...rows.map((row) => mostOf(row.matrix)), 1e-12);
-    const slowest = Math.max(...rows.map((row) => row.time_s), 1e-12);
+    const slowest = Math.max(...rows.map((row) => row.between.high), 1e-12);
     this.cards = rows.map((row, i) => this.card(row, i, { most, slowest, best: rows[0].time_s }));
     byId("plans").append(...this.cards.map((card) => card.node));
+    byId("plan-warnings").textContent = answer.notes.filter((note) => note.startsWith("which nodes are free")).join(" ");
     refill(byId("plan-notes"), noteList([...answer.notes, `wiring: ${answer.wiring}; routing: ${answer.routing}`]));
     for (const card of this.cards) this.paint(card);
   }
 
   card(row, i, scale) {
     const best = i === 0 && this.answer.rows.length > 1 && !row.default;
-    const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: row.gain.low >= 1 ? "fastest" : "likely fastest" }) : null);
+    const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: rankOf(row.gain) }) : null);
     const map = this.smallMap(`Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}`);
     const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: (from, to) => this.pointPair(row.matrix, from, to) }) : null;
     const twin = this.answer.rows.slice(0, i).find((other) => sameNodes(other, row));
     const alike = twin ? el("p", { class: "soft", text: `the very nodes of ${twin.strategy}` }) : null;
-    const parts = [title, timeOf(row, scale), map, alike ?? el("div"), this.deeds(row), figuresOf(row), classBars(row), heat ?? el("div")];
+    const parts = [title, timeOf(row, scale, this.answer.timeless), map, alike ?? el("div"), this.deeds(row), figuresOf(row), classBars(row, this.answer.timeless), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
     node.style.gridRow = `span ${parts.length}`; // a row each, of the same height in all plans
     return { node, map, row, heat };
@@ -342,20 +346,30 @@ function around(scene, row, colour) {
   return [{ x: x[outer], y: y[outer], w: w[outer], h: h[outer], colour, wide: 1.5 }];
 }
 
-function timeOf(row, { slowest }) {
+/** What the first of the plans is called: it may only be likely to be the fastest, or as fast as the default. */
+function rankOf({ low, likely, high }) {
+  if (likely < SAME) return high < SAME ? "as fast as the default" : "perhaps fastest";
+  return low >= 1 ? "fastest" : "likely fastest";
+}
+
+function timeOf(row, { slowest }, timeless) {
+  if (timeless) return el("div", {}, el("p", { class: "time", text: "no time" }), el("p", { class: "soft", text: timeless }));
+  const share = (value) => `${(100 * value) / slowest}%`;
   const fill = el("div", { class: "bar-fill" });
-  fill.style.width = `${(100 * row.time_s) / slowest}%`;
+  fill.style.width = share(row.time_s);
+  const whisker = el("div", { class: "whisker" });
+  Object.assign(whisker.style, { left: share(row.between.low), width: share(row.between.high - row.between.low) });
   const [low, high] = [row.gain.low, row.gain.high].map((value) => value.toFixed(2).replace(/\.?0+$/, ""));
   const times = `${low === high ? low : `${low} to ${high}`} x as fast as the default`;
   const words = el("p", { class: "soft", text: row.default ? "what happens by itself" : times });
-  return el("div", {}, el("p", { class: "time", text: spokenSeconds(row.time_s) }), words, el("div", { class: "bar-frame" }, fill));
+  return el("div", {}, el("p", { class: "time", text: spokenRange(row.between) }), el("p", { class: "soft", text: `likely ${spokenSeconds(row.time_s)}` }), words, el("div", { class: "bar-frame" }, fill, whisker));
 }
 
 function figuresOf(row) {
   const facts = [
     ["touches", spokenTouches(row.touches)],
-    ["bound by", row.binding],
-    ["of the bound", `${Math.round(row.percent_of_bound)} %`],
+    ["limited by", row.binding],
+    ...(row.bound_s > 0 ? [["efficiency", `${Math.round(row.percent_of_bound)} % of the attainable limit`]] : []),
     ["order", row.own_order?.slots ? "its own: take the rank file too" : row.order],
     ...(row.own_order?.needed ? [["without its order", spokenSeconds(row.own_order.sorted_time_s)]] : []),
     ...spentOf(row),

@@ -1,7 +1,7 @@
 /** Why it takes as long as it does: link classes, the busiest links, groups against groups. */
 
 import { byId, el, refill } from "./dom.js";
-import { spokenSeconds } from "./figures.js";
+import { spokenLoad, spokenRange, spokenSeconds } from "./figures.js";
 import { heatOf, mostOf } from "./heat.js";
 import { rampColour } from "./theme.js";
 
@@ -20,7 +20,7 @@ export function showTraffic(app) {
   const box = el("input", { type: "checkbox", checked: app.store.get("links"), id: "links", on: { change: (event) => app.store.set({ links: event.target.checked }) } });
   const draw = el("label", { class: "check" }, box, el("span", { text: `Draw the ${drawn(prediction)} on the map (darker: busier)` }));
   const matrix = prediction.matrix && prediction.matrix.labels.length > 1 ? heat(app, prediction.matrix) : null;
-  refill(byId("traffic"), timeList(prediction), el("p", { class: "soft", text: "The busiest link of each class:" }), classBars(prediction), matrix, topLinks(prediction), draw, noteList([...(found.notes ?? []), `wiring: ${prediction.wiring}; routing: ${prediction.routing}`]));
+  refill(byId("traffic"), timeList(prediction, found.timeless), el("p", { class: "soft", text: "The busiest link of each class:" }), classBars(prediction, found.timeless), matrix, topLinks(prediction), draw, noteList([...(found.notes ?? []), `wiring: ${prediction.wiring}; routing: ${prediction.routing}`]));
 }
 
 /** What the time goes to, as [name, time]; the parts are the whole. */
@@ -29,8 +29,9 @@ export function spentOf({ spent }) {
 }
 
 /** The time and its parts, and what binds. */
-function timeList(prediction) {
-  const facts = [["time", spokenSeconds(prediction.time_s)], ...spentOf(prediction), ["bound by", prediction.binding]];
+function timeList(prediction, timeless) {
+  const time = `${spokenRange(prediction.between)}, likely ${spokenSeconds(prediction.time_s)}`;
+  const facts = timeless ? [["time", `not known: ${timeless}`]] : [["time", time], ...spentOf(prediction), ["limited by", prediction.binding]];
   return el("dl", { class: "facts num" }, ...facts.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })]));
 }
 
@@ -46,7 +47,8 @@ function drawn({ links }) {
 }
 
 /** Bars of the seconds that the busiest link of each class needs. */
-export function classBars(prediction) {
+export function classBars(prediction, timeless) {
+  if (timeless) return el("p", { class: "soft", text: `not known: ${timeless}` });
   const entries = Object.entries(prediction.by_class);
   const most = Math.max(...entries.map(([, value]) => value), 1e-12);
   const rows = entries.flatMap(([name, value]) => {
@@ -59,7 +61,7 @@ export function classBars(prediction) {
 }
 
 function topLinks({ links }) {
-  const rows = links.name.slice(0, TOP).map((name, i) => el("li", {}, el("span", { text: name.replace("->", " \u2192 "), title: name }), el("span", { class: "num", text: spokenSeconds(links.seconds[i]) })));
+  const rows = links.name.slice(0, TOP).map((name, i) => el("li", {}, el("span", { text: name.replace("->", " \u2192 "), title: name }), el("span", { class: "num", text: spokenLoad(links, i) })));
   return rows.length ? el("ul", { class: "tops", "aria-label": "Busiest links" }, ...rows) : null;
 }
 

@@ -1,7 +1,7 @@
 /** Traffic drawn for the back row: a dragonfly as a circle of groups, a fat tree with its cables, a torus in space. */
 
 import { counted, svgEl } from "./dom.js";
-import { spokenSeconds } from "./figures.js";
+import { spokenLoad, spokenRange, spokenSeconds } from "./figures.js";
 import { rampColour } from "./theme.js";
 
 /** A slide: 16 by 9. */
@@ -50,9 +50,10 @@ function text(svg, x, y, words, { size = MEDIUM, fill, anchor = "start", weight 
 }
 
 function busiestLine(svg, { found, theme }) {
-  const { links, time_s: time, binding } = found.prediction;
-  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenSeconds(links.seconds[0])}` : "no traffic leaves a router";
-  text(svg, 40, 106, `${spokenSeconds(time)}: ${binding}`, { fill: theme.soft });
+  const { links, between, binding } = found.prediction;
+  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenLoad(links, 0)}` : "no traffic leaves a router";
+  const time = found.timeless ? `no time: ${found.timeless}` : `${spokenRange(between)}: ${binding}`;
+  text(svg, 40, 106, time, { fill: theme.soft });
   text(svg, 40, 146, words, { fill: theme.soft });
 }
 

@@ -1,0 +1,83 @@
+"""No figure without its range and conditions: page, API, command and export say the same."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import nidmap
+from nidmap.placement.commands import run
+from nidmap.placement.support.quantities import time_text
+from nidmap.web import figures, page, requests
+from nidmap.web.snapshot import of_dump
+from tests.web.serving import running
+
+pytest_plugins = ("tests.web.browser",)
+
+MACHINES = ("shaheen2", "lumi", "leonardo", "frontier", "tara", "bluewaters", "theta",
+            "torus:4x4x4,bw=1", "tree:4x4")  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", MACHINES)
+def test_ranges_are_those_of_the_command(spec, capsys):
+    words = ["predict", "-m", spec, "--nodes", "#0-5", "--ppn", "2", "--pattern", "ring"]
+    assert run([*words, "--json"]) == 0
+    command = json.loads(capsys.readouterr().out)["between"]
+    machine = nidmap.load_machine(spec)
+    now = of_dump(machine)
+    asked = requests.Describe("#0-5", 2, "ring")
+    said = figures.describe(machine, now.offer(machine), asked)
+    assert said["prediction"]["between"] == command
+    ends = f"({time_text(command['low'])} to {time_text(command['high'])})"
+    if said["timeless"]:
+        assert "no bandwidths" in said["timeless"]
+    elif time_text(command["low"]) != time_text(command["high"]):
+        assert ends in said["sentence"]
+    assert {"low", "likely", "high"} <= said["default"]["between"].keys()
+
+
+def test_an_export_has_the_sentence_of_the_page(small):
+    now = of_dump(small)
+    said = figures.describe(small, now.offer(small), requests.Describe("#0-5", 2, "ring"))
+    _, sentence = page.export(small, now, requests.Export("svg", "#0-5", ppn=2, pattern="ring"))
+    assert said["sentence"] == sentence
+
+
+def test_plans_have_the_ranges_of_predictions(small):
+    asked = requests.Compare(12, strategies=["compact"], orders=["row-major"])
+    answer = figures.compare(small, of_dump(small).offer(small), asked)
+    for row in answer["rows"]:
+        nodes = ",".join(f"#{node}" for node in row["node_rows"])
+        said = figures.describe(small, of_dump(small).offer(small), requests.Describe(nodes))
+        assert row["between"] == said["prediction"]["between"]
+    assert any("free is not known" in note for note in answer["notes"])
+
+
+def test_without_bandwidths_the_page_shows_no_time(opened):
+    with running(nidmap.load_machine("tree:4x4")) as site:
+        view = opened(site).go("#t=plans&plan=6;1;row-major;free;compact;alltoall")
+        view.page.wait_for_selector(".plan")
+        assert view.page.locator(".plan .time").all_inner_texts() == ["no time"] * 2
+        assert "not known" in view.text("#plan-warnings")
+        view.go("#m=A:0:@0-5")
+        assert "no time: tree:4x4 states no bandwidths" in view.sentence("6 nodes")
+        view.page.wait_for_selector("#traffic .tops")
+        assert "0 s" not in view.text("#traffic")
+        view.leave()
+
+
+def test_every_time_in_large_type_is_a_range(opened, site):
+    view = opened(site).go("#t=plans&plan=24;8;row-major;free;compact;alltoall")
+    view.page.wait_for_selector(".plan")
+    assert all(" to " in text for text in view.page.locator(".plan .time").all_inner_texts())
+
+
+def test_states_that_nothing_tells_are_not_free(opened, site, small):
+    view = opened(site).go()
+    assert "which of them are free is not known" in view.sentence("128 compute nodes")
+    assert "128 free" not in view.text("#sentence")
+    assert of_dump(small).document(small)["assumed"]
+    stated = np.where(np.arange(len(small)) < 5, "down", "up")
+    told = of_dump(replace(small, state=stated, _cache={}))
+    assert not told.assumed
