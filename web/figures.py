@@ -94,6 +94,8 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
         prediction = model.ranged(placement, "" if order is None else order.origin.strategy)
         answer["prediction"] = link_loads.document(prediction, wanted.links)
         answer["timeless"] = without_time(placement)
+        if wanted.groups:
+            answer["prediction"]["groups"] = link_loads.group_links(prediction.loads)
         answer["notes"] = list(prediction.notes)
         answer["default"] = _default_choice(model, offer.candidates, placement, prediction.time_s)
         answer["sentence"] = sentence(machine, answer, link_loads.busiest_channel(prediction))

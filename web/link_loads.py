@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nidmap.placement.support.arrays import add_by_key
-from nidmap.placement.topologies import router_coords
+from nidmap.placement.topologies import router_coords, router_names
 
 if TYPE_CHECKING:
+    from nidmap.placement.machine import Machine
     from nidmap.placement.network import Channels, Loads
     from nidmap.placement.support.array_types import Floats, Ints
     from nidmap.rankmap.predict import Prediction
@@ -134,9 +135,43 @@ def group_matrix(prediction: Prediction) -> dict[str, Any] | None:
         "level": level,
         "what": "links" if grouped else "bytes",
         "units": units.tolist(),
-        "labels": [f"g{u}" if grouped else f"{level} {u}" for u in units.tolist()],
+        "labels": _unit_labels(machine, level, axis, units),
         "seconds": None if seconds is None else seconds.tolist(),
         "load": load.tolist(),
+    }
+
+
+def _unit_labels(machine: Machine, level: str, axis: int, units: Ints) -> list[str]:
+    """Name units: groups by number, the switches of a tree by name."""
+    if level == "group":
+        return [f"g{unit}" for unit in units.tolist()]
+    coords, names = router_coords(machine)[:, axis], router_names(machine)
+    routers = [np.flatnonzero(coords == unit) for unit in units.tolist()]
+    if machine.topology.kind == "torus" or any(len(rows) != 1 for rows in routers):
+        return [f"{level} {unit}" for unit in units.tolist()]
+    return [str(names[rows[0]]) for rows in routers]
+
+
+def group_links(loads: Loads) -> dict[str, Any]:
+    """Return the busiest channel of each two outermost units, and of each by itself (a == b).
+
+    Also of units where the job has no nodes, through which routers send its packets.
+    """
+    channels = loads.channels
+    unit = router_coords(channels.machine)[:, 0].astype(np.int64)
+    weight = _channel_weights(loads)
+    used = np.flatnonzero(
+        (weight > 0) & (unit[channels.source] >= 0) & (unit[channels.target] >= 0)
+    )
+    ends = np.sort([unit[channels.source[used]], unit[channels.target[used]]], axis=0)
+    busiest = used[np.lexsort((-weight[used], ends[1], ends[0]))]
+    ends = np.sort([unit[channels.source[busiest]], unit[channels.target[busiest]]], axis=0)
+    first = np.flatnonzero(np.diff(ends, axis=1, prepend=-1).any(axis=0))
+    return {
+        "a": ends[0, first].tolist(),
+        "b": ends[1, first].tolist(),
+        "seconds": loads.seconds()[busiest[first]].tolist(),
+        "load": loads.load[busiest[first]].tolist(),
     }
 
 

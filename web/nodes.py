@@ -71,7 +71,7 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     dict
         ``ok``, ``count``, ``rows`` (in the order given, each once),
         ``repeated``, ``nodelist``, ``errors`` (token, line, column, message,
-        hint) and ``more_errors``.
+        hint), ``more_errors``, and ``jobs`` (id, rows) where the text lists several.
 
     Examples
     --------
@@ -80,6 +80,11 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     >>> found["rows"], found["errors"][0]["token"], found["errors"][0]["column"]
     ([2, 5, 6], 'nope', 10)
     """
+    return _read_wrapped(machine, text) | {"jobs": _queued_jobs(machine, text)}
+
+
+def _read_wrapped(machine: Machine, text: str) -> dict[str, Any]:
+    """Return the rows of a text, of what stands inside its wrapping where that names more."""
     reading = _read_rows(machine, text)
     if reading["ok"] or len(text) > _LONGEST_WRAPPED:
         return reading
@@ -88,6 +93,39 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
         if bare["ok"] or bare["count"] > reading["count"]:
             reading = bare
     return reading
+
+
+def _queued_jobs(machine: Machine, text: str) -> list[dict[str, Any]]:
+    """Return the jobs of a list by squeue, as text or as JSON, where it names several."""
+    known = None
+    if text.lstrip().startswith("{"):
+        with contextlib.suppress(NidmapError):
+            known = jobs_in(text)
+    lists = [(job.id, job.nodes.fold()) for job in known or ()] or list(_table_jobs(text))
+    jobs = []
+    for name, nodes in lists if len(lists) > 1 else ():
+        with contextlib.suppress(NidmapError):
+            jobs.append({"id": name, "rows": rows_of(machine, nodes).tolist()})
+    return jobs
+
+
+def _table_jobs(text: str) -> Iterator[tuple[str, str]]:
+    r"""Yield id and nodes of each row of a table by squeue.
+
+    Examples
+    --------
+    >>> rows = "JOBID NAME ST NODES NODELIST(REASON)\n7 wrf R 2 n[1-2]\n8 a PD 1 (Priority)\n"
+    >>> list(_table_jobs(rows))
+    [('7', 'n[1-2]')]
+    """
+    head, *rows = text.strip().split("\n")
+    names = head.split()
+    if names[:1] != ["JOBID"] or not names[-1].startswith("NODELIST"):
+        return
+    for row in rows:
+        cells = row.split()
+        if len(cells) >= len(names) and not cells[-1].endswith(")"):
+            yield cells[0], cells[-1]
 
 
 def _unwrap_words(text: str) -> Iterator[str]:

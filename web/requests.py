@@ -99,6 +99,9 @@ class Describe(Struct, forbid_unknown_fields=True):
     order: Word = ""
     slots: Slots = []
     links: Links = 200
+    groups: Annotated[bool, Meta(
+        description="Whether the busiest link of every pair of groups is listed.")
+    ] = False  # fmt: skip
 
 
 class Choice(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):

@@ -231,6 +231,17 @@ _ALWAYS = _as_bytes(HEADERS)
 _NOT_KEPT = _as_bytes({"Cache-Control": "no-store"})
 
 
+#: What a browser shows that comes without the token.
+_LOCKED = b"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>nidmap: no token</title></head><body>
+<h1>This page needs its token</h1>
+<p>Open the whole URL that <code>nidmap web serve</code> printed: it ends in
+<code>?token=&#8230;</code>. After a restart of the server there is a new one.</p>
+</body></html>
+"""
+_LOCKED_HEADERS = {"Content-Type": "text/html; charset=utf-8", "Connection": "close"}
+
+
 class Gateway:
     """The ASGI application of one server.
 
@@ -301,6 +312,8 @@ class Gateway:
             return None
         if refused is None and method not in ("GET", "HEAD"):
             refused = error_answer(405, "this path is read-only", headers={"Allow": "GET, HEAD"})
+        if refused is not None and refused.status == 401 and path == "/":
+            return refused._replace(headers=refused.headers | _LOCKED_HEADERS, raw=_LOCKED)
         if refused is not None:
             return refused._replace(headers=refused.headers | {"Connection": "close"})
         try:

@@ -16,6 +16,7 @@ def compared(page, count, pattern="alltoall"):
     page.page.click("#tab-plans")
     page.page.fill("#plan-count", str(count))
     page.page.fill("#plan-pattern", pattern)
+    page.page.uncheck("#plan-strategies input[value=auto]")
     page.page.click("#plan-go")
     page.until("() => !document.getElementById('plan-go').disabled")
 

@@ -1,7 +1,14 @@
 """The pictures of the traffic: groups in a circle, cables of a tree, a torus that turns."""
 
+import re
+
+import numpy as np
 import pytest
 
+import nidmap
+from nidmap.placement.topologies import router_coords
+from nidmap.web import figures, requests
+from nidmap.web.snapshot import of_dump
 from tests.web.serving import running
 
 pytest_plugins = ("tests.web.browser",)
@@ -31,6 +38,26 @@ def test_groups_stand_around_and_the_busiest_link_is_named(page):
     assert any(line.startswith("busiest: ") for line in said)
     page.page.select_option("#traffic-group", "1")
     page.until("() => document.getElementById('traffic-picture').textContent.includes('inside g1')")
+    (line,) = (text for text in words(page) if text.startswith("busiest inside g1: "))
+    assert set(re.findall(r"g(\d+)", line)) == {"1"}, "both ends are in the group"
+
+
+def test_every_pair_of_groups_is_drawn(page, small):
+    said = figures.describe(
+        small, of_dump(small).offer(small), requests.Describe("#0-39,#70-79", links=1, groups=True)
+    )
+    groups = said["prediction"]["groups"]
+    loads = nidmap.predict(small, np.r_[0:40, 70:80], nidmap.Job("alltoall", ppn=1)).loads
+    unit, seconds, channels = router_coords(small)[:, 0], loads.seconds(), loads.channels
+    busiest = {}
+    for i in np.flatnonzero(loads.load).tolist():
+        pair = tuple(sorted((int(unit[channels.source[i]]), int(unit[channels.target[i]]))))
+        busiest[pair] = max(busiest.get(pair, 0), float(seconds[i]))
+    found = zip(groups["a"], groups["b"], groups["seconds"], strict=True)
+    assert {(a, b): time for a, b, time in found} == busiest
+    drawn(page, "#t=traffic&m=A:0:0-39,70-79")
+    chords = page.page.locator("#traffic-picture path[d*='Q'][stroke]").count()
+    assert chords == sum(a != b for a, b in busiest)
 
 
 def test_until_the_traffic_is_known_its_place_says_that_it_is_calculated(page, site):
@@ -92,8 +119,6 @@ def test_what_is_shown_is_saved_at_the_size_of_a_slide(page, kind):
 
 
 def test_leaves_stand_below_their_spines_and_a_torus_turns(page):
-    import nidmap
-
     with running(nidmap.load_machine("fattree:leaf=4,leaves=4,spines=2")) as tree:
         page.url = tree.url
         drawn(page, "#t=traffic&m=A:0:0-5")

@@ -17,7 +17,12 @@ export function answers(app) {
     clearTimeout(waiting);
     waiting = setTimeout(() => describe(app), WAIT_MS);
   };
-  app.store.on(["marks"], () => changed(app) && later());
+  app.store.on(["marks"], () => {
+    if (!changed(app)) return;
+    app.store.set({ describe: null }); // another mark's figures are not this one's
+    if (app.served && app.marks.current?.rows.length) say(app, `${plainWords(app, app.marks.current)} Predicting …`);
+    later();
+  });
   app.store.on(["pattern", "ppn", "bytes", "order"], later);
   app.store.on(["snapshot"], () => !app.marks.current?.rows.length && say(app, machineWords(app)));
   app.store.on(["pattern", "ppn", "bytes"], () => fillForm(app));
@@ -42,7 +47,28 @@ function changed(app) {
 
 function takeForm(app) {
   const ppn = Math.min(Math.max(Math.round(Number(byId("ppn").value)) || 1, 1), 4096);
-  app.store.set({ ppn, pattern: byId("pattern").value.trim() || "alltoall", bytes: byId("bytes").value.trim() });
+  const bytes = readBytes(byId("bytes").value);
+  complain("bytes", bytes === null ? "bytes: a number such as 4096, 1e6, 4k (1,000 each) or 4Ki (1,024 each)" : "");
+  if (bytes === null) return;
+  app.store.set({ ppn, pattern: byId("pattern").value.trim() || "alltoall", bytes });
+}
+
+const UNITS = { "": 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: 2 ** 30 };
+
+/** A number of bytes as text, '' for none; null where it is no number. */
+export function readBytes(text) {
+  const plain = text.trim().replaceAll(",", "");
+  if (!plain) return "";
+  const match = /^(\d+(?:\.\d*)?(?:e\d+)?)\s*(|[kmg]i?)b?$/i.exec(plain);
+  return match && Number(match[1]) > 0 ? String(Number(match[1]) * UNITS[match[2].toLowerCase()]) : null;
+}
+
+/** What is wrong with a field of the form, next to it; '' for nothing. */
+function complain(field, words) {
+  byId(field).setAttribute("aria-invalid", String(Boolean(words)));
+  const wrong = { ...byId("job-said").dataset, [field]: words };
+  Object.assign(byId("job-said").dataset, wrong);
+  byId("job-said").textContent = Object.values(wrong).filter(Boolean).join("; ");
 }
 
 function fillForm(app) {
@@ -64,15 +90,18 @@ async function describe(app) {
     say(app, known?.sentence ?? plainWords(app, mark));
     return;
   }
+  say(app, `${plainWords(app, mark)} Predicting …`);
   byId("sentence").classList.add("busy");
   try {
     const answer = await app.ask("describe", "api/v1/describe", bodyOf(app, mark));
     if (!answer) return;
     app.store.set({ describe: answer });
+    complain("pattern", answer.reason);
     say(app, `${answer.sentence}${outOfOrder(app, mark)}`);
   } catch (error) {
     app.store.set({ describe: null });
-    say(app, `${plainWords(app, mark)} ${saidOf(error)}`);
+    complain("pattern", saidOf(error));
+    say(app, plainWords(app, mark));
   }
 }
 

@@ -22,7 +22,10 @@ export class Gestures {
     listen("pointercancel", (event) => this.cancel(event));
     listen("pointerleave", () => meaning.leave());
     listen("wheel", (event) => this.wheel(event));
-    listen("dblclick", (event) => view.zoomStep(event.shiftKey ? -3 : 3, ...this.at(event)));
+    listen("dblclick", (event) => {
+      meaning.twice();
+      view.zoomStep(event.shiftKey ? -3 : 3, ...this.at(event));
+    });
   }
 
   at(event) {

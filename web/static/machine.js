@@ -30,9 +30,15 @@ export class Machine {
     return coded ? coded.values[coded.codes[row]] : "";
   }
 
-  /** Where a node is, in words: "group 3, chassis 1, blade 7, node 2". */
+  /** Where a node is, in words: "group 3, chassis 1, blade 7, node 2"; switches of a tree by their names. */
   where(row) {
-    return this.levels.map((level, i) => `${level} ${this.coords[i][row]}`).join(", ");
+    return this.levels.map((level, i) => this.switchOf(i, row) ?? `${level} ${this.coords[i][row]}`).join(", ");
+  }
+
+  /** The name of the switch that a level stands for: the one of a tree that the node is cabled to; else undefined. */
+  switchOf(level, row) {
+    const tree = ["fattree", "tree"].includes(this.answer.kind);
+    return tree && level === this.levels.length - 2 ? this.routerNames[this.router[row]] : undefined;
   }
 
   /** Rows of which something holds. */
@@ -40,9 +46,10 @@ export class Machine {
     return Array.from({ length: this.count }, (_, row) => row).filter(holds);
   }
 
-  /** Names that stand in a node, the longest first. */
+  /** Names that stand in a node, the longest first: its NID alone where its name ends with it. */
   namesOf(row) {
-    return this.nids[row] >= 0 ? [this.names[row], String(this.nids[row])] : [this.names[row]];
+    const [name, nid] = [this.names[row], this.nids[row]];
+    return nid >= 0 && Number(/\d*$/.exec(name)[0]) === nid ? [name, String(nid)] : [name];
   }
 
   /** Name, and cname where it has one. */

@@ -4,7 +4,7 @@ import { announce, notice } from "./announce.js";
 import { saidOf } from "./api.js";
 import { copyText } from "./clipboard.js";
 import { byId, counted, el, refill } from "./dom.js";
-import { FULL } from "./marks.js";
+import { FULL, MOST_MARKS } from "./marks.js";
 import { openRankFile } from "./rankfile.js";
 import { drawSwatch } from "./swatch.js";
 
@@ -87,10 +87,13 @@ async function pasted(app, text) {
 
 function take(app, text, found) {
   const full = app.marks.full && found.rows.length > 0;
-  if (found.rows.length && !full) app.newMark("", found.rows);
+  const jobs = (found.jobs ?? []).slice(0, MOST_MARKS - app.marks.list.filter((mark) => mark.rows.length).length);
+  if (jobs.length) for (const job of [...jobs].reverse()) app.newMark(`job ${job.id}`, job.rows);
+  else if (found.rows.length && !full) app.newMark("", found.rows);
   if (found.rows.length && app.store.get("tab") === "plans") app.openTab("map");
   const bad = found.errors.length + (found.more_errors ?? 0);
   const words = [counted(found.rows.length, "node") + (full ? ` not marked: ${FULL}` : "")];
+  if (jobs.length < found.jobs?.length) words.push(`${jobs.length} of ${counted(found.jobs.length, "job")} marked: there is room for ${MOST_MARKS} marks`);
   if (found.repeated) words.push(`${found.repeated} named twice`);
   if (bad) words.push(`${bad} not understood`);
   const list = el("ul", { class: "bad-list" }, ...found.errors.map((error) => badToken(text, error)));

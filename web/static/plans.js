@@ -21,7 +21,9 @@ const MOST = 3;
 
 /** A gain below which two plans are alike. */
 const SAME = 1.005;
-const USUAL = ["blades", "compact", "hilbert", "fattree-compact", "spread"];
+
+const ENDING = "Ending the search with the best so far; its plan is predicted in full …";
+const USUAL = ["auto", "compact", "blades", "hilbert", "fattree-compact", "spread"];
 
 /** This tab's name for what it asks: a new question takes the place of its old one. */
 const QUESTION = `page-${Math.random().toString(36).slice(2)}-compare`;
@@ -36,7 +38,7 @@ export class PlanView {
       event.preventDefault();
       this.run();
     });
-    byId("plan-strategies").addEventListener("change", () => this.limit());
+    byId("plan-strategies").addEventListener("change", ({ target }) => this.limit(target));
     byId("planner").addEventListener("input", () => {
       this.filled = true;
     });
@@ -100,10 +102,11 @@ export class PlanView {
     byId("plan-ppn").value = store.get("ppn");
   }
 
-  limit() {
-    const boxes = [...byId("plan-strategies").querySelectorAll("input")];
-    const full = boxes.filter((box) => box.checked).length >= MOST;
-    for (const box of boxes) box.disabled = full && !box.checked;
+  /** Keep to the most that fit: what is chosen now takes the place of what was chosen first. */
+  limit(latest) {
+    const chosen = [...byId("plan-strategies").querySelectorAll("input:checked")];
+    this.chosen = [...(this.chosen ?? []).filter((box) => box !== latest && chosen.includes(box)), ...chosen.filter((box) => box === latest || !this.chosen?.includes(box))];
+    while (this.chosen.length > MOST) this.chosen.shift().checked = false;
   }
 
   /** What is asked, as one word for the URL. */
@@ -147,21 +150,25 @@ export class PlanView {
     const body = { count, ppn, pattern, strategies, orders: [order], from: among, [this.partitions.length ? "partition" : "kind"]: kind, bytes: Number(app.store.get("bytes")) || null, links: 0, question: QUESTION };
     this.say(`Planning ${counted(count, "node")} …`, false);
     this.previewed = "";
+    this.ending = false;
+    const asked = byId("planner").contains(document.activeElement) ? document.activeElement : null;
     this.progress({ text: "" });
     byId("plan-go").disabled = true;
+    if (asked === byId("plan-go")) byId("plan-cancel").focus(); // a disabled button loses the focus
     try {
       const answer = await app.ask("compare", "api/v1/compare", body, (now) => this.progress(now));
       if (answer ?? this.answer) this.show(answer ?? this.answer);
       else this.clear();
       if (!answer) this.say("Cancelled.", false);
     } catch (error) {
-      this.answer = null;
-      this.clear();
-      app.store.set({ comparison: "" });
+      if (this.answer) this.show(this.answer); // what was found before stays
+      else this.clear();
       this.say(saidOf(error), true);
     }
     byId("plan-go").disabled = false;
+    const left = byId("plan-running").contains(document.activeElement) || document.activeElement === document.body;
     byId("plan-running").hidden = true;
+    if (asked && left) asked.focus();
     app.store.set({ plan: this.asked });
   }
 
@@ -171,7 +178,8 @@ export class PlanView {
     const bar = byId("plan-share");
     if (share === undefined) bar.removeAttribute("value");
     else bar.value = share;
-    byId("plan-finish").hidden = !rows;
+    byId("plan-finish").hidden = !rows || this.ending;
+    if (this.ending) return;
     byId("plan-now").textContent = rows ? `${text}; the best so far is drawn below` : text;
     if (rows && rows !== this.previewed) this.preview(rows);
   }
@@ -188,6 +196,9 @@ export class PlanView {
   /** Let the search end with the best plan that it has found. */
   async finish() {
     byId("plan-finish").hidden = true;
+    this.ending = true;
+    byId("plan-now").textContent = ENDING;
+    this.say(ENDING, false);
     await postJson("api/v1/finish", { question: QUESTION }).catch((error) => this.say(saidOf(error), true));
   }
 
@@ -293,7 +304,7 @@ export class PlanView {
   /** Point at a pair of groups in all plans: in their heats, and around both groups on their maps. */
   pointPair(matrix, from, to) {
     const [a, b] = [matrix.labels[from], matrix.labels[to]];
-    const boxes = from < 0 ? [] : unitBoxes(this.app, matrix.level, [from, to], matrix.labels);
+    const boxes = from < 0 ? [] : unitBoxes(this.app, matrix.level, [from, to], matrix.units);
     for (const card of this.cards) {
       card.overlay.outline(boxes);
       const names = card.row.matrix?.labels ?? [];

@@ -25,6 +25,8 @@ export function searched(typed, app) {
   const things = [...marksOf(app), ...jobsOf(snapshot, machine.answer.show_users), ...boxesOf(app), ...switchesOf(app), ...classesOf(app)];
   const ranked = things.map((thing) => [howWell(text, thing.words), thing]).filter(([how]) => how < Infinity).sort((a, b) => a[0] - b[0]);
   const found = exact >= 0 ? [nodeHit(machine, exact)] : vacantHit(text, scene);
+  const job = ranked.findIndex(([how, { kind }]) => how === 0 && kind === "job"); // a job's number may be a NID too
+  if (job >= 0) found.unshift(ranked.splice(job, 1)[0][1]);
   return [...found, ...ranked.slice(0, MOST / 2).map(([, thing]) => thing), ...nameHits(text, machine, exact)];
 }
 

@@ -12,6 +12,9 @@ import { linksOf } from "./traffic.js";
 const MOST_OUTLINES = 5000;
 const NEAR_CSS = 12;
 
+/** Milliseconds in which two clicks may become a double-click. */
+const TWICE_MS = 900;
+
 /** The one large map of the page. */
 export class MapStage {
   constructor(app) {
@@ -24,6 +27,7 @@ export class MapStage {
     this.pointed = [];
     this.gestures = new Gestures(this.view, this.host, {
       click: (x, y, event) => this.clicked(x, y, event),
+      twice: () => this.clickedTwice(),
       hover: (x, y) => this.hovered(x, y),
       leave: () => this.left(),
       lasso: (points) => this.lassoed(points),
@@ -63,11 +67,19 @@ export class MapStage {
 
   clicked(x, y, event) {
     const row = this.rowAt(x, y);
+    const { list, active } = this.app.marks;
+    if (!this.before || performance.now() - this.before.since > TWICE_MS) this.before = { list, active, since: performance.now() };
     if (row < 0) return;
     if (event.shiftKey) {
       this.app.range(row);
       this.app.focus(row, { say: false });
     } else this.app.pickNode(row);
+  }
+
+  /** A double-click zooms: what its two clicks have marked is taken back. */
+  clickedTwice() {
+    if (this.before) this.app.marks.restore(this.before.list, this.before.active);
+    this.before = null;
   }
 
   rowAt(x, y) {
@@ -131,9 +143,9 @@ export class MapStage {
     this.decorate();
   }
 
-  /** Outline boxes of a level by their place in a list of labels; -1 for none. */
-  pointAt(level, indices, labels) {
-    this.pointed = unitBoxes(this.app, level, indices, labels);
+  /** Outline boxes of a level by their place in a list of units; -1 for none. */
+  pointAt(level, indices, units) {
+    this.pointed = unitBoxes(this.app, level, indices, units);
     this.decorate();
   }
 
@@ -177,10 +189,10 @@ export class MapStage {
   }
 }
 
-/** Outlines of the boxes that some of a list of labels name; -1 for none. */
-export function unitBoxes({ scene, theme, machine }, level, indices, labels) {
+/** Outlines of the boxes of some of a list of units; -1 for none. */
+export function unitBoxes({ scene, theme, machine }, level, indices, units) {
   const column = machine.levels.indexOf(level);
-  const wanted = [...new Set(indices)].filter((index) => index >= 0 && index < labels.length).map((index) => unitOf(labels[index], index));
+  const wanted = [...new Set(indices)].filter((index) => index >= 0 && index < units.length).map((index) => units[index]);
   if (column < 0 || !wanted.length) return [];
   const named = scene.levelNamed(level);
   const at = named < 0 ? sliceLevel(scene, level) : named;
@@ -194,12 +206,6 @@ export function unitBoxes({ scene, theme, machine }, level, indices, labels) {
 function sliceLevel(scene, axis) {
   const slices = scene.levelNamed("slice");
   return slices >= 0 && scene.levels[slices].label[0] === `${axis}0` ? slices : -1;
-}
-
-/** The coordinate that a label such as g12 names. */
-function unitOf(label, index) {
-  const digits = /(\d+)$/.exec(label);
-  return digits ? Number(digits[1]) : index;
 }
 
 function boxesOfUnits(scene, level, coordinate, wanted) {

@@ -36,7 +36,7 @@ function timeList(prediction, timeless) {
 }
 
 function heat(app, matrix) {
-  const hover = (from, to) => app.stage.pointAt(matrix.level, [from, to], matrix.labels);
+  const hover = (from, to) => app.stage.pointAt(matrix.level, [from, to], matrix.units);
   return heatOf(matrix, { theme: app.theme, most: mostOf(matrix) || 1, hover });
 }
 

@@ -1,13 +1,19 @@
 /** Traffic drawn for the back row: a dragonfly as a circle of groups, a fat tree with its cables, a torus in space. */
 
-import { counted, svgEl } from "./dom.js";
-import { spokenLoad, spokenRange, spokenSeconds } from "./figures.js";
+import { counted, grouped, svgEl } from "./dom.js";
+import { spokenBytes, spokenLoad, spokenRange, spokenSeconds } from "./figures.js";
 import { rampColour } from "./theme.js";
 
 /** A slide: 16 by 9. */
 export const SLIDE = { width: 1600, height: 900 };
 
-const MIDDLE = { x: 980, y: 500 };
+const MIDDLE = { x: 1110, y: 500 };
+
+/** Letters in a line of what stands above a picture. */
+const LINE = 36;
+
+/** How much smaller a picture is drawn that stands next to another one: below its lines of text. */
+const SMALLER = 0.84;
 
 /** Width of a picture that stands beside another one; a tree needs all of it. */
 const NARROW = 1200;
@@ -34,12 +40,11 @@ export function trafficPicture(shown) {
   const width = shown.both && draw !== tree ? NARROW : SLIDE.width;
   const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "font-family": "system-ui, sans-serif", "aria-label": `${title}. ${found.sentence}` });
   svg.append(svgEl("rect", { width, height, fill: theme.map }));
-  const sheet = svgEl("g", width === NARROW ? { transform: `translate(${NARROW / 2 - MIDDLE.x} 0)` } : {});
+  const sheet = svgEl("g", width === NARROW ? { transform: `translate(${NARROW / 2 - SMALLER * MIDDLE.x} ${545 - SMALLER * MIDDLE.y}) scale(${SMALLER})` } : {});
   svg.append(sheet);
   draw(sheet, shown);
   text(svg, 40, 62, title, { size: Math.min(LARGE, (width - 80) / (0.57 * title.length)), weight: 650, fill: theme.ink });
-  if (kind === "dragonfly" && group >= 0) text(svg, 40, 186, `inside g${group}`, { fill: theme.soft });
-  busiestLine(svg, shown);
+  head(svg, shown, width);
   scale(svg, shown);
   return svg;
 }
@@ -49,12 +54,28 @@ function text(svg, x, y, words, { size = MEDIUM, fill, anchor = "start", weight 
   svg.append(svgEl("text", { x, y, "font-size": size, "font-weight": weight, fill, "text-anchor": anchor, ...around, text: words }));
 }
 
-function busiestLine(svg, { found, theme }) {
+/** What the picture says in words: the time, and the busiest link of what is shown. */
+function head(svg, { machine, found, theme, group }, width) {
   const { links, between, binding } = found.prediction;
-  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenLoad(links, 0)}` : "no traffic leaves a router";
   const time = found.timeless ? `no time: ${found.timeless}` : `${spokenRange(between)}: ${binding}`;
-  text(svg, 40, 106, time, { fill: theme.soft });
-  text(svg, 40, 146, words, { fill: theme.soft });
+  const inside = machine.answer.kind.startsWith("dragonfly") && group >= 0;
+  const unit = inside ? unitOfRouters(machine) : null;
+  const busiest = inside ? links.source.findIndex((source, i) => unit[source] === group && unit[links.target[i]] === group) : 0;
+  const where = inside ? `busiest inside g${group}` : "busiest";
+  const words = links.name[busiest] ? `${where}: ${nameOf(links, busiest)}, ${spokenLoad(links, busiest)}` : inside ? `no link inside g${group} is among the busiest` : "no traffic leaves a router";
+  const some = inside && links.name.length < links.total ? [`links among the ${grouped(links.name.length)} busiest of ${grouped(links.total)}`] : [];
+  const most = width === NARROW ? 2 * LINE : LINE;
+  [time, words, ...some].flatMap((text) => wrapped(text, most)).slice(0, 5).forEach((line, i) => text(svg, 40, 104 + 34 * i, line, { fill: theme.soft }));
+}
+
+/** A text in lines of at most so many letters. */
+function wrapped(words, most) {
+  const lines = [""];
+  for (const word of words.split(" ")) {
+    if (lines.at(-1) && lines.at(-1).length + word.length >= most) lines.push(word);
+    else lines.push(`${lines.pop()} ${word}`.trim());
+  }
+  return lines;
 }
 
 /** A link's class and ends, without the number of its lane. */
@@ -63,11 +84,12 @@ function nameOf(links, i) {
 }
 
 /** What width and colour mean. */
-function scale(svg, { theme, most }) {
+function scale(svg, { theme, most, found, shared }) {
   for (let i = 0; i <= 10; i++) svg.append(line(theme, i / 10, `M${40 + 22 * i} 850h22`));
-  text(svg, 40, 826, "busiest link", { size: SMALL, fill: theme.soft });
+  const { links } = found.prediction;
+  text(svg, 40, 826, shared ? "busiest link, one scale for both" : "busiest link", { size: SMALL, fill: theme.soft });
   text(svg, 40, 886, "0", { size: SMALL, fill: theme.soft });
-  text(svg, 282, 886, spokenSeconds(most), { size: SMALL, fill: theme.soft, anchor: "end" });
+  text(svg, 282, 886, links.seconds[0] > 0 || !links.load.length ? spokenSeconds(most) : spokenBytes(most), { size: SMALL, fill: theme.soft, anchor: "end" });
 }
 
 function line(theme, share, d, opacity = 1) {
@@ -89,14 +111,20 @@ function tally(values) {
   return seen;
 }
 
+/** What links are compared by: seconds, or bytes where no bandwidth is known. */
+export function weightOf(links) {
+  return links.seconds[0] > 0 ? links.seconds : links.load;
+}
+
 /** Links between pairs of something, each pair once with its busier direction, the busiest last. */
 function pairs(links, most, endOf) {
   const found = new Map();
+  const weight = weightOf(links);
   links.source.forEach((source, i) => {
     const [a, b] = [endOf(source), endOf(links.target[i])].sort((x, y) => x - y);
     if (a < 0 || a === b) return;
     const known = found.get(`${a} ${b}`);
-    if (!known || known.seconds < links.seconds[i]) found.set(`${a} ${b}`, { a, b, seconds: links.seconds[i], share: links.seconds[i] / most, first: i === 0 });
+    if (!known || known.seconds < weight[i]) found.set(`${a} ${b}`, { a, b, seconds: weight[i], share: weight[i] / most, first: i === 0 });
   });
   return [...found.values()].sort((x, y) => x.seconds - y.seconds);
 }
@@ -108,14 +136,20 @@ function dragonfly(svg, shown) {
   const unit = unitOfRouters(machine);
   if (group >= 0) return inside(svg, shown, unit);
   const marked = tally(rows.map((row) => machine.coords[0][row]));
-  const { links } = found.prediction;
-  const busy = new Map();
-  links.source.forEach((source, i) => {
-    if (unit[source] === unit[links.target[i]] && !busy.has(unit[source])) busy.set(unit[source], i);
-  });
-  const all = [...new Set(machine.coords[0])].sort((a, b) => a - b);
-  const items = all.map((id) => ({ id, name: `g${id}`, detail: marked.has(id) ? counted(marked.get(id), "node") : "", inside: links.seconds[busy.get(id)], worst: busy.get(id) === 0, marked: marked.has(id), open: id }));
-  return circle(svg, shown, items, pairs(links, shown.most, (router) => unit[router]));
+  const { a, b, seconds, load } = found.prediction.groups;
+  const weight = seconds.some(Boolean) ? seconds : load;
+  const top = Math.max(...weight, 0);
+  const between = weight.map((value, i) => ({ a: a[i], b: b[i], seconds: value, share: value / shown.most, first: value === top }));
+  const busy = new Map(between.filter((link) => link.a === link.b).map((link) => [link.a, link]));
+  const all = [...new Set(machine.coords[0])].sort((x, y) => x - y);
+  const items = all.map((id) => ({ id, name: `g${id}`, detail: marked.has(id) ? counted(marked.get(id), "node") : "", inside: busy.get(id)?.seconds, worst: busy.get(id)?.first ?? false, marked: marked.has(id), open: id }));
+  const edges = between.filter((link) => link.a !== link.b && at(all, link)).sort((x, y) => x.seconds - y.seconds);
+  return circle(svg, { ...shown, spoken: seconds.some(Boolean) ? spokenSeconds : spokenBytes }, items, edges);
+}
+
+/** Whether both groups of a link are drawn. */
+function at(all, { a, b }) {
+  return all.includes(a) && all.includes(b);
 }
 
 /** The routers of one group. */
@@ -157,8 +191,8 @@ function circle(svg, shown, items, edges) {
   }
   const top = edges.find((edge) => edge.first) ?? edges.at(-1);
   const worst = items.find((item) => item.worst);
-  if (worst) label(svg, shown, point(at.get(worst.id), RADIUS - 62), `inside ${worst.name}: ${spokenSeconds(worst.inside)}`, beside(-Math.cos(at.get(worst.id))));
-  else if (top) label(svg, shown, chordMiddle(point(at.get(top.a), RADIUS), point(at.get(top.b), RADIUS)), `${nameIn(items, top.a)} \u2013 ${nameIn(items, top.b)}: ${spokenSeconds(top.seconds)}`);
+  if (worst) label(svg, shown, point(at.get(worst.id), RADIUS - 62), `inside ${worst.name}: ${(shown.spoken ?? spokenSeconds)(worst.inside)}`, beside(-Math.cos(at.get(worst.id))));
+  else if (top) label(svg, shown, chordMiddle(point(at.get(top.a), RADIUS), point(at.get(top.b), RADIUS)), `${nameIn(items, top.a)} \u2013 ${nameIn(items, top.b)}: ${(shown.spoken ?? spokenSeconds)(top.seconds)}`);
 }
 
 /** The angle of each thing, and how much room it has: those with marked nodes two thirds of the circle together. */
@@ -232,7 +266,7 @@ function tree(svg, shown) {
   const floors = Array.from({ length: depth + 1 }, (_, i) => [...level.keys()].filter((router) => level[router] === i));
   const place = new Map();
   floors.forEach((routers, i) => {
-    const y = depth ? 700 - (i * 480) / depth : 700;
+    const y = depth ? 700 - (i * 400) / depth : 700;
     routers.forEach((router, k) => place.set(router, [60 + (1480 * (k + 0.5)) / routers.length, y]));
   });
   const edges = pairs(links, most, (router) => router);
@@ -252,7 +286,7 @@ function tree(svg, shown) {
   const top = edges.find((edge) => edge.first);
   if (!top) return;
   const [low, high] = [place.get(top.a), place.get(top.b)];
-  label(svg, shown, [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2], `${names[top.a]} \u2013 ${names[top.b]}: ${spokenSeconds(top.seconds)}`);
+  label(svg, shown, [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2], `${names[top.a]} \u2013 ${names[top.b]}: ${spokenLoad(links, 0)}`);
 }
 
 /** How high each switch stands: leaves, then what their cables lead up to; of the others by their names. */
@@ -283,7 +317,7 @@ function torus(svg, shown) {
   const edges = [];
   links.source.forEach((source, i) => {
     const [a, b] = [place[source], place[links.target[i]]];
-    if (a && b) edges.push({ a, b, i, share: links.seconds[i] / most });
+    if (a && b) edges.push({ a, b, i, share: weightOf(links)[i] / most });
   });
   for (const { a, b, share } of edges.reverse()) {
     for (const [from, to] of stretches(a, b, extents)) svg.append(line(theme, share * 0.8, `M${flat(from).slice(0, 2).map(round)}L${flat(to).slice(0, 2).map(round)}`, 0.35 + 0.6 * share));
@@ -295,7 +329,7 @@ function torus(svg, shown) {
   if (!top) return;
   const [x, y] = flat(top.a.map((value, k) => (Math.abs(value - top.b[k]) > 1 ? value : (value + top.b[k]) / 2)));
   svg.append(svgEl("circle", { cx: round(x), cy: round(y), r: 22, fill: "none", stroke: theme.ink, "stroke-width": 4 }));
-  label(svg, shown, [x, y - 34], `${nameOf(links, 0)}: ${spokenSeconds(links.seconds[0])}`);
+  label(svg, shown, [x, y - 34], `${nameOf(links, 0)}: ${spokenLoad(links, 0)}`);
 }
 
 /** Coordinates of every router; x is the fastest where the nodes do not say. */

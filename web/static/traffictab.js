@@ -5,7 +5,7 @@ import { saidOf } from "./api.js";
 import { saveBlob } from "./clipboard.js";
 import { byId, counted, el, refill, svgEl } from "./dom.js";
 import { painted } from "./raster.js";
-import { SLIDE, trafficPicture } from "./trafficpicture.js";
+import { SLIDE, trafficPicture, weightOf } from "./trafficpicture.js";
 
 const LINKS = 2000;
 
@@ -46,7 +46,7 @@ export class TrafficTab {
     if (!describe?.prediction) return this.draw();
     this.draw();
     try {
-      const asked = { ...bodyOf(app, mark), links: LINKS };
+      const asked = { ...bodyOf(app, mark), links: LINKS, groups: app.machine.answer.kind.startsWith("dragonfly") };
       const own = await app.ask("traffic", "api/v1/describe", asked);
       const nodes = describe.default?.nodelist;
       const other = nodes ? await app.ask("traffic", "api/v1/describe", { ...asked, nodes, slots: [], order: "row-major" }) : null;
@@ -118,7 +118,7 @@ export class TrafficTab {
     return trafficPicture({
       ...view, machine: app.machine, theme: app.theme, found: found[which], rows,
       title: `${who}: ${counted(rows.length, "node")}, ${prediction.pattern}`,
-      hue: which ? app.theme.soft : app.look(mark).colour, most: Math.max(...found.map(busiest)) || 1,
+      hue: which ? app.theme.soft : app.look(mark).colour, most: Math.max(...found.map(busiest)) || 1, shared: found.length > 1,
     });
   }
 
@@ -142,5 +142,5 @@ export class TrafficTab {
 }
 
 function busiest({ prediction }) {
-  return prediction.links.seconds[0] ?? 0;
+  return weightOf(prediction.links)[0] ?? 0;
 }
