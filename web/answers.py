@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import http
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from werkzeug.http import parse_accept_header, parse_etags
@@ -14,12 +14,9 @@ from werkzeug.http import parse_accept_header, parse_etags
 from nidmap.placement.errors import LaunchError, NidmapError, printable
 from nidmap.web.workers import BusyError, DefectError, TooSlowError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 JSON = "application/json"
 
-_KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+_KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 
 #: The status of each kind of error; 409 for all others.
 _STATUSES = {BusyError: 429, TooSlowError: 504, LaunchError: 503, DefectError: 500}
@@ -47,12 +44,15 @@ class Document(NamedTuple):
         Names this content (ETag).
     kind : str
         Media type.
+    cache : str
+        How long it may be kept.
     """
 
     raw: bytes
     packed: bytes
     tag: str
     kind: str = JSON
+    cache: str = "private, no-cache"
 
     @classmethod
     def of(cls, raw: bytes, level: int = 0, kind: str = JSON, tag: str = "") -> Document:
@@ -74,7 +74,7 @@ class Document(NamedTuple):
         >>> found.answer("", "").raw, found.answer("gzip", 'W/"a-1"').status
         (b'{"a":1}', 304)
         """
-        headers = {"Cache-Control": "private, no-cache", "ETag": f'W/"{self.tag}"'}
+        headers = {"Cache-Control": self.cache, "ETag": f'W/"{self.tag}"'}
         if known and parse_etags(known).contains_weak(self.tag):
             return Answer(304, headers, b"")
         headers["Content-Type"] = self.kind
@@ -88,10 +88,10 @@ def json_document(value: object, tag: str = "") -> Document:
     return Document.of(msgspec.json.encode(value), 6, tag=tag)
 
 
-def page_files(folder: Path) -> dict[str, Document]:
-    """Return the scripts and styles of a folder by file name."""
-    files = (path for path in folder.iterdir() if path.suffix in _KINDS)
-    return {path.name: Document.of(path.read_bytes(), 9, _KINDS[path.suffix]) for path in files}
+def kept_document(name: str, text: str) -> Document:
+    """Return a script or a style whose name changes with what it holds: it is asked for once."""
+    made = Document.of(text.encode(), 9, _KINDS[name.rpartition(".")[2]])
+    return made._replace(cache="private, max-age=31536000, immutable")
 
 
 @lru_cache(maxsize=256)

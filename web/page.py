@@ -1,15 +1,15 @@
 """The page: its shell, the file that holds everything and opens from disk, and pictures of it.
 
-A browser refuses ES modules from ``file://``, so that the exported file has
-one script: each module of ``static/`` in a function of its own, in the order
-in which they need each other. How modules may be written for that is said in
-`bundle_modules`.
+A browser refuses ES modules from ``file://``, and each is a request of its own, so that the page
+has one script: each module of ``static/`` in a function of its own, in the order in which they
+need each other. How modules may be written for that is said in `bundle_modules`.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import posixpath
 import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -40,10 +40,10 @@ STATIC = _HOME / "static"
 #: The module that everything starts from, and the style sheet.
 ENTRY, STYLE = "main.js", "page.css"
 #: The module that draws, without a browser, what an exported page would show (QuickJS runs it).
-DRAWING = "headless.js"
+DRAWING = "draw/headless.js"
 
 _IMPORT = re.compile(
-    r"^import\s+\{(?P<names>[^}]*)\}\s+from\s+[\"']\./(?P<file>[\w.\-]+\.js)[\"'];[ \t]*$", re.M
+    r"^import\s+\{(?P<names>[^}]*)\}\s+from\s+[\"'](?P<file>\.\.?/[\w./\-]+\.js)[\"'];[ \t]*$", re.M
 )
 _EXPORT = re.compile(
     r"^export\s+(?P<head>(?:async\s+)?function|const|class)\s+(?P<name>[\w$]+)", re.M
@@ -53,13 +53,26 @@ _LEFT = re.compile(r"^(?:import|export)\b.*$", re.M)
 
 def page_shell(title: str) -> str:
     """Return the page as it is served: no data, no script and no style in it."""
+    script, style = served_files()
     return _render_page(
         title=title,
         export=False,
-        scripts=needed_modules(page_modules()),
-        head_assets=_trust_html(f'<link rel="stylesheet" href="static/{STYLE}">'),
-        body_assets=_trust_html(f'<script type="module" src="static/{ENTRY}"></script>'),
+        head_assets=_trust_html(
+            f'<link rel="stylesheet" href="static/{style}">'
+            f'<script defer src="static/{script}"></script>'
+        ),
+        body_assets="",
     )
+
+
+@lru_cache(maxsize=1)
+def served_files() -> dict[str, str]:
+    """Return the page's script and style by names that change with what they hold."""
+    script, style = bundle_modules(page_modules()), (STATIC / STYLE).read_text(encoding="utf-8")
+    return {
+        f"page-{hashlib.sha256(text.encode()).hexdigest()[:12]}.{suffix}": text
+        for text, suffix in ((script, "js"), (style, "css"))
+    }
 
 
 def export_page(title: str, data: Mapping[str, Any]) -> str:
@@ -89,15 +102,17 @@ def export_page(title: str, data: Mapping[str, Any]) -> str:
     return _render_page(
         title=title,
         export=True,
-        scripts=(),
         head_assets=_trust_html(head),
         body_assets=_trust_html(body),
     )
 
 
 def page_modules() -> dict[str, str]:
-    """Return the texts of the page's modules by file name."""
-    return {path.name: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
+    """Return the texts of the page's modules by their paths below ``static/``."""
+    return {
+        path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(STATIC.rglob("*.js"))
+    }
 
 
 def _trust_html(text: str) -> Markup:
@@ -136,7 +151,7 @@ def bundle_modules(modules: Mapping[str, str], entry: str = ENTRY) -> str:
     Parameters
     ----------
     modules : mapping of str to str
-        Texts by file name; those that `entry` does not need are left out.
+        Texts by path; those that `entry` does not need are left out.
     entry : str
 
     Raises
@@ -182,14 +197,31 @@ def _visit_module(modules: Mapping[str, str], name: str, done: list[str], way: l
     if name not in modules:
         raise NidmapError(f"{(way or ['the page'])[-1]} imports {name}, which is not there")
     for match in _IMPORT.finditer(modules[name]):
-        _visit_module(modules, match.group("file"), done, [*way, name])
+        _visit_module(modules, _imported_path(name, match["file"]), done, [*way, name])
     done.append(name)
+
+
+def _imported_path(name: str, file: str) -> str:
+    """Return the path of what a module imports.
+
+    Examples
+    --------
+    >>> _imported_path("views/plans.js", "../core/marks.js")
+    'core/marks.js'
+    """
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), file))
 
 
 def _as_function(name: str, text: str) -> str:
     """Return a module as a function that returns what it exports."""
     exports = ", ".join(match.group("name") for match in _EXPORT.finditer(text))
-    body = _IMPORT.sub(lambda m: f"const {{{m['names']}}} = {_module_variable(m['file'])};", text)
+
+    def bind(match: re.Match[str]) -> str:
+        return (
+            f"const {{{match['names']}}} = {_module_variable(_imported_path(name, match['file']))};"
+        )
+
+    body = _IMPORT.sub(bind, text)
     body = _EXPORT.sub(r"\g<head> \g<name>", body)
     left = _LEFT.search(body)
     if left is not None:

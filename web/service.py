@@ -16,10 +16,10 @@ from nidmap.placement.lookup import nodes_of
 from nidmap.rankmap.past_jobs import Application
 from nidmap.rankmap.predict import Job
 from nidmap.web import figures, layout, requests
-from nidmap.web.answers import Document, json_document, page_files
+from nidmap.web.answers import Document, json_document, kept_document
 from nidmap.web.columns import document as machine_columns
 from nidmap.web.guard import Guard
-from nidmap.web.page import STATIC
+from nidmap.web.page import served_files
 from nidmap.web.slowdowns import JobVerdicts, Question
 from nidmap.web.snapshot import SLURM, Snapshot, ask_sources, of_dump
 from nidmap.web.workers import Lane
@@ -108,7 +108,9 @@ class Service:
         self._asking = Lane(machine, 1, 0, _SLURM)
         first = of_dump(machine, None if sources else settings.taken)
         self.live = LiveSnapshot(machine, sources, self._ask, settings.every, first)
-        self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
+        self._files = {
+            f"/static/{name}": kept_document(name, text) for name, text in served_files().items()
+        }
         self._drawing: asyncio.Future[_Drawn] | None = None
         self._judged: dict[requests.Slowdowns, JobVerdicts] = {}
 

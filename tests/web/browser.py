@@ -99,8 +99,12 @@ class Opened:
         self.page.wait_for_function(expression, arg=argument)
 
     def sentence(self, words):
-        """Wait until the sentence has these words."""
-        self.until("w => document.getElementById('sentence').textContent.includes(w)", words)
+        """Wait until the sentence has these words, and what it says is no longer awaited."""
+        self.until(
+            "w => { const said = document.getElementById('sentence').textContent;"
+            " return said.includes(w) && !said.endsWith('…'); }",
+            words,
+        )
         return self.text("#sentence")
 
     def paste(self, text):

@@ -82,7 +82,7 @@ def contrast(one, other):
 
 def page_theme(name):
     """Return the page's colours: its theme.js read as text."""
-    text = (STATIC / "theme.js").read_text()
+    text = (STATIC / "draw" / "theme.js").read_text()
     hues = re.search(rf"const HUES = .*?{name}: \[(.*?)\]", text, re.S).group(1)
     grounds = re.search(rf"const GROUNDS = .*?{name}: {{(.*?)}}", text, re.S).group(1)
     ramps = text[text.index("const RAMPS") :]

@@ -122,9 +122,9 @@ def test_a_tall_machine_is_drawn_on_a_sheet_of_common_shape():
 
 #: Draws a node once as the page's pixels and once as a picture's paths.
 BOTH = """
-import { Paper } from "./paper.js";
-import { KEY, Looks } from "./sprites.js";
-import { themeNamed } from "./theme.js";
+import { Paper } from "./draw/paper.js";
+import { KEY, Looks } from "./draw/sprites.js";
+import { themeNamed } from "./draw/theme.js";
 const MARKS = [{ colour: "#00654d", hatch: 0 }];
 globalThis.both = (shape, hatch, mark, side) => {
   const look = { colour: "#cf075c", hatch };
@@ -263,7 +263,7 @@ def test_all_of_the_pages_modules_can_be_bundled():
     made = bundle_modules(page_modules())
     assert made.count("const _main_js = ") == 1
     used = re.findall(r"const _(\w+)_js = \(\(\) =>", made)
-    assert set(used) <= {name[:-3].replace("-", "_") for name in page_modules()}
+    assert set(used) <= {re.sub(r"\W", "_", name[:-3]) for name in page_modules()}
     assert len(used) == len(set(used))
 
 

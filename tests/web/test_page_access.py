@@ -1,13 +1,14 @@
 """The page in a browser: keys alone, axe, dark and forced colours, a phone, no outside requests."""
 
 import itertools
+import posixpath
 import re
 from pathlib import Path
 
 import pytest
 
 from nidmap import web
-from nidmap.web.page import page_shell
+from nidmap.web.page import DRAWING, needed_modules, page_modules, served_files
 from tests.web.serving import running
 
 pytest_plugins = ("tests.web.browser",)
@@ -279,18 +280,39 @@ def test_a_phone_shows_all_without_scrolling_sideways(opened, busy):
     assert min(small) >= 40
 
 
-def test_the_page_asks_for_every_module_at_once():
-    listed = re.findall(r'modulepreload" href="static/([\w-]+\.js)"', page_shell("x"))
-    drawn_elsewhere = {"headless.js"}  # without a browser
-    assert set(listed) | drawn_elsewhere == {path.name for path in STATIC.glob("*.js")}
+def test_a_page_is_seven_requests_and_its_files_are_kept(opened, busy):
+    page = opened(busy)
+    asked = []
+    page.page.on("request", lambda request: asked.append(request.url.partition("/static/")[2]))
+    page.go()
+    kept = [name for name in asked if name]
+    assert len(asked) <= 7
+    assert kept == sorted(served_files(), key=kept.index)
+    for name in kept:
+        reply = busy.ask(f"/static/{name}")
+        assert "immutable" in reply.headers["cache-control"]
+    assert busy.ask("/static/main.js").status == 404
 
 
-@pytest.mark.parametrize("path", sorted(STATIC.glob("*.js")), ids=lambda path: path.name)
+def test_folders_reach_inwards_and_the_drawing_needs_no_page():
+    modules = page_modules()
+    order = ["core", "draw", "ui", "net", "map", "views", ""]
+    for name, text in modules.items():
+        for file in re.findall(r'from "(\.[^"]+)"', text):
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(name), file))
+            inner, outer = (order.index(posixpath.dirname(each)) for each in (path, name))
+            assert inner <= outer, f"{name} imports {path}"
+    drawing = {posixpath.dirname(name) for name in needed_modules(modules, DRAWING)}
+    assert drawing == {"core", "draw"}
+    assert len(modules["main.js"].splitlines()) < 40
+
+
+@pytest.mark.parametrize("path", sorted(STATIC.rglob("*.js")), ids=lambda path: path.name)
 def test_modules_bundle_by_simple_rules_and_never_parse_data_as_markup(path):
     text = path.read_text()
     for line in re.findall(r"^(?:import|export)\b.*$", text, re.M):
         assert re.match(
-            r'import \{ [\w, ]+ \} from "\./[a-z]+\.js";$'
+            r'import \{ [\w, ]+ \} from "\.\.?/[a-z/]+\.js";$'
             r"|export (async )?(function|const|class) \w+",
             line,
         ), line

@@ -1,13 +1,20 @@
 """The page in a browser: what is typed is taken as it is meant, and what is shown is of that."""
 
 import numpy as np
+import quickjs
 
 import nidmap
 from nidmap.placement.lookup import rows_of
 from nidmap.web.nodes import resolve
+from nidmap.web.page import bundle_modules, page_modules
 from tests.web.serving import running, squeue, until
 
 pytest_plugins = ("tests.web.browser",)
+
+NAMES = """
+import { Machine } from "./core/machine.js";
+globalThis.namesOf = (text, row) => new Machine(JSON.parse(text)).namesOf(row).join();
+"""
 
 PLANS = "#t=plans&plan=24;1;row-major;free;compact;alltoall"
 
@@ -38,7 +45,8 @@ def test_the_sentence_is_never_another_marks(opened, site):
     page.sentence("8 nodes in 1 group")
     page.page.route("**/describe", lambda request: None)
     page.paste("#40-44")
-    assert page.sentence("5 nodes").endswith("Predicting …")
+    page.until("() => document.getElementById('sentence').textContent.startsWith('5 nodes')")
+    assert page.text("#sentence").endswith("Predicting …")
     page.leave()
 
 
@@ -117,9 +125,10 @@ def test_nodes_and_switches_are_called_by_their_names(opened):
         switch = site.ask("/api/v1/nodes?nodes=n39").json["nodes"][0]["routers"][0]
         page.until("w => document.getElementById('node').textContent.includes(w)", switch)
         assert "leaf 2" not in page.text("#node")
-        names = "import('./static/machine.js').then(async ({ Machine }) =>"
-        names += " new Machine(await (await fetch('api/v1/machine')).json()).namesOf(ROW))"
-        assert page.page.evaluate(f"() => {names.replace('ROW', str(row))}") == ["n39"]
+        drawing = quickjs.Context()
+        drawing.eval(bundle_modules(page_modules() | {"names.js": NAMES}, "names.js"))
+        names = drawing.get("namesOf")(site.ask("/api/v1/machine").body.decode(), row)
+        assert names == "n39"
         matrix = site.post("describe", nodes="n[1-80]", pattern="ring").json["prediction"]["matrix"]
         names = set(site.ask("/api/v1/machine").json["routers"]["name"])
         assert set(matrix["labels"]) <= names

@@ -9,12 +9,16 @@ import pytest
 from nidmap.placement.errors import UsageError
 from nidmap.web.commands import _path_of
 from nidmap.web.guard import token_in
+from nidmap.web.page import served_files
 from tests.web.browser import Opened, new_context
 from tests.web.serving import running
 
 pytest_plugins = ("tests.web.browser",)
 
 TOKEN = "a-token-of-these-tests"  # nothing that is secret
+
+#: The page's script.
+SCRIPT = f"/static/{next(iter(served_files()))}"
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +30,7 @@ def behind(small):
 
 @pytest.mark.parametrize("start", ["/nidmap", ""])
 def test_a_proxy_may_leave_the_prefix_or_take_it_off(behind, start):
-    for path in ("/", "/api/v1/state", "/api/v1/machine", "/static/main.js"):
+    for path in ("/", "/api/v1/state", "/api/v1/machine", SCRIPT):
         assert behind.ask(start + path).status == 200
     assert behind.ask(f"{start}/api/v1/describe", body={"nodes": "0-3"}).json["count"] == 4
 

@@ -11,9 +11,13 @@ import pytest
 
 from nidmap.web.app import make_app
 from nidmap.web.guard import Guard, own_names
+from nidmap.web.page import served_files
 from tests.web.serving import HOSTILE, running, squeue, until
 
 TOKEN = "a-token-of-this-test"  # nothing that is secret
+
+#: The page's script.
+SCRIPT = f"/static/{next(iter(served_files()))}"
 
 NAMES = [
     HOSTILE,
@@ -68,7 +72,7 @@ def test_every_answer_has_the_headers(site):
         site.ask("/api/v1/plan"),
         site.ask("/", headers={"Host": "evil.example"}),
         site.ask("/api/v1/plan", body=b"{", method="POST"),
-        site.ask("/static/main.js"),
+        site.ask(SCRIPT),
         site.ask("/?token=x"),
         site.ask("/api/v1/plan", body={"count": 10**6}),
     ]
@@ -112,7 +116,7 @@ METHODS = (b"GET", b"POST", b"HEAD", b"OPTIONS", b"FOO", b"\x00")
 TARGETS = (
     b"/", b"/api/v1/state", b"/api/v1/nodes?nodes=1", b"/api/v1/hops?from=1",
     b"/api/v1/resolve", b"/api/v1/describe", b"/static/../app.py", b"/static/%2e%2e/app.py",
-    b"/static/main.js", b"//evil", b"*", b"/%00", b"/%ff", b"/openapi.json", b"/static/",
+    SCRIPT.encode(), b"//evil", b"*", b"/%00", b"/%ff", b"/openapi.json", b"/static/",
 )  # fmt: skip
 HEADERS = (
     b"Cookie: \x80=\xff; a", b"Host: \xff", b"Host: localhost:99999999", b"Transfer-Encoding: gzip",
@@ -159,7 +163,7 @@ def test_odd_requests_are_no_defect(site, seed):
      "127.0.0.1#", "localhost,evil.example"],
 )  # fmt: skip
 def test_other_hosts_are_refused(site, host):
-    for path in ("/", "/api/v1/state", "/static/main.js", "/nope"):
+    for path in ("/", "/api/v1/state", SCRIPT, "/nope"):
         assert site.ask(path, headers={"Host": host}).status == 421
 
 
@@ -216,7 +220,7 @@ def test_a_link_from_elsewhere_may_open_the_page(site):
 
 def test_nothing_without_the_token(locked):
     rules = {rule.rule for rule in make_app(locked.service).url_map.iter_rules()}
-    rules |= {"/static/main.js", *(f"/api/v1/{name}" for name in ("machine", "layout", "state"))}
+    rules |= {SCRIPT, *(f"/api/v1/{name}" for name in ("machine", "layout", "state"))}
     assert len(rules) > 15
     for rule in rules:
         for headers in (

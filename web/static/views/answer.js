@@ -1,0 +1,172 @@
+/** The sentence above the picture, and the job that it is predicted for. */
+
+import { spokenTouches } from "../core/figures.js";
+import { SHAPES } from "../core/machine.js";
+import { counted, grouped } from "../core/words.js";
+import { saidOf } from "../net/api.js";
+import { byId, el, refill } from "../ui/dom.js";
+
+const WAIT_MS = 180;
+
+/** What was last found out about the mark or the machine; the plans' sentence stands over it in their tab. */
+const told = { text: "" };
+
+/** Keep the sentence true: of the active mark, else of the machine. */
+export function answers(app) {
+  let waiting = 0;
+  const later = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => describe(app), WAIT_MS);
+  };
+  app.store.on(["marks"], () => {
+    if (!changed(app)) return;
+    app.store.set({ describe: null }); // another mark's figures are not this one's
+    if (app.served && app.marks.current?.rows.length) say(app, `${plainWords(app, app.marks.current)} Predicting …`);
+    later();
+  });
+  app.store.on(["pattern", "ppn", "bytes", "order"], later);
+  app.store.on(["snapshot"], () => !app.marks.current?.rows.length && say(app, machineWords(app)));
+  app.store.on(["pattern", "ppn", "bytes"], () => fillForm(app));
+  byId("job").addEventListener("submit", (event) => {
+    event.preventDefault();
+    takeForm(app);
+  });
+  for (const id of ["pattern", "ppn", "bytes"]) byId(id).addEventListener("change", () => takeForm(app));
+  refill(byId("patterns"), ...(app.machine.answer.choices?.patterns ?? []).map(({ example, help }) => el("option", { value: example, text: help })));
+  app.store.on(["tab", "comparison"], () => showSentence(app));
+  say(app, machineWords(app));
+  fillForm(app);
+}
+
+/** Whether the active mark's nodes are others than those last described. */
+function changed(app) {
+  const rows = app.marks.current?.rows ?? null;
+  const same = rows === app.described;
+  app.described = rows;
+  return !same;
+}
+
+function takeForm(app) {
+  const ppn = Math.min(Math.max(Math.round(Number(byId("ppn").value)) || 1, 1), 4096);
+  const bytes = readBytes(byId("bytes").value);
+  complain("bytes", bytes === null ? "bytes: a number such as 4096, 1e6, 4k (1,000 each) or 4Ki (1,024 each)" : "");
+  if (bytes === null) return;
+  app.store.set({ ppn, pattern: byId("pattern").value.trim() || "alltoall", bytes });
+}
+
+const UNITS = { "": 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: 2 ** 30 };
+
+/** A number of bytes as text, '' for none; null where it is no number. */
+export function readBytes(text) {
+  const plain = text.trim().replaceAll(",", "");
+  if (!plain) return "";
+  const match = /^(\d+(?:\.\d*)?(?:e\d+)?)\s*(|[kmg]i?)b?$/i.exec(plain);
+  return match && Number(match[1]) > 0 ? String(Number(match[1]) * UNITS[match[2].toLowerCase()]) : null;
+}
+
+/** What is wrong with a field of the form, next to it; '' for nothing. */
+function complain(field, words) {
+  byId(field).setAttribute("aria-invalid", String(Boolean(words)));
+  const wrong = { ...byId("job-said").dataset, [field]: words };
+  Object.assign(byId("job-said").dataset, wrong);
+  byId("job-said").textContent = Object.values(wrong).filter(Boolean).join("; ");
+}
+
+function fillForm(app) {
+  for (const key of ["ppn", "pattern", "bytes"]) byId(key).value = app.store.get(key);
+}
+
+async function describe(app) {
+  const mark = app.marks.current;
+  if (!mark?.rows.length) {
+    app.questions.get("describe")?.abort();
+    app.curl("describe", null);
+    app.store.set({ describe: null });
+    say(app, machineWords(app));
+    return;
+  }
+  if (!app.served) {
+    const known = exported(app, mark);
+    app.store.set({ describe: known });
+    say(app, known?.sentence ?? plainWords(app, mark));
+    return;
+  }
+  say(app, `${plainWords(app, mark)} Predicting …`);
+  byId("sentence").classList.add("busy");
+  try {
+    const answer = await app.ask("describe", "api/v1/describe", bodyOf(app, mark));
+    if (!answer) return;
+    app.store.set({ describe: answer });
+    complain("pattern", answer.reason);
+    say(app, `${answer.sentence}${outOfOrder(app, mark)}`);
+  } catch (error) {
+    app.store.set({ describe: null });
+    complain("pattern", saidOf(error));
+    say(app, plainWords(app, mark));
+  }
+}
+
+/** What of a mark is predicted though it is out of order, in words. */
+function outOfOrder({ snapshot }, { rows }) {
+  const down = rows.filter((row) => SHAPES[snapshot.shape[row]] === "down").length;
+  return down ? `; ${grouped(down)} of them ${down === 1 ? "is" : "are"} down` : "";
+}
+
+/** What an exported file knows of its own first mark, null of others. */
+function exported(app, mark) {
+  const { marks, describe: known } = app.exported ?? {};
+  const own = marks?.[0]?.rows ?? [];
+  const same = own.length === mark.rows.length && own.every((row, i) => row === mark.rows[i]);
+  return known && same ? known : null;
+}
+
+/** How the server is asked about a mark. */
+export function bodyOf(app, mark) {
+  const bytes = Number(app.store.get("bytes")) || null;
+  const [ppn, pattern] = ["ppn", "pattern"].map((key) => app.store.get(key));
+  const { name, slots } = app.orderOf(mark);
+  return { nodes: app.asked(mark), ppn, pattern, bytes, order: name, slots, links: 200 };
+}
+
+function say(app, text) {
+  told.text = text;
+  showSentence(app);
+}
+
+/** One sentence at a time: the plans' in their tab, else the mark's or the machine's. */
+function showSentence(app) {
+  const plans = app.store.get("tab") === "plans";
+  const text = (plans && app.store.get("comparison")) || told.text;
+  const node = byId("sentence");
+  byId("job").hidden = !app.served || plans;
+  node.classList.remove("busy");
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** What a mark touches, where no server says more. */
+function plainWords(app, mark) {
+  const { machine } = app;
+  const levels = machine.levels.slice(0, -1);
+  const number = (depth) => new Set(mark.rows.map((row) => prefix(machine, row, depth))).size;
+  const torus = machine.answer.kind === "torus";
+  const touched = torus ? [["router", number(levels.length - 1)]] : levels.map((level, i) => [level, number(i)]);
+  return `${counted(mark.rows.length, "node")} ${torus ? "on" : "in"} ${spokenTouches(Object.fromEntries(touched))}.`;
+}
+
+function prefix(machine, row, last) {
+  return machine.coords.slice(0, last + 1).map((column) => column[row]).join("/");
+}
+
+/** What the machine is doing, where nothing is marked. */
+function machineWords(app) {
+  const { machine, snapshot } = app;
+  const counts = new Array(SHAPES.length).fill(0);
+  for (const shape of snapshot.shape) counts[shape]++;
+  const [, idle, busy, down, service, other] = counts;
+  const parts = [snapshot.answer.assumed ? "which of them are free is not known" : `${grouped(idle)} free`];
+  if (busy) parts.push(`${grouped(busy)} in use${snapshot.jobs.length ? ` by ${counted(snapshot.jobs.length, "job")}` : ""}`);
+  if (down) parts.push(`${grouped(down)} down`);
+  if (other) parts.push(`${grouped(other)} not usable`);
+  const served = service ? `, and ${counted(service, "service node")}` : "";
+  return `${machine.title} has ${grouped(machine.count - service)} compute nodes: ${parts.join(", ")}${served}. Paste a job's nodes to see where it sits and what that costs.`;
+}

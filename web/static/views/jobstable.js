@@ -1,0 +1,138 @@
+/** The jobs that hold nodes now, the slowest against its best placement first; a click marks one on the map. */
+
+import { spokenAge } from "../core/figures.js";
+import { counted } from "../core/words.js";
+import { getJson, saidOf } from "../net/api.js";
+import { byId, el, refill } from "../ui/dom.js";
+
+const MOST = 500;
+
+/** Slowdowns up to which a job sits as well as it can, and at the right end of a bar. */
+const [AS_GOOD, FULL] = [1.05, 2];
+
+/** How the table is sorted: the slowest first until a head is pressed. */
+const order = { column: "slowdown", down: true };
+
+/** Keep the table: it has the jobs of the newest state, with the figures that are known of them. */
+export function jobsTable(app) {
+  if (!app.served) return;
+  const known = { figures: new Map(), question: "" };
+  const show = () => app.store.get("tab") === "jobs" && draw(app, known);
+  const ask = async () => {
+    if (app.store.get("tab") !== "jobs") return;
+    const path = pathOf(app);
+    if (known.question !== path) Object.assign(known, { question: path, figures: new Map(), reason: "" });
+    show();
+    if (known.snapshot === app.snapshot && known.asked === path) return;
+    Object.assign(known, { snapshot: app.snapshot, asked: path });
+    app.curl("jobs", path);
+    try {
+      const answer = await getJson(path);
+      if (known.question === path) Object.assign(known, { figures: new Map(answer.jobs.map((job) => [job.id, job])), timeless: answer.timeless, reason: "" });
+    } catch (error) {
+      if (known.question === path) Object.assign(known, { asked: "", reason: saidOf(error) });
+    }
+    show();
+  };
+  app.store.on(["tab", "snapshot", "pattern", "ppn", "bytes"], ask);
+}
+
+function pathOf({ store }) {
+  const words = new URLSearchParams({ pattern: store.get("pattern"), ppn: store.get("ppn") });
+  if (store.get("bytes")) words.set("bytes", store.get("bytes"));
+  return `api/v1/slowdowns?${words}`;
+}
+
+/** The columns, each with what it is sorted by and what it shows. */
+function columnsOf(app) {
+  const [outer, inner] = [app.machine.levels[0], app.machine.levels.at(-2) ?? app.machine.levels[0]];
+  const levels = app.machine.answer.kind === "torus" ? ["router"] : [...new Set([outer, inner])];
+  return [
+    { id: "job", of: ({ job }) => job.id, cell: ({ job }) => el("td", {}, el("button", { type: "button", class: "plain", text: job.id, "aria-label": `Mark job ${job.id}`, on: { click: () => mark(app, job) } })) },
+    { id: "name", of: ({ job }) => job.name },
+    ...(app.machine.answer.show_users ? [{ id: "user", of: ({ job }) => job.user ?? "" }] : []),
+    { id: "nodes", of: ({ job }) => job.count },
+    { id: "ranks per node", of: ({ job, found }) => found?.ppn ?? (job.ppn || null) },
+    ...levels.map((level) => ({ id: counted(2, level).replace(/^2 /, ""), of: ({ found }) => found?.touches[level] ?? null })),
+    { id: "spread", of: ({ found }) => found?.spread ?? null, text: (value) => value.toFixed(2) },
+    { id: "slowdown", of: ({ found }) => found?.slowdown ?? null, cell: slowdownCell },
+    { id: "taken to send", of: ({ found }) => found?.patterns.join(", ") ?? "" },
+  ];
+}
+
+function draw(app, known) {
+  const columns = columnsOf(app);
+  const rows = app.snapshot.jobs.map((job) => ({ job, found: sameJob(job, known.figures.get(job.id)) }));
+  byId("jobs-said").textContent = known.reason || saidOfAll(rows, known.timeless);
+  byId("jobs-said").classList.toggle("bad", Boolean(known.reason));
+  const by = columns.find((column) => column.id === order.column) ?? columns[0];
+  rows.sort((a, b) => (order.down ? -1 : 1) * before(by.of(a), by.of(b)));
+  const held = byId("jobs-head").contains(document.activeElement) ? document.activeElement.textContent : "";
+  refill(byId("jobs-head"), ...columns.map((column) => headOf(app, known, column)));
+  refill(byId("jobs-body"), ...rows.slice(0, MOST).map((row) => el("tr", {}, ...columns.map((column) => cellOf(column, row)))));
+  [...byId("jobs-head").querySelectorAll("button")].find((button) => button.textContent === held)?.focus();
+}
+
+/** A job's figures, where they are of the nodes that it holds now. */
+function sameJob(job, found) {
+  return found && found.rows === job.rows ? found : null;
+}
+
+function saidOfAll(rows, timeless) {
+  if (!rows.length) return "no jobs are known";
+  const missing = rows.filter(({ found }) => !found).length;
+  const oldest = Math.min(...rows.map(({ found }) => found?.judged ?? Infinity));
+  const words = [`${counted(rows.length, "job")} against the best placement of as many nodes among those free now and its own`];
+  if (missing) words.push(`predicting ${counted(missing, "job")} …`);
+  if (oldest < Infinity) words.push(`figures up to ${spokenAge(Date.now() / 1000 - oldest)} old`);
+  if (timeless) words.push(`${timeless}: slowdowns are ratios of bytes times distance`);
+  return `${words.join("; ")}.`;
+}
+
+function headOf(app, known, { id }) {
+  const sort = () => {
+    order.down = order.column === id && !order.down;
+    order.column = id;
+    draw(app, known);
+  };
+  const sorted = id !== order.column ? "none" : order.down ? "descending" : "ascending";
+  return el("th", { scope: "col", "aria-sort": sorted }, el("button", { type: "button", text: id, on: { click: sort } }));
+}
+
+function cellOf({ of, text = String, cell }, row) {
+  if (cell) return cell(row);
+  const value = of(row);
+  return el("td", { class: typeof value === "number" ? "num" : null, text: value === null ? "" : text(value), title: String(value ?? "").length > 30 ? value : null });
+}
+
+/** Which of two values comes first; none is the least. */
+function before(a, b) {
+  if (typeof a === "string") return a.localeCompare(b, "en", { numeric: true });
+  return (a ?? -1) - (b ?? -1);
+}
+
+/** A slowdown with its range, and as a bar with whiskers: from 1 at the left to 2 at the right. */
+function slowdownCell({ job, found }) {
+  if (!found) return el("td", { class: "slow soft", text: "…" });
+  const { slowdown, slowdown_low: low, slowdown_high: high } = found;
+  if (slowdown === null) return el("td", { class: "slow soft", text: "cannot tell" });
+  if (job.count < 2) return el("td", { class: "slow soft", text: "one node" });
+  const place = (value) => `${100 * Math.min(Math.max(value - 1, 0) / (FULL - 1), 1)}%`;
+  const fill = el("span", { class: "bar-fill" });
+  fill.style.width = place(slowdown);
+  const whisker = el("span", { class: "whisker" });
+  Object.assign(whisker.style, { left: place(low), width: `calc(${place(high)} - ${place(low)})` });
+  return el("td", { class: "slow" }, el("span", { class: "slow-bar" }, el("span", { class: "num", text: wordsOf(low, slowdown, high) }), el("span", { class: "bar-frame" }, fill, whisker)));
+}
+
+function wordsOf(low, likely, high) {
+  const [a, b, c] = [low, likely, high].map((value) => value.toFixed(2).replace(/\.?0+$/, ""));
+  if (high < AS_GOOD) return "as good as it can be";
+  return low < AS_GOOD ? `cannot tell: ${a} to ${c} x` : `${b} x (${a} to ${c})`;
+}
+
+/** Mark a job; the one that was marked from here before gives its place. */
+function mark(app, { id }) {
+  const job = app.snapshot.jobs.find((each) => each.id === id);
+  if (job) app.markOfTable = app.markFound(`job ${job.id}`, job.list, app.markOfTable);
+}

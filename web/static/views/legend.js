@@ -1,0 +1,54 @@
+/** The legend: what each colour and shape means, how many there are, and a filter. */
+
+import { grouped } from "../core/words.js";
+import { usedClasses, vacantClass } from "../draw/legendclasses.js";
+import { drawSwatch } from "../draw/swatch.js";
+import { rampColour } from "../draw/theme.js";
+import { announce } from "../ui/announce.js";
+import { byId, el, refill } from "../ui/dom.js";
+
+const MOST = 200;
+
+/** Show the legend of some colours. */
+export function showLegend(app, colours) {
+  const { ramp, note } = colours;
+  const used = usedClasses(colours);
+  const rows = used.slice(0, MOST).map((each) => entry(app, each));
+  const more = used.length > MOST ? el("p", { class: "soft", text: `and ${used.length - MOST} more` }) : null;
+  const list = el("div", { class: "legend", role: "group", "aria-label": "Shown classes" }, ...rows, vacantEntry(app));
+  refill(byId("legend"), note ? el("p", { class: "soft", text: note }) : null, ramp ? rampBar(ramp) : null, list, more);
+}
+
+function entry(app, kind) {
+  const hidden = app.store.get("hidden");
+  const swatch = el("canvas", { class: "swatch", width: 32, height: 32, "aria-hidden": "true" });
+  drawSwatch(swatch, app.theme, kind);
+  const box = el("input", { type: "checkbox", checked: !hidden.has(kind.id), on: { change: () => flip(app, kind) } });
+  const words = el("span", { class: hidden.has(kind.id) ? "words off" : "words", text: kind.label, title: kind.label });
+  return el("label", {}, box, swatch, words, el("span", { class: "num soft", text: grouped(kind.count) }));
+}
+
+function vacantEntry(app) {
+  const kind = vacantClass(app.scene, app.theme);
+  if (!kind) return null;
+  const swatch = el("canvas", { class: "swatch", width: 32, height: 32, "aria-hidden": "true" });
+  drawSwatch(swatch, app.theme, kind);
+  return el("label", { class: "vacant" }, el("span"), swatch, el("span", { class: "words", text: kind.label }), el("span", { class: "num soft", text: grouped(kind.count) }));
+}
+
+function flip(app, kind) {
+  const hidden = new Set(app.store.get("hidden"));
+  if (!hidden.delete(kind.id)) hidden.add(kind.id);
+  app.store.set({ hidden });
+  announce(`${kind.label} ${hidden.has(kind.id) ? "hidden" : "shown"}`);
+}
+
+function rampBar({ stops, low, high }) {
+  const canvas = el("canvas", { width: 160, height: 1, "aria-hidden": "true" });
+  const context = canvas.getContext("2d");
+  for (let x = 0; x < 160; x++) {
+    context.fillStyle = rampColour(stops, x / 159);
+    context.fillRect(x, 0, 1, 1);
+  }
+  return el("div", { class: "ramp" }, el("span", { text: low }), canvas, el("span", { text: high }));
+}
