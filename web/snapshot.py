@@ -133,6 +133,8 @@ class Snapshot:
         True where the source has not answered since.
     error : str
         Why.
+    assumed : bool
+        Whether nothing tells the nodes' states, so that all are taken as free.
     version : int
         Grows with every change of what is above, but not with `taken` alone.
     """
@@ -149,6 +151,7 @@ class Snapshot:
     taken: float | None = None
     stale: bool = False
     error: str = ""
+    assumed: bool = False
     version: int = 1
 
     def now(self, machine: Machine) -> Machine:
@@ -192,12 +195,6 @@ class Snapshot:
             codes[job.rows[codes[job.rows] != DOWN]] = _BUSY
         codes[(machine.role == "service") & (codes != DOWN)] = _SERVICE
         return codes
-
-    @property
-    def assumed(self) -> bool:
-        """Whether nothing tells the nodes' states, so that all are taken as free."""
-        plain = self.source == "dump" and self.taken is None and not self.jobs
-        return plain and bool((self.state == "up").all())
 
     @property
     def standing(self) -> dict[str, Any]:
@@ -268,7 +265,8 @@ def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
     >>> of_dump(parse_spec("torus:2x2")).document(parse_spec("torus:2x2"))["counts"]
     {'up': 4}
     """
-    return Snapshot("dump", machine.state, machine.planned, taken=taken)
+    assumed = taken is None and bool((machine.state == "up").all())
+    return Snapshot("dump", machine.state, machine.planned, taken=taken, assumed=assumed)
 
 
 def _as_stated(bare: Snapshot, source: str, answer: Availability) -> Snapshot:
@@ -276,6 +274,7 @@ def _as_stated(bare: Snapshot, source: str, answer: Availability) -> Snapshot:
     return replace(
         bare,
         source=source,
+        assumed=False,
         state=answer.machine.state,
         planned=answer.machine.planned,
         partitions=dict(answer.partitions),
@@ -300,7 +299,7 @@ def _with_jobs(
         user = job.user[:_LONGEST] if users else ""
         record = replace(job, nodes=NodeList())
         held.append(Job(job.id, rows[rows >= 0], name, partition, user, record))
-    return replace(bare, jobs=tuple(job for job in held if len(job.rows)))
+    return replace(bare, jobs=tuple(job for job in held if len(job.rows)), assumed=False)
 
 
 def _mask_names(text: str, names: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ pytest_plugins = ("tests.web.browser",)
 def compared(page, count, pattern="alltoall"):
     page.page.click("#tab-plans")
     page.page.fill("#plan-count", str(count))
-    page.page.fill("#plan-pattern", pattern)
+    page.page.fill("#pattern", pattern)
     page.page.uncheck("#plan-strategies input[value=auto]")
     page.page.click("#plan-go")
     page.until("() => !document.getElementById('plan-go').disabled")
@@ -105,8 +105,8 @@ def test_a_plan_that_cannot_be_met_is_refused_in_words(opened, site):
 def test_a_link_opens_the_plans(opened, site):
     page = opened(site).go("#t=plans&plan=16;2;row-major;free;compact,random;ring")
     page.page.wait_for_selector(".plan")
-    assert page.page.input_value("#plan-ppn") == "2"
-    assert page.page.input_value("#plan-pattern") == "ring"
+    assert page.page.input_value("#ppn") == "2"
+    assert page.page.input_value("#pattern") == "ring"
     assert page.page.locator(".plan").count() == 3
 
 

@@ -37,7 +37,7 @@ def search(page, words):
 
 @pytest.mark.parametrize("tab", ["map", "table", "plans", "jobs", "traffic"])
 def test_what_is_searched_for_in_any_tab_is_seen_on_the_map(opened, busy, tab):
-    page = opened(busy).go(f"#t={tab}")
+    page = opened(busy).go(f"#t={tab}&by=state")
     search(page, "nid00140")
     assert seen_of_mark(page)[1] > 0.3
     assert page.where("nid00140")
@@ -49,7 +49,7 @@ def test_what_is_searched_for_in_any_tab_is_seen_on_the_map(opened, busy, tab):
 
 
 def test_a_job_of_the_table_is_seen_on_the_map(opened, busy):
-    page = opened(busy).go("#t=jobs")
+    page = opened(busy).go("#t=jobs&by=state")
     page.page.locator("#jobs-body button").first.click()
     marked, drawn = seen_of_mark(page)
     assert marked > 0.02
@@ -78,7 +78,7 @@ def test_zooming_keys_work_while_a_tab_has_the_focus(opened, busy):
 
 
 def test_the_jobs_fit_the_window_and_are_sorted_by_any_column(opened, busy):
-    page = opened(busy).go("#t=jobs")
+    page = opened(busy).go("#t=jobs&by=state")
     page.page.wait_for_selector("#jobs-body td.slow")
     box = page.page.locator("#jobs-head th").last.bounding_box()
     assert box["x"] + box["width"] <= 1280
@@ -95,8 +95,8 @@ def test_plans_begin_with_the_mark_and_its_job(opened, busy):
     search(page, "job 984711")
     page.page.click("#tab-plans")
     page.until("() => document.getElementById('plan-count').value === '56'")
-    assert page.page.input_value("#plan-pattern") == "ring"
-    assert page.page.input_value("#plan-ppn") == "4"
+    assert page.page.input_value("#pattern") == "ring"
+    assert page.page.input_value("#ppn") == "4"
 
 
 def test_the_page_and_its_picture_count_alike(opened, shaheen2):

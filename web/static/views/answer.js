@@ -138,7 +138,7 @@ function showSentence(app) {
   const plans = app.store.get("tab") === "plans";
   const text = (plans && app.store.get("comparison")) || told.text;
   const node = byId("sentence");
-  byId("job").hidden = !app.served || plans;
+  byId("job").hidden = !app.served;
   node.classList.remove("busy");
   if (node.textContent !== text) node.textContent = text;
 }

@@ -86,7 +86,7 @@ function saidOfAll(rows, timeless) {
   if (missing) words.push(`predicting ${counted(missing, "job")} …`);
   if (oldest < Infinity) words.push(`figures up to ${spokenAge(Date.now() / 1000 - oldest)} old`);
   if (timeless) words.push(`${timeless}: slowdowns are ratios of bytes times distance`);
-  return `${words.join("; ")}.`;
+  return words.join("; ");
 }
 
 function headOf(app, known, { id }) {

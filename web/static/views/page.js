@@ -13,6 +13,7 @@ import { copyText } from "../ui/clipboard.js";
 import { byId, el, refill } from "../ui/dom.js";
 import { answers } from "./answer.js";
 import { curlLines } from "./curl.js";
+import { figureBar } from "./figurebar.js";
 import { jobsTable } from "./jobstable.js";
 import { keyboard } from "./keyboard.js";
 import { showLegend } from "./legend.js";
@@ -43,6 +44,7 @@ export function start(app, state, data) {
   performance.mark("nidmap-picture");
   marksPanel(app);
   answers(app);
+  figureBar(app);
   searchBox(app);
   saveBox(app);
   keyboard(app);
@@ -265,7 +267,7 @@ function showView(app, { tab, way, scene }) {
 /** What of the page goes into the URL; what is as usual is left out. */
 function wordsOf(app, seen = "") {
   const { store, marks } = app;
-  const usual = { by: "state", v: app.layouts[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "", l: true, w: "" };
+  const usual = { by: usualWay(app), v: app.layouts[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "", l: true, w: "" };
   const now = {
     by: store.get("way"), v: viewOf(app).scene, t: store.get("tab"), f: store.get("focus"), p: store.get("pattern"), n: store.get("ppn"),
     b: store.get("bytes"), o: store.get("order"), r: store.get("rank"), c: store.get("themeChoice"), l: store.get("links"), w: seen,
@@ -284,7 +286,7 @@ function restore(app, { marks, active, words, lost }) {
   const seen = (words.w ?? "").split(",").map(Number);
   showScene(app, words.v ?? app.layouts[0].id).then(() => seen.length === 4 && seen.every(Number.isFinite) && app.view.fit(...seen));
   store.set({
-    way: ways.includes(words.by) ? words.by : "state", tab: TABS.includes(words.t) && (app.served || !SERVED.includes(words.t)) ? words.t : "map",
+    way: ways.includes(words.by) ? words.by : usualWay(app), tab: TABS.includes(words.t) && (app.served || !SERVED.includes(words.t)) ? words.t : "map",
     focus: words.f ? machine.find(words.f) : -1, pattern: words.p ?? "alltoall", ppn: Math.min(Math.max(Number(words.n) || 1, 1), 4096),
     bytes: words.b ?? "", order: words.o ?? "row-major", rank: Math.max(Math.round(Number(words.r)) || 0, 0),
     themeChoice: words.c in THEMES ? words.c : "", links: words.l !== "false", hidden: new Set((words.x ?? "").split(" ").filter(Boolean).map(decoded)),
@@ -295,6 +297,11 @@ function restore(app, { marks, active, words, lost }) {
     app.plans.restore(words.plan);
     if (store.get("tab") === "plans") app.plans.run();
   }
+}
+
+/** What colours mean until somebody says otherwise: the jobs, where any are known. */
+function usualWay({ snapshot }) {
+  return snapshot.jobs.length ? "job" : "state";
 }
 
 function decoded(text) {

@@ -44,7 +44,7 @@ export class PlanView {
     });
     byId("plan-finish").addEventListener("click", () => this.finish());
     byId("plan-cancel").addEventListener("click", () => app.questions.get("compare")?.abort());
-    app.store.on(["tab", "marks", "pattern", "ppn"], () => this.begin());
+    app.store.on(["tab", "marks"], () => this.begin());
     app.store.on(["hover"], () => this.point(app.store.get("hover")));
     app.store.on(["theme", "snapshot"], () => this.answer && this.show(this.answer));
     app.store.on(["snapshot"], () => this.offerPartitions());
@@ -98,8 +98,6 @@ export class PlanView {
     const { marks, store } = this.app;
     if (this.filled || store.get("tab") !== "plans") return;
     if (marks.current?.rows.length) byId("plan-count").value = marks.current.rows.length;
-    byId("plan-pattern").value = store.get("pattern");
-    byId("plan-ppn").value = store.get("ppn");
   }
 
   /** Keep to the most that fit: what is chosen now takes the place of what was chosen first. */
@@ -119,7 +117,7 @@ export class PlanView {
   form() {
     const chosen = [...byId("plan-strategies").querySelectorAll("input:checked")].map((box) => box.value);
     return {
-      count: Number(byId("plan-count").value), ppn: Number(byId("plan-ppn").value), pattern: byId("plan-pattern").value.trim(),
+      count: Number(byId("plan-count").value), ppn: this.app.store.get("ppn"), pattern: this.app.store.get("pattern"),
       order: byId("plan-order").value, from: byId("plan-from").value, strategies: chosen, kind: byId("plan-kind").value,
     };
   }
@@ -128,16 +126,23 @@ export class PlanView {
   restore(asked) {
     const [count, ppn, order, from, strategies, ...pattern] = asked.split(";");
     byId("plan-count").value = count;
-    byId("plan-ppn").value = ppn || 1;
     byId("plan-order").value = order;
     const [source, kind = ""] = (from ?? "").split(/:(.*)/s);
     byId("plan-from").value = source === "mark" ? "mark" : "free";
     this.choose(kind);
     this.filled = true;
-    byId("plan-pattern").value = pattern.join(";") || "alltoall";
+    this.app.store.set({ ppn: Number(ppn) || 1, pattern: pattern.join(";") || "alltoall" });
     const wanted = (strategies ?? "").split(",").slice(0, MOST);
     for (const box of byId("plan-strategies").querySelectorAll("input")) box.checked = wanted.includes(box.value);
     this.limit();
+  }
+
+  /** Look for better nodes for the job of a mark: among the free ones and its own. */
+  findFor(mark) {
+    byId("plan-count").value = mark.rows.length;
+    byId("plan-from").value = "free";
+    this.app.openTab("plans");
+    this.run();
   }
 
   /** Ask the server to compare, and show what it says. */

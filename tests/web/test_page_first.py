@@ -1,0 +1,59 @@
+"""The page in a browser: what the first view says of the machine, its jobs and a mark."""
+
+import numpy as np
+
+from nidmap.placement.planners import spans
+from nidmap.placement.support.quantities import time_text
+
+pytest_plugins = ("tests.web.browser",)
+
+
+def figures(page):
+    """Return the figures at the top, by their names: the value, then what it holds for."""
+    page.page.wait_for_selector("#figures:not([hidden])")
+    blocks = page.page.locator("#figures .figure").all_inner_texts()
+    return {text.split("\n")[0]: text.split("\n")[1:] for text in blocks}
+
+
+def test_the_largest_and_the_most_spread_job_are_named(opened, busy, shaheen2):
+    page = opened(busy).go()
+    assert page.page.input_value("#colour") == "job"
+    found = figures(page)
+    jobs = {job.id: job.rows for job in busy.service.live.snapshot.jobs}
+    largest = max(jobs, key=lambda job: len(jobs[job]))
+    assert found["Largest job"][0].split()[0] == largest
+    groups = {job: len(np.unique(shaheen2.coords[rows, 0])) for job, rows in jobs.items()}
+    assert groups[found["Most spread job"][0].split()[0]] == max(groups.values())
+    free = busy.ask("/api/v1/state").json["free"]
+    assert found["Free"][0] == f"{free:,} of {int(shaheen2.compute.sum()):,}"
+    page.page.locator("#figures button").first.click()
+    assert page.marks() == {f"job {largest}": len(jobs[largest])}
+
+
+def test_a_marks_three_figures_have_their_conditions(opened, site, small):
+    page = opened(site).go("#m=A:0:0-7,40-47,100-103&p=ring&n=2")
+    page.sentence("as fast as")
+    said = site.post("describe", nodes="#0-7,#40-47,#100-103", pattern="ring", ppn=2).json
+    found = figures(page)
+    spread, time, speed = found["Spread of 20 nodes"], found["Time"], found["Speed"]
+    rows = np.r_[0:8, 40:48, 100:104]
+    assert spread[0] == f"{spans(small, rows)['group']} groups"
+    assert "the fewest possible: 1" in spread[1], "a group has 32 nodes"
+    between = said["prediction"]["between"]
+    low, high = (time_text(between[end]) for end in ("low", "high"))
+    assert time[0].replace("µs", "us") == (low if low == high else f"{low} to {high}")
+    assert "ring of 1 MB, 2 ranks per node" in time[1]
+    assert speed[0].endswith("as fast")
+    assert "Slurm's own choice" in speed[1]
+    page.page.evaluate("() => document.querySelector('#plan-strategies input[value=auto]').click()")
+    page.page.get_by_role("button", name="Find a better placement").click()
+    page.page.wait_for_selector(".plan")
+    assert page.page.input_value("#plan-count") == "20"
+    assert page.page.input_value("#pattern") == "ring"
+
+
+def test_on_a_phone_the_map_is_above_the_fold(opened, busy):
+    page = opened(busy, viewport={"width": 390, "height": 844}).go()
+    figures(page)
+    box = page.page.locator("#map").bounding_box()
+    assert box["y"] + box["height"] / 2 < 844

@@ -1,0 +1,112 @@
+/** The figures at the top: of the machine and its jobs, or of the mark; each with its conditions. */
+
+import { rounded, spokenBytes, spokenRange, spokenSeconds } from "../core/figures.js";
+import { counted, grouped } from "../core/words.js";
+import { copyText } from "../ui/clipboard.js";
+import { byId, el, refill } from "../ui/dom.js";
+
+/** Keep the figures true; the sentence, which says the same, stays for screen readers and to be copied. */
+export function figureBar(app) {
+  app.store.on(["marks", "describe", "snapshot", "tab", "comparison", "pattern", "ppn", "bytes"], () => show(app));
+  show(app);
+}
+
+function show(app) {
+  const mark = app.marks.current;
+  const plans = app.store.get("tab") === "plans" && app.store.get("comparison");
+  const figures = plans ? [] : mark?.rows.length ? figuresOfMark(app, mark) : figuresOfJobs(app);
+  byId("figures").hidden = !figures.length;
+  byId("sentence").classList.toggle("unseen", figures.length > 0);
+  const copy = el("button", { type: "button", class: "plain", text: "Copy sentence", on: { click: () => copyText(byId("sentence").textContent, "Sentence") } });
+  refill(byId("figures"), ...figures, figures.length ? copy : null);
+}
+
+/** A figure: what it is, itself, and what it holds for. */
+function figure(name, value, ...conditions) {
+  return el("div", { class: "figure" }, el("span", { class: "soft", text: name }), el("strong", { class: "num", text: value }), ...conditions.map((each) => (typeof each === "string" ? el("span", { class: "soft", text: each }) : each)));
+}
+
+// --- the mark -------------------------------------------------------------------------
+
+function figuresOfMark(app, mark) {
+  const found = app.store.get("describe");
+  const { prediction, default: usual, timeless } = found ?? {};
+  if (!prediction || !usual) return [];
+  const time = timeless ? figure("Time", "not known", timeless) : figure("Time", spokenRange(prediction.between), `likely ${spokenSeconds(prediction.time_s)}; ${jobWords(prediction)}`, timeBars(prediction, usual));
+  return [spreadFigure(app, mark, found), time, ...(timeless ? [] : [gainFigure(app, mark, usual)])];
+}
+
+function jobWords({ pattern, ppn, bytes, routing }) {
+  return `${pattern} of ${spokenBytes(bytes)}, ${counted(ppn, "rank")} per node; routing ${routing}`;
+}
+
+function spreadFigure(app, mark, { touches, default: usual }) {
+  const [level, number] = Object.entries(touches)[0] ?? ["node", mark.rows.length];
+  const least = fewest(app.machine, mark.rows.length);
+  const others = usual.touches[level];
+  const conditions = [least && app.machine.levels[0] === level ? `the fewest possible: ${least}` : "", `${usual.words}: ${others}`].filter(Boolean);
+  return figure(`Spread of ${counted(mark.rows.length, "node")}`, counted(number, level), conditions.join("; "));
+}
+
+/** The fewest outermost units that have so many compute nodes. */
+export function fewest({ coords, service, count }, nodes) {
+  const sizes = new Map();
+  for (let row = 0; row < count; row++) if (!service[row]) sizes.set(coords[0][row], (sizes.get(coords[0][row]) ?? 0) + 1);
+  let left = nodes;
+  const needed = [...sizes.values()].sort((a, b) => b - a).findIndex((size) => (left -= size) <= 0);
+  return needed + 1;
+}
+
+/** The mark's time and that of the scheduler's own choice, on one scale, with their ranges. */
+function timeBars(prediction, usual) {
+  const most = Math.max(prediction.between.high, usual.between.high) || 1;
+  const share = (value) => `${(100 * value) / most}%`;
+  const bar = (name, likely, { low, high }) => {
+    const fill = el("span", { class: "bar-fill" });
+    fill.style.width = share(likely);
+    const whisker = el("span", { class: "whisker" });
+    Object.assign(whisker.style, { left: share(low), width: share(high - low) });
+    return [el("span", { class: "soft", text: name }), el("span", { class: "bar-frame" }, fill, whisker), el("span", { class: "soft num", text: spokenRange({ low, high }) })];
+  };
+  return el("span", { class: "time-bars", "aria-hidden": "true" }, ...bar("here", prediction.time_s, prediction.between), ...bar("scheduler's", usual.time_s, usual.between));
+}
+
+function gainFigure(app, mark, { gain, words }) {
+  const find = el("button", { type: "button", text: "Find a better placement", on: { click: () => app.plans?.findFor(mark) } });
+  const [low, high] = [gain.low, gain.high].map((value) => (value === null ? "any" : rounded(value)));
+  const times = low === high ? `${low} times` : `${low} to ${high} times`;
+  const unsure = gain.unknowns[0]?.question;
+  return figure("Speed", `${times} as fast`, `as ${words}${unsure ? `; least known: ${unsure}` : ""}`, ...(app.plans ? [find] : []));
+}
+
+// --- the machine and its jobs ---------------------------------------------------------
+
+function figuresOfJobs(app) {
+  const { snapshot, machine } = app;
+  if (!snapshot.jobs.length) return [];
+  const [outer] = machine.levels;
+  const spans = snapshot.jobs.map((job) => ({ job, units: new Set(job.list.map((row) => machine.coords[0][row])).size }));
+  const largest = spans.reduce((a, b) => (b.job.count > a.job.count ? b : a));
+  const over = ({ job, units }) => units / Math.max(fewest(machine, job.count), 1);
+  const spread = spans.reduce((a, b) => (over(b) > over(a) || (over(b) === over(a) && b.units > a.units) ? b : a));
+  return [freeFigure(app), jobFigure(app, "Largest job", largest, outer), jobFigure(app, "Most spread job", spread, outer)];
+}
+
+function jobFigure(app, name, { job, units }, level) {
+  const show = el("button", { type: "button", text: "Show it", "aria-label": `Show job ${job.id}`, on: { click: () => app.markFound(`job ${job.id}`, job.list) } });
+  return figure(name, `${job.id} ${job.name}`.trim(), `${counted(job.count, "node")} in ${counted(units, level)}; the fewest possible: ${fewest(app.machine, job.count)}`, show);
+}
+
+/** The free nodes, and the most of them that are in one outermost unit. */
+function freeFigure({ snapshot, machine }) {
+  const inUnit = new Map();
+  let free = 0;
+  for (let row = 0; row < machine.count; row++) {
+    if (snapshot.shape[row] !== 1) continue;
+    free++;
+    inUnit.set(machine.coords[0][row], (inUnit.get(machine.coords[0][row]) ?? 0) + 1);
+  }
+  const compute = machine.count - machine.service.reduce((a, b) => a + b, 0);
+  const most = Math.max(...inUnit.values(), 0);
+  return figure("Free", `${grouped(free)} of ${grouped(compute)}`, `at most ${counted(most, "node")} in one ${machine.levels[0]}; ${counted(inUnit.size, machine.levels[0])} with free nodes`);
+}
