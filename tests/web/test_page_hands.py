@@ -43,7 +43,7 @@ def test_behind_a_search_the_arrows_move(page):
 
 
 def test_every_label_is_found(page):
-    page.go("#m=wide:0:136-140")
+    page.go("#by=state&m=wide:0:136-140")
     for words, hit in (
         ("job 984711", ["job", "job 984711"]),
         ("g9", ["group", "group g9"]),
@@ -61,19 +61,19 @@ def test_every_label_is_found(page):
 
 def test_back_undoes_a_change_of_view_and_no_mark(page):
     page.go("#m=A:0:136-140")
-    page.page.select_option("#colour", "job")
-    page.until("() => location.hash.includes('by=job')")
+    page.page.select_option("#colour", "state")
+    page.until("() => location.hash.includes('by=state')")
     page.page.click("#tab-table")
     page.until("() => location.hash.includes('t=table')")
     page.page.click("#mark-new")
     page.page.go_back()
     page.until("() => document.getElementById('tab-map').ariaSelected === 'true'")
-    assert page.page.input_value("#colour") == "job"
+    assert page.page.input_value("#colour") == "state"
     page.page.go_back()
-    page.until("() => document.getElementById('colour').value === 'state'")
+    page.until("() => document.getElementById('colour').value === 'job'")
     assert page.marks() == {"A": 5, "B": 0}
     page.page.go_forward()
-    page.until("() => document.getElementById('colour').value === 'job'")
+    page.until("() => document.getElementById('colour').value === 'state'")
 
 
 def test_an_empty_mark_is_filled_and_eight_are_said_once(page):

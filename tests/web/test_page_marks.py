@@ -353,7 +353,7 @@ def test_a_broken_link_is_borne(opened, busy, state):
 
 
 def test_the_legend_counts_and_filters(opened, busy):
-    page = opened(busy).go()
+    page = opened(busy).go("#by=state")
     counts = {
         words.strip(): int(number.replace(",", ""))
         for words, number in zip(

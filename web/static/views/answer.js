@@ -100,7 +100,7 @@ async function describe(app) {
     complain("pattern", answer.reason);
     say(app, `${answer.sentence}${outOfOrder(app, mark)}`);
   } catch (error) {
-    app.store.set({ describe: null });
+    app.store.set({ describe: { prediction: null, default: null, reason: saidOf(error), notes: [] } });
     complain("pattern", saidOf(error));
     say(app, plainWords(app, mark));
   }

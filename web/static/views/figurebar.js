@@ -5,6 +5,9 @@ import { counted, grouped } from "../core/words.js";
 import { copyText } from "../ui/clipboard.js";
 import { byId, el, refill } from "../ui/dom.js";
 
+/** The figures of a mark, which stand there while they are awaited: the map keeps its size. */
+const AWAITED = ["Spread", "Time", "Speed"];
+
 /** Keep the figures true; the sentence, which says the same, stays for screen readers and to be copied. */
 export function figureBar(app) {
   app.store.on(["marks", "describe", "snapshot", "tab", "comparison", "pattern", "ppn", "bytes"], () => show(app));
@@ -30,6 +33,7 @@ function figure(name, value, ...conditions) {
 
 function figuresOfMark(app, mark) {
   const found = app.store.get("describe");
+  if (!found && app.served) return AWAITED.map((name) => figure(name, "…", "predicting"));
   const { prediction, default: usual, timeless } = found ?? {};
   if (!prediction || !usual) return [];
   const time = timeless ? figure("Time", "not known", timeless) : figure("Time", spokenRange(prediction.between), `likely ${spokenSeconds(prediction.time_s)}; ${jobWords(prediction)}`, timeBars(prediction, usual));
