@@ -4,8 +4,9 @@ Slurm shortens the words for a state (``drng``), appends a sign for a flag (``id
 joins several with ``+`` in its complete form and cuts them at the width of a
 column. Here they become one lower-case word each, so that the same node reads
 the same however it was printed. `WORDS`, `ORDER`, `NEUTRAL` and `SIGNS` are the states, flags and
-signs of Slurm 22.05 to 25.11: those of sinfo(1) (Node State Codes) and scontrol(1), and the flags
-of the JSON as the REST API's schema of a node's state lists them (v0.0.38 to v0.0.44).
+signs of Slurm 22.05 to 26.05: every word that its sources print of a node's state
+(``node_state_string`` and ``node_state_string_compact`` of slurm_protocol_defs.c) and every flag of
+its JSON (``NODE_STATES`` of the data parsers, to v0.0.46).
 
 A node that is powered down (``idle~``) or powering up (``idle#``) is one that a job may have, and
 waits for: Slurm takes those that are up first, whatever their weights. One that is powering
@@ -31,8 +32,11 @@ WORDS = {
     "drng": "draining", "err": "error", "failg": "failing", "futr": "future",
     "maintenance": "maint", "mix": "mixed", "npc": "perfctrs", "plnd": "planned",
     "invalid_reg": "inval", "block": "blocked", "net": "perfctrs", "power_drain": "drained",
-    "pow_dn": "powering_down", "pow_up": "powering_up", "power_dn": "powering_down",
-    "power_up": "powering_up", "power_saving": "powered_down", "invalid": "unknown",
+    "pow_dn": "power_down", "pow_up": "powering_up", "power_dn": "power_down",
+    "powered_dn": "powered_down", "powring_dn": "powering_down",
+    "canc_r": "reboot_canceled", "cancel_reboot": "reboot_canceled", "ext": "external",
+    "resm": "resume", "power_up": "powering_up", "power_saving": "powered_down",
+    "invalid": "unknown",
     "reboot_issued": "reboot", "reboot_requested": "reboot", "resv": "reserved", "unk": "unknown",
 }  # fmt: skip
 

@@ -171,6 +171,22 @@ def test_every_sign_behind_idle(word, sign):
         assert node_state(busy + sign)[0] not in FREE_STATES
 
 
+#: What sinfo prints alone in a column of five to ten letters (slurm_protocol_defs.c,
+#: ``node_state_string_compact``): the word for it.
+COMPACT = {
+    "POW_DN": "power_down", "POWRING_DN": "powering_down", "POWERED_DN": "powered_down",
+    "POW_UP": "powering_up", "DRNG%": "draining", "DRAIN~": "drained", "BOOT^": "reboot",
+    "MAINT*": "maint", "FAILG*": "failing", "INVAL": "inval", "BLOCK": "blocked",
+    "RESV": "reserved", "PLND": "planned", "FUTR~": "future", "COMP~": "completing",
+    "UNK*": "unknown",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", COMPACT)
+def test_the_words_that_stand_alone_in_a_column(word):
+    assert node_state(word)[0] == COMPACT[word]
+
+
 def test_a_planned_node_is_promised():
     assert node_state("IDLE+PLANNED") == ("planned", True)
     assert node_state("MIXED+PLANNED") == ("mixed", True)
