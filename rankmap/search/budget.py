@@ -60,7 +60,7 @@ class Limits:
         whose bound says that it wins no more.
     """
 
-    judgements: int = 1200
+    judgements: int = 800
     nodes: int = 256
     least: int = 100
     adapting: int = 2
@@ -78,7 +78,7 @@ class Limits:
     exchanges: int = 8
     patience: int = 4
     stale: int = 50
-    rivals: int = 6
+    rivals: int = 3
     clearly: float = 5e-3
 
     def budget_of(
@@ -125,12 +125,12 @@ LIMITS = Limits()
 
 #: Seconds of processor time in which there is an answer, where nobody says a deadline: of jobs of
 #: up to `LARGE` nodes, and of larger ones.
-DEADLINE, LARGE, DEADLINE_OF_LARGE = 9.0, 512, 20.0
+DEADLINE, LARGE, DEADLINE_OF_LARGE = 4.5, 512, 8.0
 
 #: What is said of the answer takes some seconds and as long as so many judgements, about, of
 #: exchanges divided in steps fewer, since ranges look at some of these; of the seconds at most
 #: this part is kept for it.
-SAID_S, SAID, SAID_OF_STEPS, MOST_SAID = 0.2, 12, 9, 0.5
+SAID_S, SAID, SAID_OF_STEPS, MOST_SAID = 0.2, 20, 16, 0.5
 
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
@@ -226,6 +226,11 @@ class Budget:
     def past(self) -> bool:
         """Whether the deadline has passed."""
         return time.thread_time() > self.end
+
+    @property
+    def may_compare(self) -> bool:
+        """Whether there is time to compare the best with others by their ranges."""
+        return time.thread_time() < (self.end + self._last) / 2
 
     @property
     def ended(self) -> bool:

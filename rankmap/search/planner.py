@@ -153,7 +153,7 @@ class SearchAnswer(Outlook):
         ranking = self.ranking
         if base is not None and not self.space.allows(base.placement):
             ranking = replace(ranking, default=None)
-        return closest_together(self.model, ranking)
+        return closest_together(self.model, ranking, self.budget)
 
     @cached_property
     def placement(self) -> Placement:

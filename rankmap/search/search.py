@@ -169,9 +169,9 @@ class Enumeration:
 
     def _judge_orders(self) -> None:
         """Judge all other orders on all choices, until no bound is clearly below the best."""
-        steps_too = self.budget.left // 2  # they want judgements as well
         pairs = sorted(self._bounded_pairs(), key=lambda pair: pair[0])
-        if len(pairs) <= self.budget.left:
+        steps_too = self.budget.left // 2  # they want judgements as well
+        if len(pairs) <= self.budget.left or self.cost.model.routing == "adaptive":
             steps_too = 0
         for bound, choice, name, placement in pairs:
             if self.budget.left <= steps_too:
@@ -225,8 +225,13 @@ class Enumeration:
         return Candidate(name, ROW_MAJOR, placement, self._cost_of(placement.canonical()))
 
     def take_steps(self, cost: TimeCost) -> None:
-        """Exchange nodes with free ones and with each other as long as that wins."""
+        """Exchange nodes with free ones and with each other as long as that wins.
+
+        Routers that adapt leave a step nothing to win: they send around the links that it relieves.
+        """
         if self.placement.ppn is None or not self.budget.left or self.budget.past:
+            return
+        if cost.model.routing == "adaptive":
             return
         steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
         exact = ExactSteps(cost, self.request, self.ordered, self.budget)

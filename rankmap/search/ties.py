@@ -19,7 +19,7 @@ from nidmap.placement.planners import spans
 from nidmap.placement.support.array_types import Ints
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.gain import Gains
-from nidmap.rankmap.search.budget import LIMITS
+from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
 
 
@@ -38,7 +38,7 @@ def spread_of(machine: Machine, rows: Ints) -> tuple[int, ...]:
     return () if machine.topology.kind == "torus" else tuple(spans(machine, rows).values())
 
 
-def closest_together(model: Predictor, ranking: Ranking, choices: int = LIMITS.rivals) -> Candidate:
+def closest_together(model: Predictor, ranking: Ranking, budget: Budget) -> Candidate:
     """Return the candidate to answer: the fastest, or the closest that is as fast as far as known.
 
     It is never slower, as predicted, than the default.
@@ -47,30 +47,28 @@ def closest_together(model: Predictor, ranking: Ranking, choices: int = LIMITS.r
     ----------
     model : Predictor
     ranking : Ranking
-    choices : int
-        Choices of nodes that are looked at, at most.
+    budget : Budget
+        Of the search.
     """
     best, base = ranking.best, ranking.default
     if base is not None and best.cost >= base.cost * (1 - LIMITS.clearly):
         best = base
     most = math.inf if base is None else base.cost
-    for candidate in _rivals(model, ranking, best, choices):
-        if candidate.cost <= most and not clearly_faster(model, best, candidate):
+    gains: Gains | None = None
+    for candidate in _rivals(model, ranking, best):
+        if candidate.cost > most:
+            continue
+        if candidate.cost * (1 - LIMITS.clearly) <= best.cost:
+            return candidate
+        if not budget.may_compare:
+            break
+        gains = gains or Gains(model, best.placement)
+        if gains.of(candidate.placement).high >= 1 - LIMITS.clearly:
             return candidate
     return best
 
 
-def clearly_faster(model: Predictor, one: Candidate, other: Candidate) -> bool:
-    """Return whether all that is not known leaves a candidate faster than another one."""
-    if one.cost >= other.cost * (1 - LIMITS.clearly):
-        return False
-    gain = Gains(model, other.placement).of(one.placement)
-    return gain.low > 1 + LIMITS.clearly
-
-
-def _rivals(
-    model: Predictor, ranking: Ranking, best: Candidate, choices: int
-) -> Iterator[Candidate]:
+def _rivals(model: Predictor, ranking: Ranking, best: Candidate) -> Iterator[Candidate]:
     """Yield the best candidate of each choice that keeps closer together, the closest first."""
     by_nodes: dict[bytes, list[Candidate]] = {}
     for candidate in ranking.candidates:
@@ -86,7 +84,7 @@ def _rivals(
         return  # nothing says which nodes are close
     ranks = ((closeness(key, alike[0].placement.rows), key) for key, alike in by_nodes.items())
     closer = [(rank, key) for rank, key in ranks if rank < limit]
-    for _, key in sorted(closer)[:choices]:
+    for _, key in sorted(closer)[: LIMITS.rivals]:
         yield _best_of(model, by_nodes[key], best.order)
 
 

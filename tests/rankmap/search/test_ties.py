@@ -8,6 +8,7 @@ from nidmap.placement.planners import spans
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gain
 from nidmap.rankmap.search import ties
+from nidmap.rankmap.search.budget import Budget
 from nidmap.rankmap.search.cost import Candidate, Ranking
 from nidmap.rankmap.search.ties import closest_together
 
@@ -33,7 +34,7 @@ SPREAD, TWO_GROUPS, ONE_GROUP = [0, 16, 32, 48], [0, 1, 16, 17], [0, 1, 4, 5]
 
 @pytest.mark.parametrize(
     ("low", "seconds", "chosen"),
-    [
+    [  # the least gain of the fastest over the others, seconds, whose nodes are chosen
         (0.9, (1.1, 1.0, 1.05), 2),  # both are as good as far as is known: fewest groups
         (1.2, (1.1, 1.0, 1.05), 1),  # the gain can be told
         (0.9, (1.0, 1.0, 1.0), 2),  # equal
@@ -45,15 +46,15 @@ SPREAD, TWO_GROUPS, ONE_GROUP = [0, 16, 32, 48], [0, 1, 16, 17], [0, 1, 4, 5]
 def test_the_closest_of_what_cannot_be_told_apart_is_chosen(
     monkeypatch, model, low, seconds, chosen
 ):
-    monkeypatch.setattr(ties.Gains, "of", lambda *_: Gain(low, 1.3, 2.0))
+    monkeypatch.setattr(ties.Gains, "of", lambda *_: Gain(0.5, 0.77, 1 / low))
     ranking = ranking_of(model, seconds, (SPREAD, TWO_GROUPS, ONE_GROUP))
-    assert closest_together(model, ranking).nodes == f"nodes {chosen}"
+    assert closest_together(model, ranking, Budget(9)).nodes == f"nodes {chosen}"
 
 
 def test_of_nodes_as_close_the_schedulers_are_kept(monkeypatch, model):
-    monkeypatch.setattr(ties.Gains, "of", lambda *_: Gain(0.9, 1.3, 2.0))
+    monkeypatch.setattr(ties.Gains, "of", lambda *_: Gain(0.5, 0.77, 1.1))
     ranking = ranking_of(model, (1.1, 1.0, 1.0), (TWO_GROUPS, [2, 3, 18, 19], SPREAD))
-    assert closest_together(model, ranking).nodes == "nodes 0"
+    assert closest_together(model, ranking, Budget(9)).nodes == "nodes 0"
 
 
 def test_what_no_bound_allowed_to_win_is_judged_before_it_is_compared(model):
@@ -61,7 +62,7 @@ def test_what_no_bound_allowed_to_win_is_judged_before_it_is_compared(model):
     time_s = model.time(ranking.default.placement)
     base = Candidate("default", "row-major", ranking.default.placement, time_s)
     ranking = Ranking(base, ranking.candidates, base)
-    found = closest_together(model, ranking)
+    found = closest_together(model, ranking, Budget(9))
     assert found.cost == model.time(found.placement) <= time_s
 
 
