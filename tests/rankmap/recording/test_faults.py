@@ -104,7 +104,7 @@ def test_ranks_that_load_nothing_wait_for_nobody(once, tmp_path):
     drop = '[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ] && unset LD_PRELOAD; exec "$0" "$@"'
     code, out, talk, path = recorded(once, tmp_path, "plain", {}, ("sh", "-c", drop))
     assert (code, out) == (6, [f"sum {SUM}"]), talk
-    assert load_recording(path).notes == ("1 of 3 ranks left no counts",)
+    assert "1 of 3 ranks left no counts" in load_recording(path).notes
     assert ring_messages(path) == MESSAGES * 2 // 3
 
 
