@@ -35,11 +35,10 @@ class Fabric(NamedTuple):
         others; False where routers choose for each packet and use what all cables have.
     ports : int
         Ports to other groups that a router has; 0 where that is free.
-    bias, most_bias : float
-        How many times as full as detours routers let minimal paths become, likely and at most.
-    rank_share : float
-        Share of what an interface carries that one rank has at least, as the interface
-        fetches the bytes; 0 where a rank pushes them [assumed].
+    reach : float
+        Share of what interfaces carry that exchanges between many nodes reach, likely.
+    rank_gbs : tuple of float
+        GB/s that one rank sends at least and at most, as was measured; empty where nothing was.
     """
 
     title: str
@@ -50,9 +49,8 @@ class Fabric(NamedTuple):
     adapts: bool = False
     by_cable: bool = False
     ports: int = 0
-    bias: float = 2.0
-    most_bias: float = 4.0
-    rank_share: float = 0.0
+    reach: float = 1.0
+    rank_gbs: tuple[float, ...] = ()
 
     @property
     def injection(self) -> float:
@@ -72,17 +70,18 @@ _SLINGSHOT = {"injection": 25.0, "local": 25.0, "global": 25.0}
 #: HDR of 200 Gb/s; a fat tree's links are taken to be EDR, of 100 Gb/s.
 _INFINIBAND = {"injection": 25.0, "local": 25.0, "global": 25.0, "up": 12.5}
 
-#: All fabrics by name. Aries has 10 blue tiles a router, and a PCIe 3 x16 host interface. Its
-#: bias: likely as 9 GB/s a node in all-to-alls of two blades say, at most as the 16.6 % need that
-#: Table IV saves at 36 nodes (both Aseeri et al.). Elsewhere nothing is measured: half way from
-#: UGAL as published, 1, to Aries, and as Aries.
+#: All fabrics by name. Aries has 10 blue tiles a router, and a PCIe 3 x16 host interface. One rank
+#: a node had 2 GB/s in all-to-alls on Shaheen II (Aseeri et al.), 2.3 to 2.5 on Piz Daint and 4.1
+#: on Cori (De Sensi et al., SC19). Of Slingshot's interfaces exchanges have 0.76 (Perlmutter;
+#: Groves) or 0.55 to 0.64 (LUMI-G; De Sensi et al., SC24), single messages nearly all; of
+#: InfiniBand's the same is assumed.
 FABRICS = {
     "aries": Fabric(
-        "Aries", 1.3, 100.0, _ARIES, "Aries", adapts=True, ports=10, bias=4.0, most_bias=20.0
+        "Aries", 1.3, 100.0, _ARIES, "Aries", adapts=True, ports=10, rank_gbs=(2.0, 4.5)
     ),
     "gemini": Fabric("Gemini", 1.5, 105.0, _GEMINI, "Gemini"),
     "slingshot": Fabric(
-        "Slingshot", 2.0, 350.0, _SLINGSHOT, "Slingshot", adapts=True, ports=16, rank_share=0.8
+        "Slingshot", 1.87, 350.0, _SLINGSHOT, "Slingshot", adapts=True, ports=16, reach=0.8
     ),
     "infiniband": Fabric(
         "InfiniBand",
@@ -91,11 +90,11 @@ FABRICS = {
         _INFINIBAND,
         "InfiniBand of 200 Gb/s",
         by_cable=True,
-        rank_share=0.8,
+        reach=0.8,
     ),
 }
 # Of Ethernet nothing is measured here: its latencies are taken to be InfiniBand's.
-FABRICS["ethernet"] = FABRICS["infiniband"]._replace(bandwidth={}, interface="", rank_share=0.0)
+FABRICS["ethernet"] = FABRICS["infiniband"]._replace(bandwidth={}, interface="", reach=1.0)
 
 #: The fabric that a synthetic network's kind is taken for.
 TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}

@@ -8,7 +8,7 @@ Every machine takes figures behind its name, a site, a file or a synthetic one:
 ``memory``           GB/s inside a node; ``inf``: that costs nothing
 ``payload``          share of the bandwidth between routers that carries a program's bytes
 ``latency``          us of a short message; 0 switches off all that does not grow with the bytes
-``bias``             how many times as full as detours routers let minimal ways become
+``loss``             how much longer links take where routers divert all bytes, as a share
 ``background-load``  GB/s that each node of another job sends
 ``slowed``           how many times slower than stated its links are built: a mini-Cray's clock
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: What may be stated of any machine behind its name.
 FIGURES = (
-    "routing", "mpi", "process", "memory", "payload", "latency", "bias", "background-load",
+    "routing", "mpi", "process", "memory", "payload", "latency", "loss", "background-load",
     "slowed",
 )  # fmt: skip
 
@@ -284,7 +284,7 @@ def _read_figures(options: Options) -> Figures:
     for key, what, least, most in (
         ("latency", "latency in us of 0 or more", 0.0, MOST),
         ("payload", "share of the wire above 0, at most 1", above, 1.0),
-        ("bias", "ratio of 1 or more", 1.0, MOST),
+        ("loss", "share of 0 or more", 0.0, MOST),
         ("background-load", "bandwidth in GB/s of 0 or more", 0.0, MOST),
         ("slowed", "ratio above 0", above, MOST),
     ):

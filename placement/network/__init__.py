@@ -16,7 +16,7 @@ routing             where
                     destination) only, as route tables need it
 ``valiant``         dragonflies: a random third group, minimal to and from it
 ``adaptive``        dragonflies: minimal, and valiant or in a group detours over
-                    its other routers, divided until both are as full
+                    its other routers, divided as well as can be; detours cost
 ``dimension-order`` tori: x first, then y, z; ties go to +
 ``d-mod-k``         fat trees: up-ports by the destination's index; where the
                     listed cables make no regular tree ``shortest`` instead
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from nidmap.placement.errors import UsageError, printable
 from nidmap.placement.fabrics import known_fabric
 from nidmap.placement.machine import Machine
-from nidmap.placement.network.channel_loads import Channels, Loads, Worst
+from nidmap.placement.network.channel_loads import Channels, Loads, Ways, Worst
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.topologies import wiring_text
@@ -49,12 +49,11 @@ __all__ = [
     "channels",
     "check_routing",
     "hops",
-    "largest_bias",
     "loads",
     "loads_of_each",
     "next_channel",
     "routings",
-    "usual_bias",
+    "usual_loss",
 ]
 
 #: Routings of each kind of network, the default first.
@@ -65,6 +64,10 @@ ROUTINGS = {
     "fattree": ("d-mod-k", "single"),
     "tree": ("single",),
 }
+
+#: How much longer channels take where all bytes are diverted, as a share: likely, least and most
+#: (docs/routings.md has the measurements).
+LOSS, LEAST_LOSS, MOST_LOSS = 0.24, 0.05, 0.4
 
 #: Routings that have one path for each pair of nodes.
 SINGLE_PATH = ("single", "dimension-order", "d-mod-k")
@@ -109,31 +112,16 @@ def routings(machine: Machine) -> tuple[str, ...]:
     return (default, *(name for name in names if name != default)) if default in names else names
 
 
-def usual_bias(machine: Machine) -> float:
-    """Return how many times as full as detours routers likely let minimal ways become.
-
-    As the site states it, or as is known or assumed of the fabric.
+def usual_loss(machine: Machine) -> float:
+    """Return how much longer channels likely take where all bytes are diverted, as a share.
 
     Examples
     --------
     >>> from nidmap.placement.specs import parse_spec
-    >>> usual_bias(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
-    2.0
+    >>> usual_loss(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
+    0.24
     """
-    topology = machine.topology
-    return float(topology.parameters.get("bias", known_fabric(topology).bias))
-
-
-def largest_bias(machine: Machine) -> float:
-    """Return how many times as full routers let minimal ways become that hardly take detours.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> largest_bias(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
-    4.0
-    """
-    return max(known_fabric(machine.topology).most_bias, usual_bias(machine))
+    return float(machine.topology.parameters.get("loss", LOSS))
 
 
 def check_routing(machine: Machine, routing: str) -> str:
@@ -195,7 +183,7 @@ def loads(
     machine: Machine,
     demand: Demand,
     routing: str = "",
-    bias: float | None = None,
+    loss: float | None = None,
 ) -> Loads:
     """Return the bytes on every channel when the whole demand is sent.
 
@@ -206,9 +194,9 @@ def loads(
         Of this machine.
     routing : str
         '' is the machine's default.
-    bias : float or None
-        How many times as full as detours ``adaptive`` lets minimal ways be; None: as the
-        machine states, or its fabric has (`usual_bias`).
+    loss : float or None
+        How much longer channels take under ``adaptive`` where all bytes are diverted, as a share;
+        None: as the machine states, or as is likely (`usual_loss`).
 
     Returns
     -------
@@ -232,11 +220,11 @@ def loads(
     >>> by_name["g0c0b0->g1c0b0 blue"]
     8.0
     """
-    return next(loads_of_each(machine, [demand], routing, bias))
+    return next(loads_of_each(machine, [demand], routing, loss))
 
 
 def loads_of_each(
-    machine: Machine, demands: Sequence[Demand], routing: str = "", bias: float | None = None
+    machine: Machine, demands: Sequence[Demand], routing: str = "", loss: float | None = None
 ) -> Iterator[Loads]:
     """Yield the `loads` of each of some demands, as steps of an exchange are: one by one.
 
@@ -258,15 +246,19 @@ def loads_of_each(
     module = _routing_module(machine, routing)
     both = module.channels(machine)
     notes, wiring = module.notes(machine, routing), wiring_text(machine)
+    ways: Iterator[Ways | None] = iter([None] * len(demands))
     if routing == "adaptive":  # how bytes are divided is a matter of this demand
-        divided = module.loads(machine, demands, bias or usual_bias(machine))
-    else:
-        divided = ((module.loads(machine, demand, routing), "") for demand in demands)
+        loss = usual_loss(machine) if loss is None else loss
+        ways, notes = module.divide_each(machine, demands), (*notes, "")
     ports = getattr(module, "ports", None)
-    for demand, (load, note) in zip(demands, divided, strict=True):
+    for demand, divided in zip(demands, ways, strict=True):
+        load = module.loads(machine, demand, routing) if divided is None else divided.best
         injection, ejection = ports(machine, demand) if ports else (demand.out, demand.into)
         used = np.flatnonzero(load)
-        yield Loads(
+        if divided is not None:
+            used = np.flatnonzero(divided.minimal + divided.best)
+            divided = Ways(divided.minimal[used], divided.best[used], divided.detoured)
+        sent = Loads(
             channels=both,
             used=used,
             carried=load[used],
@@ -274,8 +266,10 @@ def loads_of_each(
             ejection=ejection,
             routing=routing,
             wiring=wiring,
-            notes=(*notes, note) if note else notes,
+            notes=notes,
+            ways=divided,
         )
+        yield sent if loss is None else sent.losing(loss)
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:

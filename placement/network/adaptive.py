@@ -1,16 +1,13 @@
-"""Routing ``adaptive``: bytes divided between minimal ways and detours until both are as full.
+"""Routing ``adaptive``: bytes divided between minimal ways and detours as well as can be.
 
 Every router pair divides its bytes between two kinds of ways. In different groups
 these are the ways of ``minimal`` and those of ``valiant``, over a third group; in one
 group all shortest paths, and detours over another router of it (each alike, shortest
-paths to it and from it).
+paths to it and from it). What detours cost is told by `Loads.losing`.
 
-How full a way is: the relative loads (bytes / bandwidth) of its channels, added up from end
-to end, and the mean over ways of a kind. That is what UGAL weighs (queue times hops; Kim,
-Dally, Scott and Abts, ISCA 2008). A pair shifts bytes until its minimal ways are `bias` times
-as full as its detours, or until all of them take one kind: routers that see their own queues
-alone, and late, stay on minimal ways longer than is best. With a bias of 1 high powers of the
-loads are added up instead, which makes the largest load about as small as it can be.
+A way weighs as much as its channels together: high powers of their relative loads (bytes /
+bandwidth). Pairs shift bytes to the lighter kind, which makes the largest load about as small as
+it can be.
 
 All pairs shift at the same time, each by what its two kinds of ways differ, further
 where it went the same way before and less where it turned (as Rprop does; Riedmiller and
@@ -21,12 +18,12 @@ share. The cost follows the groups that the demand touches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
 from nidmap.placement.machine import Machine
-from nidmap.placement.network.channel_loads import has_spines
+from nidmap.placement.network.channel_loads import Ways, has_spines
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.network.dragonfly import channels, path_hops
 from nidmap.placement.network.groups import groups_of
@@ -42,11 +39,10 @@ from nidmap.placement.network.touched import (
 from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.support.arrays import add_by_key
 
-__all__ = ["Division", "channels", "divide", "divide_each", "guess_each", "hops", "loads", "notes"]
+__all__ = ["channels", "divide", "divide_each", "hops", "notes"]
 
-#: Powers by which ways are weighed for the best division, one a step, of many groups every second
-#: one; steps of any other.
-POWERS, STEPS = (4,) * 4 + (8,) * 4 + (16,) * 4 + (32,) * 4, 5
+#: Powers by which ways are weighed, one a step, of many groups every second one.
+POWERS = (4,) * 4 + (8,) * 4 + (16,) * 4 + (32,) * 4
 
 #: Numbers in a table of all demands that are divided together.
 TOGETHER = 1 << 17
@@ -64,21 +60,6 @@ TINY = 1e-300
 FEW_GROUPS = "fewer than three groups: adaptive takes detours inside groups alone"
 
 FEW_WITH_SPINES = "fewer than three groups: adaptive is the same as minimal"
-
-
-class Division(NamedTuple):
-    """How a demand is divided.
-
-    Attributes
-    ----------
-    load : float64 (c,)
-        Bytes on every channel.
-    minimal_share : float
-        Share on minimal ways of all bytes between routers.
-    """
-
-    load: Floats
-    minimal_share: float
 
 
 class Pairs:
@@ -162,14 +143,7 @@ def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
     return (FEW_WITH_SPINES if has_spines(machine) else FEW_GROUPS,)
 
 
-def loads(machine: Machine, demands: Sequence[Demand], bias: float) -> Iterator[tuple[Floats, str]]:
-    """Yield the bytes on every channel, and how they are divided in a sentence, for each demand."""
-    for division in divide_each(machine, demands, bias):
-        share = f"{100 * division.minimal_share:.1f} %"
-        yield division.load, f"adaptive: {share} of the bytes between routers on minimal paths"
-
-
-def divide(machine: Machine, demand: Demand, bias: float = 1.0) -> Division:
+def divide(machine: Machine, demand: Demand) -> Ways:
     """Divide a demand between minimal ways and detours; see `divide_each`.
 
     Examples
@@ -183,17 +157,14 @@ def divide(machine: Machine, demand: Demand, bias: float = 1.0) -> Division:
     >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
     >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
-    >>> found = divide(m, d)
-    >>> round(found.minimal_share, 1), round(divide(m, d, 2.0).minimal_share, 1)
-    (0.3, 0.7)
+    >>> round(divide(m, d).detoured, 1)
+    0.7
     """
-    return next(divide_each(machine, [demand], bias))
+    return next(divide_each(machine, [demand]))
 
 
-def divide_each(
-    machine: Machine, demands: Sequence[Demand], bias: float = 1.0
-) -> Iterator[Division]:
-    """Divide demands, each for itself, between minimal ways and detours.
+def divide_each(machine: Machine, demands: Sequence[Demand]) -> Iterator[Ways]:
+    """Divide demands, each for itself, between minimal ways and detours as well as can be.
 
     They go through the same tables together: what takes time is not the sums but to ask for them.
 
@@ -203,12 +174,10 @@ def divide_each(
         A dragonfly.
     demands : sequence of Demand
         Those of the same routers, about.
-    bias : float
-        How many times as full as detours minimal ways may be, at least 1.
 
     Yields
     ------
-    Division
+    Ways
 
     Raises
     ------
@@ -219,45 +188,25 @@ def divide_each(
     """
     groups = groups_of(machine)
     for batch in _split_batches(machine, demands):
-        every, minimal = batch.touched.every, batch.minimal(bias)
+        every, fewest = batch.touched.every, batch.minimal()
         most = max(1, TOGETHER // max(len(groups.channels), every.numbers))
         for first in range(0, len(batch.demands), most):
             some = slice(first, first + most)
-            kept, sent = minimal.of_demands(some), batch.total.of_demands(some)
-            tables = every.load(kept, sent.minus(kept))
+            kept, sent = fewest.of_demands(some), batch.total.of_demands(some)
+            certain = batch.shares.take(np.ones(len(batch.shares.free))).of_demands(some)
+            divisions = [every.load(part, sent.minus(part)) for part in (certain, kept)]
             for k, demand in enumerate(batch.demands[some]):
-                load = every.channel_loads(ChannelTables(*(table[k] for table in tables)))
+                minimal, best = (
+                    every.channel_loads(ChannelTables(*(table[k] for table in tables)))
+                    for tables in divisions
+                )
                 if batch.beyond[first + k]:
-                    load += groups.far_loads(demand, batch.lost)
+                    far = groups.far_loads(demand, batch.lost)
+                    minimal, best = minimal + far, best + far
                 every_byte = float(sent.away[k].sum() + sent.inner[k].sum())
-                share = float(kept.away[k].sum() + kept.inner[k].sum()) / (every_byte or 1.0)
-                yield Division(load, share if every_byte else 1.0)
-
-
-def guess_each(
-    machine: Machine, demands: Sequence[Demand], bias: float
-) -> Iterator[tuple[float, float]]:
-    """Yield about the seconds of the busiest link of each demand, and what all links carry.
-
-    Divided by one shift of bytes: good enough to say which are worth a division. A few third
-    groups have the bytes of all. What links carry is bytes times links on their way.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
-    >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
-    >>> [(round(seconds, 1), round(carried / 1e9, 1)) for seconds, carried in guess_each(m, [d], 1)]
-    [(1.1, 5.2)]
-    """
-    for batch in _split_batches(machine, demands):
-        minimal = batch.minimal(bias, 1)
-        sought = batch.touched.sought
-        tables = sought.load(minimal, batch.total.minus(minimal))
-        seconds = tables.times(batch.touched.second).largest()
-        yield from zip(seconds.tolist(), sought.carried(tables).tolist(), strict=True)
+                moved = certain.away[k].sum() - kept.away[k].sum()
+                moved += certain.inner[k].sum() - kept.inner[k].sum()
+                yield Ways(minimal, best, max(0.0, float(moved)) / (every_byte or 1.0))
 
 
 def _split_batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Batch]:
@@ -310,11 +259,14 @@ class _Batch:
         if pairwise:
             self.variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
 
-    def minimal(self, bias: float, steps: int | None = None) -> GroupTraffic:
-        """Return what takes minimal ways after so many shifts, None: as many as are worth it."""
-        sought = self.touched.sought
-        shares = _Shares(sought, self.total, self.variables)
-        return _fill_ways(sought, self.touched.second, shares, bias, steps)
+    @cached_property
+    def shares(self) -> _Shares:
+        """What can be divided."""
+        return _Shares(self.touched.sought, self.total, self.variables)
+
+    def minimal(self) -> GroupTraffic:
+        """Return what takes minimal ways."""
+        return _fill_ways(self.touched.sought, self.touched.second, self.shares)
 
 
 class _Shares:
@@ -353,10 +305,8 @@ class _Shares:
         return weight
 
 
-def _fill_ways(
-    touched: TouchedGroups, second: ChannelTables, shares: _Shares, bias: float, steps: int | None
-) -> GroupTraffic:
-    """Return the bytes that take minimal ways: pairs shift others until both kinds are as full.
+def _fill_ways(touched: TouchedGroups, second: ChannelTables, shares: _Shares) -> GroupTraffic:
+    """Return the bytes that take minimal ways: pairs shift others until no channel is fuller.
 
     High powers may shift too far in the end, so the best division is the best that was come by.
     """
@@ -364,22 +314,19 @@ def _fill_ways(
     length = np.full(len(logit), FIRST)
     minimal = best = shares.take(_share_of(logit))
     least = np.full(len(minimal.inner), np.inf)
-    powers = POWERS[:: 2 if touched.mean_passing else 1] if bias == 1 else (1,) * STEPS
-    for power in powers[:steps]:
+    powers = POWERS[:: 2 if touched.mean_passing else 1]
+    for power in powers:
         if not shares.free.any():
             break
         load = touched.load(minimal, shares.total.minus(minimal)).times(second)
-        if bias == 1:
-            best, least = _choose_fewest(best, least, minimal, load)
+        best, least = _choose_fewest(best, least, minimal, load)
         ways, detours = map(shares.weigh, touched.prices(load.powers(power)))
-        move = np.clip(np.log(ways / detours) / power - np.log(bias), -MOST, MOST)
+        move = np.clip(np.log(ways / detours) / power, -MOST, MOST)
         length[move * before < 0] *= SHORTER
         length[move * before > 0] *= LONGER
         length, before = np.minimum(length, LONGEST), move
         logit = np.clip(logit - length * move, -SURE, SURE)
         minimal = shares.take(_share_of(logit))
-    if bias != 1:
-        return minimal
     return _choose_fewest(
         best, least, minimal, touched.load(minimal, shares.total.minus(minimal)).times(second)
     )[0]

@@ -197,6 +197,87 @@ class Worst(NamedTuple):
     seconds: float
 
 
+class Ways(NamedTuple):
+    """The bytes on channels by two divisions between minimal ways and detours.
+
+    Attributes
+    ----------
+    minimal, best : float64 (c,)
+        None on detours; divided so that the busiest channel takes least.
+    detoured : float
+        Share of the bytes between routers that the best division puts on detours.
+    """
+
+    minimal: Floats
+    best: Floats
+    detoured: float
+
+
+#: Shares of the best division's detours that are looked at.
+TAKEN = np.linspace(0.0, 1.0, 17)
+
+
+def busiest_by_share(load: Floats | Ways, bandwidth: Floats) -> Floats:
+    """Return the seconds of the busiest channel by `TAKEN`; one figure of a load without detours.
+
+    Parameters
+    ----------
+    load : float64 (c,) or Ways
+        Bytes.
+    bandwidth : float64 (c,)
+        GB/s.
+    """
+    if not isinstance(load, Ways):
+        return np.atleast_1d((load / (bandwidth * GB)).max(initial=0.0))
+    minimal, best = (divided / (bandwidth * GB) for divided in load[:2])
+    counts = np.maximum(minimal, best) >= 0.999 * best.max(initial=0.0)  # others are never busiest
+    minimal, best = minimal[counts], best[counts]
+    between = minimal + TAKEN[:, None] * (best - minimal)
+    return np.asarray(between.max(axis=1, initial=0.0))
+
+
+class Sending(NamedTuple):
+    """How long what is sent at once takes.
+
+    Attributes
+    ----------
+    seconds : float
+    busy : float
+        Share of that for which the busiest channel is busy.
+    taken : int
+        Place in `TAKEN` of the detours that are taken.
+    """
+
+    seconds: float
+    busy: float
+    taken: int
+
+
+def pay_for_detours(by_share: Floats, least_s: float, cost: float) -> Sending:
+    """Return the least seconds of any share of the detours.
+
+    Parameters
+    ----------
+    by_share : float64 (k,)
+        Of the busiest channel, as `busiest_by_share` has it.
+    least_s : float
+        What nodes' own links and ranks need.
+    cost : float
+        What is added where all detours are taken, as a share.
+
+    Examples
+    --------
+    >>> seconds, busy, taken = pay_for_detours(np.linspace(4.0, 1.0, 17), 2.0, 0.15)
+    >>> round(seconds, 3), round(busy, 3), float(TAKEN[taken])
+    (2.206, 0.969, 0.6875)
+    """
+    needed = np.maximum(by_share, least_s)
+    seconds = needed * (1 + cost * TAKEN[: len(by_share)])
+    at = int(np.argmin(seconds))
+    busy = float(by_share[at] / needed[at]) if needed[at] else 0.0
+    return Sending(float(seconds[at]), busy, at)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Loads:
     """Bytes on every channel of a network when a whole demand is sent.
@@ -217,6 +298,10 @@ class Loads:
         How routers are joined (`nidmap.placement.topologies.wiring_text`).
     notes : tuple of str
         What was assumed on the way, one sentence each.
+    slower : float
+        How many times as long as its bytes need everything is sent.
+    ways : Ways or None
+        Where routers adapt, the divisions between which `load` lies.
     """
 
     channels: Channels
@@ -227,6 +312,8 @@ class Loads:
     routing: str
     wiring: str
     notes: tuple[str, ...] = ()
+    slower: float = 1.0
+    ways: Ways | None = None
 
     @property
     def load(self) -> Floats:
@@ -248,12 +335,40 @@ class Loads:
             carried=carried,
             injection=self.injection + other.injection,
             ejection=self.ejection + other.ejection,
+            slower=max(self.slower, other.slower),
+            ways=None,
             routing=" + ".join(dict.fromkeys((self.routing, other.routing))),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
         )
 
+    def by_share(self) -> Floats:
+        """Return the seconds of the busiest channel's bytes by `TAKEN`; one where none detours."""
+        return busiest_by_share(self.ways or self.carried, self.channels.bandwidth[self.used])
+
+    def losing(self, loss: float, least_s: float = 0.0) -> Loads:
+        """Return the loads where all bytes on detours make sending take 1 + `loss` times as long.
+
+        Parameters
+        ----------
+        loss : float
+        least_s : float
+            What else sending needs; with the nodes' own links where these need longer.
+        """
+        if self.ways is None:
+            return self
+        minimal, best, detoured = self.ways
+        plain = replace(self, slower=1.0)
+        own_s = max(float(plain.nodes(kind).max(initial=0.0)) for kind in ("injection", "ejection"))
+        at = pay_for_detours(self.by_share(), max(own_s, least_s), loss * detoured).taken
+        share, slower = 100 * detoured * TAKEN[at], float(1 + loss * detoured * TAKEN[at])
+        note = f"adaptive: {share:.1f} % of the bytes between routers on detours"
+        if slower > 1:
+            note += f", so that sending takes {slower:.3g} times as long"
+        carried = minimal + TAKEN[at] * (best - minimal)
+        return replace(self, carried=carried, slower=slower, notes=(*self.notes[:-1], note))
+
     def seconds(self) -> Floats:
-        """Return load / bandwidth of every channel in seconds, float64 (c,).
+        """Return how long every channel takes in seconds, float64 (c,).
 
         0.0 where a channel is unlimited.
         """
@@ -263,7 +378,8 @@ class Loads:
 
     def used_seconds(self) -> Floats:
         """Return the seconds of the channels that are used, float64 (k,)."""
-        return np.asarray(self.carried / (self.channels.bandwidth[self.used] * GB))
+        usable = self.channels.bandwidth[self.used] * GB
+        return np.asarray(self.carried * self.slower / usable)
 
     def nodes(self, kind: str) -> Floats:
         """Return the seconds of every node's own links, float64 (n,).
@@ -274,7 +390,7 @@ class Loads:
             ``injection`` or ``ejection``.
         """
         load = self.injection if kind == "injection" else self.ejection
-        return np.asarray(load / (injection_bandwidth(self.channels.machine) * GB))
+        return np.asarray(load * self.slower / (injection_bandwidth(self.channels.machine) * GB))
 
     def by_class(self) -> dict[str, float]:
         """Return the largest load / bandwidth of every link class in seconds.

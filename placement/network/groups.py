@@ -64,8 +64,8 @@ class Groups:
         Of its pair's bytes.
     gates : float64 (count, count, positions)
         ``[g, h, p]``: share of the links from g to h that are at p of g.
-    linked : bool (count, count)
-        Whether a link joins two groups; not a group and itself.
+    pair_links : float64 (count, count)
+        Links from one group to another.
     """
 
     channels: Channels
@@ -83,7 +83,7 @@ class Groups:
     pair: Ints
     share: Floats
     gates: Floats
-    linked: Mask
+    pair_links: Floats
 
     @property
     def routers(self) -> int:
@@ -97,14 +97,22 @@ class Groups:
 
     @cached_property
     def joins(self) -> Floats:
-        """1 where a link joins two groups, else 0, float64 (count, count)."""
-        return self.linked.astype(np.float64)
+        """Weight of a link's groups to each other as third ones, float64 (count, count).
+
+        The root of their links, of most: a third group gets bytes as links lead to it and on.
+        """
+        return np.asarray(np.sqrt(self.pair_links / max(1.0, self.pair_links.max(initial=0.0))))
+
+    @cached_property
+    def linked(self) -> Mask:
+        """Whether a link joins two groups, bool (count, count); not a group and itself."""
+        return np.asarray(self.pair_links > 0)
 
     @cached_property
     def third_share(self) -> Floats:
-        """Share of the bytes from g to h that every third group takes, float64 (count, count).
+        """Share of the bytes from g to h of a third group of weight 1, float64 (count, count).
 
-        Equal among the groups that are linked to both; 0 where there are none.
+        0 where no group is linked to both.
         """
         thirds = product(self.joins, self.joins)
         np.fill_diagonal(thirds, 0)
@@ -122,8 +130,8 @@ class Groups:
 
     @cached_property
     def complete(self) -> bool:
-        """Whether a link joins every two groups."""
-        return bool((self.linked | self.same).all())
+        """Whether equally many links join every two groups."""
+        return bool(((self.joins == 1) | self.same).all())
 
     @cached_property
     def detour_share(self) -> Floats:
@@ -217,7 +225,8 @@ def groups_of(machine: Machine) -> Groups:
     order = np.argsort(pair, kind="stable")
     between, pair = between[order], pair[order]
     links = channels.count[between].astype(np.float64)
-    share = links / add_by_key(pair, links, count * count)[pair]
+    pair_links = add_by_key(pair, links, count * count)
+    share = links / pair_links[pair]
     gates = add_by_key(pair * width + place[source[between]], share, count**2 * width)
     return Groups(
         channels=channels,
@@ -235,7 +244,7 @@ def groups_of(machine: Machine) -> Groups:
         pair=pair,
         share=share,
         gates=gates.reshape(count, count, width),
-        linked=(np.bincount(pair, minlength=count * count) > 0).reshape(count, count),
+        pair_links=pair_links.reshape(count, count),
     )
 
 

@@ -273,15 +273,15 @@ class TouchedGroups:
         groups, units, count = self.groups, self.routers.units, len(self.third_share)
         others = third_groups(groups, units)
         sampled = len(self.thirds) < len(others)
-        linked = groups.joins[np.ix_(units, others)].sum(axis=1)
+        linked = groups.joins[np.ix_(units, others)] ** 2
         self.alike = bool(sampled or groups.complete)
         if self.alike:
-            rest = groups.gates[units].sum(axis=1) - self.to_gates[:, :count].sum(axis=1)
-            mean = rest / np.maximum(linked, 1.0)[:, None]
+            rest = np.einsum("gk,gkp->gp", linked, groups.gates[np.ix_(units, others)])
+            mean = rest / np.maximum(linked.sum(axis=1), 1e-9)[:, None]
             self.to_gates = np.concatenate([self.to_gates[:, :count], mean[:, None, :]], axis=1)
         if sampled:
             self.weight = self.joins.copy()
-            self.weight[:, count:] = (linked / len(self.thirds))[:, None]
+            self.weight[:, count:] = (linked.sum(axis=1) / len(self.thirds))[:, None]
             self.times[:] = len(others) / len(self.thirds)
 
     def _ends(self, share: Floats) -> tuple[Ends, ...]:
@@ -292,9 +292,15 @@ class TouchedGroups:
     def passed_on(self) -> tuple[Ends, ...]:
         """The mean of the gates of each touched group to the others."""
         count = len(self.third_share)
-        linked = np.maximum(self.joins[:, :count].sum(axis=1), 1.0)
-        gates = self.to_gates[:, :count].sum(axis=1) / linked[:, None]
-        return self._ends(gates[:, None, :])
+        joins = self.joins[:, :count]
+        gates = np.einsum("gk,gkp->gp", joins, self.to_gates[:, :count])
+        return self._ends((gates / np.maximum(joins.sum(axis=1), 1e-9)[:, None])[:, None, :])
+
+    @cached_property
+    def passed_share(self) -> Floats:
+        """What each group that is looked at gets of bytes between others, float64 (m, n, n)."""
+        joins = self.joins.T
+        return np.asarray(joins[:, :, None] * joins[:, None, :])
 
     @cached_property
     def passed_by_thirds(self) -> tuple[Ends, ...]:
@@ -348,8 +354,7 @@ class TouchedGroups:
             )
         )
         if members > count:
-            shape = (*crossing.shape[:-2], members - count, count, count)
-            passing = np.broadcast_to(crossing[..., None, :, :], shape)
+            passing = crossing[..., None, :, :] * self.passed_share[count:]
             through = local.carry([Leg(self.passed_by_thirds, self.passed_by_thirds, passing)])
             inside = np.concatenate([inside, through], axis=-3)
         return ChannelTables(inside, out, back)
@@ -372,7 +377,7 @@ class TouchedGroups:
         count = len(self.third_share)
         if not self.mean_passing:
             sent = np.zeros((*leaving.shape[:-2], leaving.shape[-1], leaving.shape[-1]))
-            sent[..., :count, :count] = crossing[..., None, :, :]
+            sent[..., :count, :count] = crossing[..., None, :, :] * self.passed_share[:count]
             sent[..., self.here, :], sent[..., : self.here.start, self.here] = leaving, entering
             return [Leg(self.every, self.every, sent)]
         joins = self.joins[:, :count]
@@ -461,7 +466,7 @@ class TouchedGroups:
             leaving, entering = local.price(ends, inside)
             return leaving, entering, np.zeros(0)
         [cost] = local.price([(self.every, self.every)], inside)
-        passed = cost[..., :count, :count].sum(axis=-3)
+        passed = (cost[..., :count, :count] * self.passed_share[:count]).sum(axis=-3)
         return cost[..., self.here, :], cost[..., : self.here.start, self.here], passed
 
     def _passing_price(self, passed: Floats, inside: Floats) -> Floats:
@@ -470,7 +475,8 @@ class TouchedGroups:
             return passed
         ends, thirds = self.passed_by_thirds, inside[..., len(self.third_share) :, :, :]
         [by_thirds] = self.groups.local.price([(ends, ends)], thirds)
-        return np.asarray(passed + np.einsum("m,...mgh->...gh", self.times, by_thirds))
+        share = self.times[:, None, None] * self.passed_share[len(self.third_share) :]
+        return np.asarray(passed + np.einsum("mgh,...mgh->...gh", share, by_thirds))
 
     def price_tables(self, price: Floats) -> ChannelTables:
         """Return prices of channels, (…, c), as tables: of two groups the mean of their links."""
@@ -481,14 +487,6 @@ class TouchedGroups:
         inside = groups.table(price)[self.members]
         pairs = np.ix_(units, self.members)
         return ChannelTables(inside, between[pairs], between.T[pairs])
-
-    def carried(self, tables: ChannelTables) -> Floats:
-        """Return the bytes on all channels together, float64 (…): links of touched groups once."""
-        channels = np.ones(len(self.groups.channels))
-        inside = (tables.inside * self.groups.table(channels)[self.members]).sum(axis=(-3, -2, -1))
-        back = tables.back[..., len(self.third_share) :]
-        carried: Floats = inside + tables.out.sum(axis=(-2, -1)) + back.sum(axis=(-2, -1))
-        return carried
 
     def channel_loads(self, tables: ChannelTables) -> Floats:
         """Return the bytes on every channel, float64 (c,)."""
@@ -510,7 +508,7 @@ def third_groups(groups: Groups, units: Ints) -> Ints:
     A router that has lost its links to the rest of its group is a group too, and often leads
     nowhere.
     """
-    leads_on = groups.joins[units].sum(axis=0) > 1
+    leads_on = groups.linked[units].sum(axis=0) > 1
     leads_on[units] = False
     return np.flatnonzero(leads_on)
 
@@ -551,7 +549,9 @@ class TouchedTables:
     def sought(self) -> TouchedGroups:
         """With a few third groups, while a division is sought."""
         seen = self.others
-        if len(seen) > FEW_THIRDS:
+        if len(seen) > FEW_THIRDS:  # of those with most links
+            links = self.groups.joins[np.ix_(self.routers.units, seen)].sum(axis=0)
+            seen = seen[links >= links.max() * (1 - 1e-9)]
             seen = seen[np.linspace(0, len(seen) - 1, THIRDS).astype(np.int64)]
         mean_passing = len(self.routers.units) >= MANY
         return TouchedGroups(self.groups, self.routers, seen, mean_passing=mean_passing)
@@ -567,8 +567,9 @@ class TouchedTables:
         out, back = (table[np.ix_(units, members)] for table in (between, between.T))
         if len(members) > count:
             pairs = np.ix_(units, self.others)
-            out[:, count:] = between[pairs].max(axis=1)[:, None]
-            back[:, count:] = between.T[pairs].max(axis=1)[:, None]
+            gets = self.groups.joins[pairs] ** 2
+            out[:, count:] = (between[pairs] * gets).max(axis=1)[:, None]
+            back[:, count:] = (between.T[pairs] * gets).max(axis=1)[:, None]
         return ChannelTables(inside[members], out, back)
 
 

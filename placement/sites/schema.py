@@ -22,7 +22,6 @@ Extent = Annotated[int, Meta(ge=1, le=1024)]
 Nid = Annotated[int, Meta(ge=0, le=10_000_000)]
 Amount = Annotated[float, Meta(gt=0, le=1e9)]
 NotNegative = Annotated[float, Meta(ge=0, le=1e9)]
-AtLeastOne = Annotated[float, Meta(ge=1, le=1e9)]
 Routings = Annotated[list[Name], Meta(min_length=1, max_length=20)]
 Selectors = Annotated[list[Text], Meta(max_length=10_000)]
 Wiring = Literal["aligned", "consecutive", "same-chassis"]
@@ -217,8 +216,8 @@ class Sending(StrictTable, frozen=True, kw_only=True):
     ``message_us`` and ``nic_us`` the time between two messages of a rank and
     of a node; ``gap_us`` what a step of a staged exchange takes beyond its
     bytes. ``routing`` names the routings that fit what was measured, several
-    where they could not be told apart. ``bias`` is how many times as full
-    as detours routing ``adaptive`` lets minimal ways become (`nidmap.placement.network.adaptive`).
+    where they could not be told apart. ``loss`` is how much longer sending takes
+    where routers divert all bytes, as a share (`nidmap.placement.network.usual_loss`).
     """
 
     process: Figure[Amount] | None = None
@@ -228,7 +227,7 @@ class Sending(StrictTable, frozen=True, kw_only=True):
     nic_us: Figure[Amount] | None = None
     gap_us: Figure[NotNegative] | None = None
     routing: Figure[Routings] | None = None
-    bias: Figure[AtLeastOne] | None = None
+    loss: Figure[NotNegative] | None = None
 
 
 class Software(StrictTable, frozen=True, kw_only=True):

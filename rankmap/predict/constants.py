@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nidmap.placement.fabrics import fabric_of
+from nidmap.placement.fabrics import fabric_of, known_fabric
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import Loads
 from nidmap.placement.network.channel_loads import injection_bandwidth
@@ -77,6 +77,8 @@ class Constants:
         states.
     header : float
         Bytes that links carry beside those of a recorded message; 0 where nothing states them.
+    reach : float
+        Share of what nodes' interfaces carry that exchanges reach.
     slowed : float or None
         How many times slower than stated the links are that programs run on; None where nobody
         knows, of a mini-Cray that does not say.
@@ -95,6 +97,7 @@ class Constants:
     measured: frozenset[str] = frozenset()
     header: float = 0.0
     slowed: float | None = 1.0
+    reach: float = 1.0
 
     @property
     def timeless(self) -> bool:
@@ -127,6 +130,7 @@ def machine_constants(machine: Machine) -> Constants:
     figures: dict[str, Any] = {
         "memory_gbs": memory, "memory_source": memory_source,
         "process_gbs": process, "payload": stated.get("payload", 1.0),
+        "reach": 1.0 if "header" in stated else known_fabric(machine.topology).reach,
         "header": stated.get("header", 0.0),
         "slowed": stated.get("slowed", None if "header" in stated else 1.0),
     }  # fmt: skip
@@ -204,10 +208,11 @@ def latency_s(phase: Phase, hops: dict[str, float], known: Constants) -> float:
 def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:
     """Return the seconds of posting all messages of a rank, or of a node's through its interfaces.
 
-    The longer of the two counts: a node's ranks post at the same time.
+    The longer of the two counts: a node's ranks post at the same time. The first one is in MPI's
+    latency.
     """
-    posted = phase.a_rank * known.message_us
-    return max(posted, phase.a_node * known.nic_us / nics) * 1e-6
+    posted = max(0.0, phase.a_rank - 1) * known.message_us
+    return max(posted, max(0.0, phase.a_node - 1) * known.nic_us / nics) * 1e-6
 
 
 def histogram_s(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from heapq import nlargest
 from itertools import islice
@@ -21,11 +20,14 @@ from nidmap.placement.network import (
     channels,
     loads_of_each,
     routings,
-    usual_bias,
+    usual_loss,
 )  # fmt: skip
-from nidmap.placement.network.adaptive import guess_each
 from nidmap.placement.network.bounds import cut_time
-from nidmap.placement.network.channel_loads import injection_bandwidth
+from nidmap.placement.network.channel_loads import (
+    Sending,
+    injection_bandwidth,
+    pay_for_detours,
+)
 from nidmap.placement.network.routes import busiest_link_s
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
@@ -52,8 +54,15 @@ KEPT = 32_000_000
 #: Flows between places that are kept of the last orders.
 KEPT_FLOWS = 1 << 21
 
-#: Steps of an exchange whose links are looked at for a guess.
-GUESSED = 2
+#: Share of what sending all at once would win that ranks win by running ahead of each other in the
+#: steps of an exchange. On mini-Crays none is off by 3.0 % in the median, all by 1.8 %
+#: (docs/minicray.md); Piz Daint's all-to-all on minimal paths lies half way (De Sensi and others).
+AHEAD = 0.5
+
+#: How much longer an exchange takes, as a share, where messages of different steps meet on links
+#: that are busy all the time and no rank runs ahead; in proportion where they are less busy
+#: (Aseeri and others, Table IV).
+MEETING = 0.27
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
 DIVIDED = 4
@@ -77,21 +86,6 @@ class StepLoads(NamedTuple):
     times: float
     message: float
     loads: Loads
-
-
-class Guess(NamedTuple):
-    """About what a placement takes.
-
-    Attributes
-    ----------
-    seconds : float
-    links_s : float
-        Of the busiest links alone: what is waited for in steps that nobody has looked at, where
-        nodes' own links take as long on other placements too.
-    """
-
-    seconds: float
-    links_s: float
 
 
 class Model:
@@ -143,16 +137,16 @@ class Model:
             usable = self.channels.bandwidth * self.constants.payload
             self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routings(machine)[0]
+        self.loss, self.ahead = usual_loss(machine), AHEAD
         self.single_path = self.routing in SINGLE_PATH
-        self.injection: Floats = injection_bandwidth(machine)
+        self.injection: Floats = injection_bandwidth(machine) * self.constants.reach
         self.nics = int(np.maximum(1, (machine.router >= 0).sum(axis=1)).min(initial=1))
         self._busy = np.zeros(len(machine), dtype=bool)
         for other in self.background:
             self._busy[other.rows] = True
         self._all: SharedLoads | None = None
         self._crowd = Other(np.zeros(0, dtype=np.int64))
-        self._known: dict[tuple[str, tuple[int, ...], float | None], list[Loads]] = {}
-        self._ends: dict[bytes, list[float]] = {}
+        self._known: dict[tuple[str, tuple[int, ...]], list[Loads]] = {}
         self._orders: dict[tuple[Any, ...], list[Phase]] = {}
 
     def place(self, rows: Ints, order: Ints | None = None) -> Placement:
@@ -226,49 +220,6 @@ class Model:
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
-    def guess(self, placement: Placement) -> Guess:
-        """Return how long a placement takes where routers adapt, about.
-
-        What nodes, ranks, memory and latency need is all there; what is waited for links beyond
-        that is taken from a few steps, their bytes hardly divided. Good enough to say what is worth
-        judging first, and for nothing else.
-        """
-        short = copy(self)
-        short.steps = min(GUESSED, self.steps or GUESSED)
-        sampled = [
-            (number, flows, times)
-            for number, phase in enumerate(short.phases(placement))
-            for flows, times in phase.exchanges()
-        ]
-        demands = [placement.demand(flows) for _, flows, _ in sampled]
-        carried = guess_each(self.machine, demands, usual_bias(self.machine))
-        phases, ends_s = list(self.phases(placement)), self._ends_of_steps_s(placement)
-        links_s, waited_s, passed, sent = np.zeros((4, len(phases)))
-        for (number, flows, times), demand, links in zip(sampled, demands, carried, strict=True):
-            wire_s, passing = links
-            link_s = wire_s / self.constants.payload
-            links_s[number] += times * link_s
-            waited_s[number] += times * max(0.0, link_s - self._ends_s(phases[number], flows))
-            passed[number] += times * passing
-            sent[number] += times * demand.total
-        hops = passed / np.where(sent > 0, sent, 1.0)
-        about_s = self.histogram(placement)
-        for phase, end_s, link_s, hop in zip(phases, ends_s, waited_s, hops, strict=True):
-            bandwidth = max(self._bandwidth_floor(phase), end_s + float(link_s))
-            about_s += bandwidth + sum(self.beyond(phase, {"": float(hop)}, bandwidth))
-        return Guess(about_s, float(links_s.sum()))
-
-    def _ends_of_steps_s(self, placement: Placement) -> list[float]:
-        """Return `_ends_s` of all steps of each phase together; alike on nodes with like links."""
-        order = b"" if placement.order is None else placement.order.tobytes()
-        key = order + b"|" + self.injection[placement.rows].tobytes()
-        if key not in self._ends:
-            self._ends[key] = [
-                math.fsum(times * self._ends_s(phase, flows) for flows, times in phase.exchanges())
-                for phase in self.phases(placement)
-            ]
-        return self._ends[key]
-
     def _ends_s(self, phase: Phase, flows: Traffic) -> float:
         """Return the seconds of what is sent at once on nodes' own links, and of one rank."""
         rows = phase.placement.rows
@@ -334,7 +285,7 @@ class Model:
         self,
         demand: Demand,
         left: Channels | None,
-        bias: float | None = None,
+        routing: str = "",
     ) -> Loads:
         """Return what a demand puts on the channels, with what is left of their bandwidth.
 
@@ -345,16 +296,16 @@ class Model:
         demand : Demand
         left : Channels or None
             As `left` returns them.
-        bias : float or None
-            As for `nidmap.placement.network.loads`; where one is given routing is adaptive.
+        routing : str
+            '' is the machine's.
         """
-        return self._loads_of([demand], left, bias)[0]
+        return self._loads_of([demand], left, routing)[0]
 
     def step_loads(
         self,
         phase: Phase,
         left: Channels | None,
-        bias: float | None = None,
+        routing: str = "",
         most: int | None = None,
     ) -> Iterator[StepLoads]:
         """Yield the steps of a phase, one after the other, with the loads of the links in each.
@@ -365,36 +316,36 @@ class Model:
         ----------
         phase : Phase
             With steps.
-        left, bias
+        left, routing
             As for `loads`.
         most : int or None
             Steps that are looked at, at most: an even sample of all.
         """
         assert phase.steps is not None
-        routing = self.routing if bias is None else "adaptive"
+        routing = routing or self.routing
         steps = phase.steps()
         if most:
             steps = _sample_steps(list(_merge_alike(steps, left is None)), most)
         for batch in _step_batches(steps, routing, self.machine, left is None):
             demands = [phase.placement.demand(flows) for flows, _ in batch]
-            step_loads = self._loads_of(demands, left, bias)
+            step_loads = self._loads_of(demands, left, routing)
             for (flows, times), loads in zip(batch, step_loads, strict=True):
                 yield StepLoads(flows, times, phase.message(flows), loads)
 
     def _loads_of(
-        self, demands: list[Demand], left: Channels | None, bias: float | None = None
+        self, demands: list[Demand], left: Channels | None, routing: str = ""
     ) -> list[Loads]:
         """Return the loads of several steps' demands; the latest are kept to be asked for again."""
-        routing = self.routing if bias is None else "adaptive"
-        key = routing, tuple(demand.key for demand in demands), bias
+        routing = routing or self.routing
+        key = routing, tuple(demand.key for demand in demands)
         step_loads = self._known.pop(key, None)
         if step_loads is None:
             step_loads = [
                 replace(loads, channels=self.channels)
-                for loads in loads_of_each(self.machine, demands, routing, bias)
+                for loads in loads_of_each(self.machine, demands, routing)
             ]
         self._known[key] = step_loads
-        numbers = sum(len(loads.used) + len(loads.injection) for loads in step_loads)
+        numbers = sum(3 * len(loads.used) + len(loads.injection) for loads in step_loads)
         while len(self._known) > 1 and len(self._known) * numbers > KEPT:  # others are about alike
             del self._known[next(iter(self._known))]
         if left is None:
@@ -409,9 +360,20 @@ class Model:
         """Return the seconds of the busiest own link of a job's nodes."""
         return self.own_s(loads.injection[rows], loads.ejection[rows], rows)
 
-    def _longest(self, loads: Loads, rows: Ints) -> float:
-        """Return the seconds of the busiest channel or node link."""
-        return float(max(self.own_link_s(loads, rows), loads.used_seconds().max(initial=0.0)))
+    def sending(self, loads: Loads, rows: Ints, size: float) -> Sending:
+        """Return how long what is sent at once takes.
+
+        Parameters
+        ----------
+        loads : Loads
+        rows : int64 (n,)
+            The job's nodes.
+        size : float
+            Bytes of the busiest rank.
+        """
+        least_s = max(self.own_link_s(loads, rows), self.process_s(size))
+        cost = self.loss * loads.ways.detoured if loads.ways else 0.0
+        return pay_for_detours(loads.by_share(), least_s, cost)
 
     def parts(
         self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
@@ -463,13 +425,20 @@ class Model:
         take no less together than all of their bytes at once, so they are not looked at where
         these take `below` seconds.
         """
-        rows = phase.placement.rows
-        limits = {"link": self._longest(loads, rows), "process": self.process_s(phase.sent)}
-        least = max(limits.values())
-        if phase.steps is not None and least < below:
-            steps_s = self.in_steps(phase, left, below if not phase.ahead else math.inf)
-            limits["steps"] = steps_s - phase.ahead * max(0.0, steps_s - least)
+        rows, rank_s = phase.placement.rows, self.process_s(phase.sent)
+        at_once = self.sending(loads, rows, phase.sent)
+        name = "link" if at_once.busy == 1 or rank_s <= self.own_link_s(loads, rows) else "process"
+        limits = {"process": rank_s, name: at_once.seconds}
+        if phase.steps is not None and at_once.seconds < below:
+            ahead = 0.0 if phase.dependent else self.ahead
+            most_s = at_once.seconds + (below - at_once.seconds) / max(1 - ahead, 1e-9)
+            steps_s = self.in_steps(phase, left, most_s)
+            limits["steps"] = run_ahead(at_once, steps_s, ahead, self.meeting(phase))
         return limits
+
+    def meeting(self, phase: Phase) -> float:
+        """Return how much longer steps take where messages of different ones meet, as a share."""
+        return MEETING if self.routing == "adaptive" and not phase.dependent else 0.0
 
     def in_steps(
         self,
@@ -509,7 +478,12 @@ class Model:
                 demands = [phase.placement.demand(flows) for flows, _ in batch]
                 rows = phase.placement.rows
                 links_s = np.array(
-                    [self._longest(loads, rows) for loads in self._loads_of(demands, left)]
+                    [
+                        self.sending(loads, rows, phase.message(flows)).seconds
+                        for loads, (flows, _) in zip(
+                            self._loads_of(demands, left), batch, strict=True
+                        )
+                    ]
                 )
             for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
                 seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
@@ -556,6 +530,31 @@ class Model:
 def _kept_flows(orders: dict[tuple[Any, ...], list[Phase]]) -> int:
     """Return how many flows some orders have, a phase counting as some too."""
     return sum(1000 + len(phase.traffic) for known in orders.values() for phase in known)
+
+
+def run_ahead(at_once: Sending, steps_s: float, ahead: float, meeting: float = 0.0) -> float:
+    """Return the seconds of steps whose ranks run ahead of each other.
+
+    Parameters
+    ----------
+    at_once : Sending
+        All bytes together.
+    steps_s : float
+        One step after the other.
+    ahead : float
+        From 0, none, to 1, as far as sending all at once.
+    meeting : float
+        How much longer it takes, as a share, where messages meet on links that are always busy
+        and no rank runs ahead.
+
+    Examples
+    --------
+    >>> [run_ahead(Sending(2.0, 0.5, 0), 4.0, ahead, 0.2) for ahead in (0.0, 0.5, 1.0)]
+    [4.4, 3.15, 2.0]
+    """
+    won = ahead * max(0.0, steps_s - at_once.seconds)
+    longer = 1 + meeting * (1 - ahead) * at_once.busy
+    return (max(steps_s, at_once.seconds) - won) * longer
 
 
 def _step_batches(

@@ -38,10 +38,6 @@ from nidmap.rankmap.recognition.steps import run_of
 from nidmap.rankmap.recording import Recording
 from nidmap.rankmap.score.traffic import pairs_of_nodes
 
-#: Share of what sending all at once would win that ranks win by running ahead of each other: in the
-#: middle of what is possible.
-AHEAD = 0.5
-
 
 def neighbour_phase(
     pattern: Pattern,
@@ -158,7 +154,6 @@ def _recorded_phase(
         a_rank=max(0.0, float(posted) - in_turn),
         sent=float(np.bincount(run.sent.source, run.sent.bytes, minlength=1).max()) * size,
         dependent=run.dependent,
-        ahead=0.0 if run.dependent else AHEAD,
     )
 
 

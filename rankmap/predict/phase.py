@@ -64,8 +64,6 @@ class Phase:
         Steps that were looked at, of `in_turn`; 0 for all.
     dependent : bool
         Whether a step's messages wait for those of the step before, so that no rank runs ahead.
-    ahead : float
-        Share of what sending all at once would win that ranks win by running ahead, 0 to 1.
     total : Demand
         All bytes of the phase.
     a_node : float
@@ -83,7 +81,6 @@ class Phase:
     sent: float = 0.0
     shown: int = 0
     dependent: bool = False
-    ahead: float = 0.0
     total: Demand = field(init=False)
     a_node: float = field(init=False)
     inside: float = field(init=False)

@@ -15,6 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.network import Loads
+from nidmap.placement.network.channel_loads import (
+    Sending,
+    Ways,
+    busiest_by_share,
+    pay_for_detours,
+)
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import GB
@@ -22,12 +28,8 @@ from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.predict.background import shared_channels
 from nidmap.rankmap.predict.constants import hops_by_class
 from nidmap.rankmap.predict.job import fit_pattern
-from nidmap.rankmap.predict.model import Model, StepLoads
+from nidmap.rankmap.predict.model import Model, StepLoads, run_ahead
 from nidmap.rankmap.predict.phase import Phase
-
-#: What ranks that run ahead may win, of what posting all at once would win. Messages of different
-#: steps that meet may lose them as much, and at least a step.
-AHEAD = 0.5
 
 #: Jobs of more nodes are large, and steps of their exchanges that are looked at by values of the
 #: unknowns that are not likely.
@@ -74,17 +76,20 @@ class Values(NamedTuple):
 
     Attributes
     ----------
-    bias : float or None
-        How many times as full as detours minimal ways may be; None: as the routing has it.
+    loss : float
+        What diverting all bytes costs, as a share.
     algorithm : str
     process : float or None
     payload : float
+    reach : float
+        Share of nodes' own links that exchanges reach.
     memory : float or None
     others : bool
     staged : bool
-    overlap : tuple of float
-        For each placement, 0: its steps follow each other; 1: ranks win by running ahead all that
-        they may; -1: they lose by it.
+    routing : str
+        '' is the machine's.
+    ahead : tuple of float
+        For each placement how far ranks run ahead from step to step, 0 to 1.
     beside : RunSeconds
         What a recorded run does beside its communication.
     fit : float
@@ -92,14 +97,16 @@ class Values(NamedTuple):
         short the second's.
     """
 
-    bias: float | None
+    loss: float
     algorithm: str
     process: float | None
     payload: float
+    reach: float
     memory: float | None
     others: bool = False
     staged: bool = False
-    overlap: tuple[float, ...] = (0.0, 0.0)
+    routing: str = ""
+    ahead: tuple[float, ...] = (0.0, 0.0)
     beside: RunSeconds = NOTHING
     fit: float = 1.0
 
@@ -114,7 +121,7 @@ class _SentAtOnce:
         Steps that it stands for.
     channels : int64 (k,)
         The channels that it uses.
-    load : float64 (k,)
+    load : float64 (k,) or Ways
         Bytes on them.
     node_link_s : float
         Seconds of the busiest node's own link.
@@ -124,7 +131,7 @@ class _SentAtOnce:
 
     times: float
     channels: Ints
-    load: Floats
+    load: Floats | Ways
     node_link_s: float
     message: float
 
@@ -138,7 +145,7 @@ class _PhaseTimes:
     inside: float
     fixed: float
     dependent: bool
-    ahead: float
+    meeting: float
 
 
 class PlacementTimes:
@@ -160,8 +167,8 @@ class PlacementTimes:
         self.model, self.placement = model, placement
         self.pattern = fit_pattern(model.pattern, placement)
         self.histogram = model.histogram(placement)
-        self._phases: dict[tuple[str, bool, float | None], list[_PhaseTimes]] = {}
-        self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire
+        self._phases: dict[tuple[str, bool, str], list[_PhaseTimes]] = {}
+        self._by_share: dict[tuple[int, int], Floats] = {}  # few unknowns change the wire
         left = model.left(placement)
         usable = (model.channels if left is None else left).bandwidth
         self.wire = usable / model.constants.payload
@@ -182,11 +189,9 @@ class PlacementTimes:
         job = self.model.job_on(np.flatnonzero(busy))
         return shared_channels(machine, [job], self.model.routing).left(self.wire)
 
-    def phases(
-        self, algorithm: str, staged: bool = False, bias: float | None = None
-    ) -> list[_PhaseTimes]:
+    def phases(self, algorithm: str, staged: bool = False, routing: str = "") -> list[_PhaseTimes]:
         """Return what is sent under an algorithm, and the links that it takes."""
-        key = algorithm, staged, bias
+        key = algorithm, staged, routing
         if key not in self._phases:
             model = copy(self.model)
             model.algorithm = algorithm
@@ -194,75 +199,58 @@ class PlacementTimes:
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)
             phases = model.phases(self.placement, pattern)
-            self._phases[key] = [self._phase(model, phase, bias) for phase in phases]
+            self._phases[key] = [self._phase(model, phase, routing) for phase in phases]
         return self._phases[key]
 
-    def _phase(self, model: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
-        loads = model.loads(phase.total, self.least_channels, bias)
+    def _phase(self, model: Model, phase: Phase, routing: str) -> _PhaseTimes:
+        loads = model.loads(phase.total, self.least_channels, routing)
         _, *fixed = model.beyond(phase, hops_by_class(loads, phase.total.total), math.inf)
-        steps = [] if phase.steps is None else self._steps(model, phase, bias)
+        steps: Iterable[StepLoads] = ()
+        if phase.steps is not None:  # of a large job those that are not likely take long
+            large = len(self.placement.rows) > LARGE and model.algorithm != self.model.algorithm
+            most = SOME_STEPS if large else None
+            steps = model.step_loads(phase, self.least_channels, routing, most)
         return _PhaseTimes(
             self._sent(loads, 1.0, phase.sent),
             tuple(self._sent(step.loads, step.times, step.message) for step in steps),
             phase.inside,
             sum(fixed),
             phase.dependent,
-            phase.ahead,
+            model.meeting(phase),
         )
-
-    def _steps(self, model: Model, phase: Phase, bias: float | None) -> Iterable[StepLoads]:
-        """Return the steps of a phase that are looked at.
-
-        Of a large job, whose steps take long, these are some where they are not sent as is likely;
-        with other biases each is as much longer as all bytes at once are.
-        """
-        channels, large = self.least_channels, len(self.placement.rows) > LARGE
-        most = SOME_STEPS if large and model.algorithm != self.model.algorithm else None
-        if bias is None or not large:
-            return model.step_loads(phase, channels, bias, most)
-        likely, other = (
-            float(model.loads(phase.total, channels, assumed).used_seconds().max(initial=0.0))
-            for assumed in (None, bias)
-        )
-        longer = other / likely if likely else 1.0
-        steps = model.step_loads(phase, channels, most=most)
-        return (step._replace(times=step.times * longer) for step in steps)
 
     def _sent(self, loads: Loads, times: float, message: float) -> _SentAtOnce:
         node_link_s = self.model.own_link_s(loads, self.placement.rows)
-        return _SentAtOnce(times, loads.used, loads.carried, node_link_s, message)
+        return _SentAtOnce(times, loads.used, loads.ways or loads.carried, node_link_s, message)
 
     def seconds(self, values: Values, place: int) -> float:
         """Return the seconds under some values of the unknowns, as the `place`-th placement."""
-        overlap = values.overlap[place]
+        ahead = values.ahead[place]
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
-        for phase in self.phases(values.algorithm, values.staged, values.bias):
-            moved = self._moved(phase, values, wire, overlap)
+        for phase in self.phases(values.algorithm, values.staged, values.routing):
+            moved = self._moved(phase, values, wire, ahead)
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed
         return total / values.fit if place else total * values.fit
 
-    def _moved(self, phase: _PhaseTimes, values: Values, wire: Floats, overlap: float) -> float:
+    def _moved(self, phase: _PhaseTimes, values: Values, wire: Floats, ahead: float) -> float:
         """Return the seconds in which the network moves a phase's bytes."""
-        step_s = [self._longest(sent, values, wire) for sent in phase.steps]
+        step_s = [self._sending(sent, values, wire).seconds for sent in phase.steps]
         steps = sum(sent.times * seconds for sent, seconds in zip(phase.steps, step_s, strict=True))
-        least = self._longest(phase.together, values, wire)
+        at_once = self._sending(phase.together, values, wire)
         if not phase.steps:
-            return least
-        if phase.dependent:
-            return max(steps, least)
-        won = AHEAD * max(0.0, steps - least)
-        steps -= phase.ahead * max(0.0, steps - least)
-        return max(steps - overlap * (won if overlap > 0 else max(won, *step_s)), least)
+            return at_once.seconds
+        return run_ahead(at_once, steps, 0.0 if phase.dependent else ahead, phase.meeting)
 
-    def _longest(self, sent: _SentAtOnce, values: Values, wire: Floats) -> float:
-        """Return what takes longest: links, a node's own link, or what a rank can send."""
-        key = id(sent), id(wire), values.payload
-        if key not in self._kept:
-            bandwidth = wire[sent.channels] * (values.payload * GB)
-            link_s = float((sent.load / bandwidth).max(initial=0.0))
-            self._kept[key] = max(link_s, sent.node_link_s)
-        rank = sent.message / (values.process * GB) if values.process else 0.0
-        return max(self._kept[key], rank)
+    def _sending(self, sent: _SentAtOnce, values: Values, wire: Floats) -> Sending:
+        """Return how long what is sent at once takes."""
+        key = id(sent), id(wire)
+        if key not in self._by_share:
+            self._by_share[key] = busiest_by_share(sent.load, wire[sent.channels])
+        rank_s = sent.message / (values.process * GB) if values.process else 0.0
+        cost = values.loss * sent.load.detoured if isinstance(sent.load, Ways) else 0.0
+        by_share = self._by_share[key] / values.payload
+        node_s = sent.node_link_s * self.model.constants.reach / values.reach
+        return pay_for_detours(by_share, max(node_s, rank_s), cost)

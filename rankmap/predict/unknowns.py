@@ -1,9 +1,7 @@
 """What is not known of a machine, a library and a program: likely values and other ones.
 
-Routers that adapt keep to minimal ways while these are less than so many times as full as
-detours (`network/adaptive.py`): the likely value is what was measured or is assumed of
-the fabric, the ends are the best division there is, and routers that hardly take
-detours (`largest_bias`). Where nothing says whether an InfiniBand
+Routers that adapt divide bytes as well as can be, but detours cost something
+(`nidmap.placement.network.usual_loss`). Where nothing says whether an InfiniBand
 fabric of groups adapts, its own routing is likely, and the best division the other value.
 
 From its first message to its last a rank of a recorded run is in MPI or works outside. Work comes
@@ -18,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from nidmap.placement.fabrics import known_fabric
-from nidmap.placement.network import largest_bias, routings, usual_bias
+from nidmap.placement.network import LEAST_LOSS, MOST_LOSS, routings
 from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap.collectives import USUAL
 from nidmap.rankmap.collectives.libraries import library_of, other_library
@@ -36,8 +34,11 @@ from nidmap.rankmap.predict.placement_times import (
 )
 from nidmap.rankmap.recording import Recording
 
-#: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B).
+#: GB/s of a slow rank, where nothing says what the network is (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
+
+#: The least share of their interfaces that exchanges between many nodes reach (LUMI-G).
+LEAST_REACH = 0.55
 
 #: GB/s of copies inside a node where nothing states them: of an old node, and half of what the
 #: memory of today's nodes moves, 400 GB/s [assumed].
@@ -71,11 +72,13 @@ def likely_values(model: Model) -> Values:
     """Return the likely value of every unknown: what is stated where something is."""
     figures = model.constants
     return Values(
-        bias=None,
+        loss=model.loss,
         algorithm=model.algorithm,
         process=figures.process_gbs,
         payload=figures.payload,
+        reach=figures.reach,
         memory=figures.memory_gbs,
+        ahead=(model.ahead, model.ahead),
     )
 
 
@@ -92,7 +95,7 @@ def unknowns_of(
         Of one placement, or of a plan and the baseline.
     """
     yield from _vary_routing(model)
-    yield from _vary_algorithm(model, likely)
+    yield from _vary_algorithm(model, likely, times)
     yield from _vary_bandwidths(model, likely)
     if not model.background and all(timed.others is not None for timed in times):
         question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
@@ -110,24 +113,36 @@ def unknowns_of(
 
 
 def _vary_routing(model: Model) -> Iterator[OpenQuestion]:
-    """Yield how willingly routers detour, unless the routing is known."""
+    """Yield what diverting packets costs, unless the routing is known."""
     topology = model.machine.topology
-    others = [OtherValue({"bias": 1.0}, "routers divide bytes as well as can be")]
     if model.routing == "adaptive":
-        others += [OtherValue({"bias": largest_bias(model.machine)}, "routers hardly detour")]
+        if "loss" in topology.parameters:
+            return
+        words = "detours of all bytes cost {:.0%}"
+        others = [
+            OtherValue({"loss": loss}, words.format(loss)) for loss in (LEAST_LOSS, MOST_LOSS)
+        ]
     else:
         several = topology.parameters.get("routings", ())
         applies = "adaptive" in (several or routings(model.machine))
         unsaid = not model.routing_stated and (several or topology.fabric == "infiniband")
         if not (applies and unsaid):
             return
+        others = [
+            OtherValue(
+                {"routing": "adaptive", "loss": 0.0}, "routers divide bytes as well as can be"
+            )
+        ]
     yield OpenQuestion("routing", "how well routers divert packets around full links", others)
 
 
-def _vary_algorithm(model: Model, likely: Values) -> Iterator[OpenQuestion]:
+def _vary_algorithm(
+    model: Model, likely: Values, times: list[PlacementTimes]
+) -> Iterator[OpenQuestion]:
     """Yield the algorithm of an all-to-all or a collective, where a library chooses it.
 
-    What is stated leaves versions, tuning files and vendors open: another library's rules.
+    What is stated leaves versions, tuning files and vendors open: another library's rules. How far
+    ranks run ahead stands for at once where the steps of a pairwise exchange are likely.
     """
     recording = model.pattern.recording if isinstance(model.pattern, Graph) else None
     if recording is not None and any(phase.collectives for phase in recording.phases):
@@ -138,7 +153,10 @@ def _vary_algorithm(model: Model, likely: Values) -> Iterator[OpenQuestion]:
     if likely.algorithm != "library":
         return
     question = "algorithm of the all-to-all, posted at once or in steps"
-    names = [ALGORITHMS[0] if model.mpi else "pairwise"]
+    chosen = {name for timed in times for name in model.algorithms(timed.pattern)}
+    names = [name for name in ("pairwise", ALGORITHMS[0]) if name not in chosen][:1]
+    if chosen <= {"pairwise"} and not isinstance(model.pattern, Collective):
+        return
     if isinstance(model.pattern, Collective):
         names = list(dict.fromkeys(USUAL[model.pattern.name][:2]))
         question = f"algorithm of the collective, {' or '.join(names)}"
@@ -151,29 +169,25 @@ def _vary_algorithm(model: Model, likely: Values) -> Iterator[OpenQuestion]:
 
 def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
     """Yield what one rank can send, and the share of the wire that is payload."""
-    topology = model.machine.topology
+    topology, figures = model.machine.topology, model.constants
     stated = topology.parameters
-    if stated.get("process_mark", "assumed") == "assumed":
-        slow = likely.process or _slow_rank(model)
-        other = OtherValue({"process": slow}, f"a rank sends {slow:g} GB/s")
-        if likely.process:
-            other = OtherValue({"process": None}, "ranks send as fast as their node")
-        yield OpenQuestion("process", f"bandwidth of one rank, {slow:g} GB/s or more", [other])
+    fabric = known_fabric(topology)
+    if figures.reach < 1:
+        others = [
+            OtherValue({"reach": reach}, f"exchanges reach {reach:.0%} of an interface")
+            for reach in (LEAST_REACH, 1.0)
+        ]
+        yield OpenQuestion("interface", "share of the interfaces that exchanges reach", others)
+    if stated.get("process_mark", "assumed") == "assumed" and figures.reach == 1:
+        rates = fabric.rank_gbs or (SLOW_RANK,)
+        others = [OtherValue({"process": gbs}, f"a rank sends {gbs:g} GB/s") for gbs in rates]
+        yield OpenQuestion("process", f"bandwidth of one rank, {rates[0]:g} GB/s or more", others)
     if topology.fabric == "aries" and "payload" not in stated:
-        less: dict[str, Any] = {"payload": ARIES_PAYLOAD}
-        if model.routing == "adaptive":  # with a bias that keeps what was measured
-            less["bias"] = max(1.0, usual_bias(model.machine) * ARIES_PAYLOAD)
         question = f"payload of the links, all of the wire or {ARIES_PAYLOAD:.0%}"
-        other = OtherValue(less, f"{ARIES_PAYLOAD:.0%} of the wire is payload")
+        other = OtherValue(
+            {"payload": ARIES_PAYLOAD}, f"{ARIES_PAYLOAD:.0%} of the wire is payload"
+        )
         yield OpenQuestion("payload", question, [other])
-
-
-def _slow_rank(model: Model) -> float:
-    """Return GB/s of one rank that is slow, where nothing states any."""
-    figures = model.machine.topology.bandwidth
-    interface = figures.get("injection", figures.get("up0", math.inf))
-    share = known_fabric(model.machine.topology).rank_share
-    return max(SLOW_RANK, share * interface) if interface < math.inf else SLOW_RANK
 
 
 def _vary_steps(model: Model, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
@@ -183,9 +197,9 @@ def _vary_steps(model: Model, times: list[PlacementTimes]) -> Iterator[OpenQuest
         other = OtherValue({"staged": True}, "the halo is exchanged direction by direction")
         yield OpenQuestion("staging", question, [other])
     if any(timed.stepwise for timed in times):  # in steps that no barrier parts
-        end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
         words = "ranks run ahead of others another way"
-        others = [OtherValue({"overlap": ends}, words) for ends in ((end, -end), (-end, end))]
+        ends = (0.0, 1.0), (1.0, 0.0)  # each placement by itself
+        others = [OtherValue({"ahead": values}, words) for values in ends]
         question = "how far ranks run ahead of others from step to step"
         yield OpenQuestion("overlap", question, others)
 

@@ -36,10 +36,10 @@ def test_a_stated_routing_is_what_is_taken():
 
 
 def test_a_stated_routing_is_no_unknown_of_a_gain():
-    xc = load_machine("edison"), load_machine("edison,routing=minimal")
+    xc = load_machine("edison,process=inf"), load_machine("edison,process=inf,routing=minimal")
     rows = np.flatnonzero(xc[0].free)[:64]
     apart = np.flatnonzero(xc[0].free)[::80][:64]
-    models = [Predictor(m, Job("alltoall", 4, algorithm="")) for m in xc]
+    models = [Predictor(m, Job("permutation:seed=1", 4)) for m in xc]
     gains = [Gains(model, model.place(rows)).of(model.place(apart)) for model in models]
     names = [[one.name for one in gain.unknowns] for gain in gains]
     assert "routing" in names[0]
@@ -58,7 +58,7 @@ def test_what_a_rank_sends_is_no_unknown_where_it_is_stated():
 
 @pytest.mark.parametrize("form", ["site", "file, with a comma.toml", "synthetic", "stdin"])
 def test_every_kind_of_machine_takes_them(form, tmp_path, monkeypatch):
-    figures = "latency=5,memory=7,process=2,payload=0.5,bias=3,background-load=4"
+    figures = "latency=5,memory=7,process=2,payload=0.5,loss=0.3,background-load=4"
     if form.startswith("file"):
         path = tmp_path / form
         path.write_text(OVERLAY)
@@ -78,7 +78,7 @@ def test_every_kind_of_machine_takes_them(form, tmp_path, monkeypatch):
     found = Predictor(machine, Job("alltoall", algorithm="")).constants
     assert (found.mpi_us, found.memory_gbs, found.process_gbs, found.payload) == (5, 7, 2, 0.5)
     parameters = machine.topology.parameters
-    assert (parameters["bias"], parameters["background_load"]) == (3, 4)
+    assert (parameters["loss"], parameters["background_load"]) == (0.3, 4)
 
 
 def test_what_is_typed_counts_before_a_file_and_python_says_the_same(tmp_path):
@@ -105,7 +105,7 @@ def test_what_is_typed_counts_before_a_file_and_python_says_the_same(tmp_path):
         ("latency=-1", "latency: '-1' is not a latency in us of 0 or more"),
         ("payload=2", "payload: '2' is not a share of the wire above 0, at most 1"),
         ("background-load=-1", "background-load: '-1' is not a bandwidth in GB/s of 0 or more"),
-        ("bias=0.5", "bias: '0.5' is not a ratio of 1 or more"),
+        ("loss=-1", "loss: '-1' is not a share of 0 or more"),
         ("routing=d-mod-k", "no routing 'd-mod-k' on a (torus|dragonfly); there are"),
     ],
 )

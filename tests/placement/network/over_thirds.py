@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from functools import cache
 from itertools import product
+from math import sqrt
 
 
 class Thirds:
@@ -50,6 +51,10 @@ class Thirds:
             if k not in (a, b) and self.links[a, k] and self.links[k, b]
         ]
 
+    def bundle(self, a, b):
+        """Return how many links join two groups."""
+        return len(self.links[a, b])
+
     def others(self, here, there):
         """Return the other routers of a group that paths join to both; on a DragonFly+ none."""
         if self.reference.spines or self.piece[here] != self.piece[there]:
@@ -83,22 +88,24 @@ class Thirds:
         thirds = self.thirds(here, there)
         if self.piece[here] == self.piece[there] or not thirds:
             return self.minimal(here, there)
-        share = defaultdict(float)
+        share, ends = defaultdict(float), (self.piece[here], self.piece[there])
+        weight = {k: sqrt(self.bundle(ends[0], k) * self.bundle(k, ends[1])) for k in thirds}
 
         def add(part, ways):
             for channel, x in ways.items():
                 share[channel] += part * x
 
         for k in thirds:
+            part_of = weight[k] / sum(weight.values())
             first = self.links[self.piece[here], k]
             second = self.links[k, self.piece[there]]
             for a, channel, _ in first:
-                add(1 / len(thirds) / len(first), {channel: 1, **self.inside(here, a)})
+                add(part_of / len(first), {channel: 1, **self.inside(here, a)})
             for _, channel, b in second:
-                add(1 / len(thirds) / len(second), {channel: 1, **self.inside(b, there)})
+                add(part_of / len(second), {channel: 1, **self.inside(b, there)})
             entered, left = Counter(b for _, _, b in first), Counter(a for a, _, _ in second)
             for (b, m), (a, n) in product(entered.items(), left.items()):
-                add(m / len(first) * n / len(second) / len(thirds), self.inside(b, a))
+                add(m / len(first) * n / len(second) * part_of, self.inside(b, a))
         return share
 
     def loads(self, messages, split):

@@ -79,7 +79,7 @@ def test_adaptive_is_the_best_division_of_all_paths(data):
     if sent and Reference(machine).connected(sent):
         found = check(machine, sent)
         least = cut_time(machine, listed_demand(machine, sent))
-        assert largest(machine, found.load) >= least * (1 - 1e-9)
+        assert largest(machine, found.best) >= least * (1 - 1e-9)
 
 
 def test_spines_that_lead_nowhere_stand_for_no_third_group():
@@ -100,8 +100,8 @@ def test_leaves_of_two_groups_win_by_third_groups():
     minimal = loads(machine, demand, "minimal").load
     assert largest(machine, minimal) == pytest.approx(12 / 2 / 10)
     # Two links to the group itself and two to each of four thirds, which all lead on.
-    assert largest(machine, found.load) == pytest.approx(12 / 10 / 10, rel=0.05)
-    assert found.minimal_share == pytest.approx(0.2, abs=0.03)
+    assert largest(machine, found.best) == pytest.approx(12 / 10 / 10, rel=0.05)
+    assert (1 - found.detoured) == pytest.approx(0.2, abs=0.03)
 
 
 def test_inside_a_group_every_routing_takes_all_spines():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import nidmap
 from benchmarks.study.published import FFT
 from nidmap.placement.machine import Machine
-from nidmap.placement.network import largest_bias, usual_bias
+from nidmap.placement.network import LEAST_LOSS, LOSS, MOST_LOSS
 from nidmap.placement.options import with_figures
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.predict import Job, Predictor
@@ -20,7 +20,6 @@ from nidmap.rankmap.predict.gain import Gain, Gains, time_range
 from nidmap.rankmap.predict.unknowns import MISFIT, beside_communication
 from nidmap.rankmap.recording import RecordedPhase, Recording
 from nidmap.rankmap.recording.file import save_recording
-from tests.rankmap.helpers import time_of
 
 TORUS = nidmap.load_machine("torus:4x4x4,bw=8,injection=20")
 CUBE = [0, 1, 4, 5, 16, 17, 20, 21]
@@ -92,15 +91,15 @@ def test_the_range_is_that_of_independent_errors_around_the_predicted_gain(data)
 @pytest.mark.parametrize(
     ("site", "spans"), [("theta", ((0, 12), (300, 312))), ("lumi", ((0, 48), (1000, 1240)))]
 )
-def test_the_ends_of_routing_are_the_best_division_and_routers_that_hardly_detour(site, spans):
+def test_the_ends_of_routing_are_the_least_and_the_most_that_detours_cost(site, spans):
     machine = nidmap.load_machine(site)
     plan, base = (np.arange(*span)[:: max(1, np.diff(span)[0] // 12)] for span in spans[::-1])
     given = {"process": np.inf, "payload": 1.0, "algorithm": "at-once", "latency": 0}
     found = gain(machine, "alltoall", plan, base, **given)
     ratios = []
-    for bias in (1.0, usual_bias(machine), largest_bias(machine)):
+    for loss in (LEAST_LOSS, LOSS, MOST_LOSS):
         other = nidmap.load_machine(site)
-        other.topology.parameters["bias"] = bias
+        other.topology.parameters["loss"] = loss
         asked = model(other, "alltoall", **given)
         ratios.append(asked.time(asked.place(base)) / asked.time(asked.place(plan)))
     assert found.likely == pytest.approx(ratios[1])
@@ -117,20 +116,6 @@ def test_the_likely_gain_is_that_of_the_predicted_times():
     assert found.likely == pytest.approx(
         asked.time(asked.place(base)) / asked.time(asked.place(plan))
     )
-
-
-def test_less_payload_means_more_willing_routers_where_both_were_measured_together():
-    """9 GB/s a node over one link are what they are, whatever share of the link is payload."""
-    machine = nidmap.load_machine("shaheen2")
-    rows = np.flatnonzero(machine.free)
-    blades = np.unique(machine.router[rows, 0])[1:3]
-    rows = rows[np.isin(machine.router[rows, 0], blades)]
-    free = {"process": np.inf, "memory": np.inf, "latency": 0, "algorithm": "at-once"}
-    times = []
-    for payload in (1.0, 0.64):
-        machine.topology.parameters["bias"] = 6 * payload
-        times.append(time_of(model(machine, "alltoall", 32, 1e5, payload=payload, **free), rows))
-    assert times[1] == pytest.approx(times[0], rel=0.1)
 
 
 def test_a_stated_routing_leaves_nothing_to_the_routers():
@@ -170,7 +155,6 @@ def test_a_baseline_is_as_fast_as_itself_for_certain():
     assert Gains(asked, asked.place(base, slots)).of(asked.place(base, slots)) == Gain(
         1.0, 1.0, 1.0
     )
-    assert Gains(asked, asked.place(base)).of(asked.place(base[::-1])).unknowns
 
 
 def recorded(tmp_path, seconds, **about):
@@ -269,19 +253,8 @@ def test_table_4_lies_in_the_range(shaheen, nodes, turned):
     found = gain(machine, f"fft:{grid}", plan, base)
     if (nodes, turned) != (36, True):  # there shortest paths alone would save 12.6 of the 16.6 %
         assert found.low <= default / direct <= found.high
-    assert found.high / found.low <= (1.6 if turned else 1.405)
-
-
-def test_what_shaheen_states_of_its_routers_follows_from_its_published_alltoall():
-    machine = nidmap.load_machine("shaheen2")
-    rows = nidmap.plan(machine, 8, strategy="slurm-none").rows
-    free = {"process": np.inf, "memory": np.inf, "latency": 0}
-    rates = []
-    for algorithm in ("pairwise", "at-once"):
-        asked = model(machine, "alltoall", 32, 1e5, algorithm, **free)
-        rates.append(32 * (8 * 32 - 1) * 1e5 / asked.time(asked.place(rows)) / 1e9)
-    assert rates[0] <= FFT.FULL_NODE_GBS[8] <= rates[1]
-    assert rates[1] - rates[0] < 1
+    assert found.high / found.low <= 1.35
+    assert 1 <= found.likely <= 1.15
 
 
 @pytest.mark.parametrize(
