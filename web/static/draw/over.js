@@ -6,8 +6,8 @@ import { LEAST_FONT } from "./labels.js";
 const LEAST_LINK = 26;
 const FEW = 24;
 
-/** CSS pixels of a node from which jobs have borders. */
-const LEAST_BORDERED = 4;
+/** CSS pixels of a node from which jobs have borders, and from which these may be as dark as the ink. */
+const [LEAST_BORDERED, WELL_BORDERED] = [4, 9];
 
 /**
  * Draw what lies over the nodes.
@@ -37,12 +37,14 @@ function drawJobs(context, { borders, names }, camera, theme) {
   if (!theme || css < LEAST_BORDERED) return;
   context.strokeStyle = theme.ink;
   context.lineWidth = Math.max(1, Math.min(css / 8, 2)) * camera.ratio;
+  context.globalAlpha = css < WELL_BORDERED ? 0.4 : 1;
   context.beginPath();
   for (const [x0, y0, x1, y1] of borders) {
     context.moveTo(...camera.pixel(x0, y0));
     context.lineTo(...camera.pixel(x1, y1));
   }
   context.stroke();
+  context.globalAlpha = 1;
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.lineJoin = "round";
