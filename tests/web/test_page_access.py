@@ -45,6 +45,7 @@ def test_axe_finds_nothing_in_any_view(opened, site, scheme, rules):
     assert check(page, *rules) == []
     page.page.click("#tab-plans")
     page.page.fill("#plan-count", "16")
+    page.page.uncheck("#plan-strategies input[value=auto]")
     page.page.click("#plan-go")
     page.page.wait_for_selector(".plan")
     assert check(page, *rules) == []
@@ -214,7 +215,7 @@ def test_all_nodes_are_named_where_the_map_has_room(opened):
 def test_names_of_nodes_are_never_squeezed(opened, busy):
     page = opened(busy)
     page.context.add_init_script(KEEP_NAMES)
-    page.go()
+    page.go("#by=state")
     page.page.focus("#map")
     page.page.keyboard.press("Home")
     for _ in range(40):
