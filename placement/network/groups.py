@@ -23,14 +23,17 @@ from nidmap.placement.network.channel_loads import Channels, from_links, has_spi
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.network.local_paths import UNREACHED, LocalPaths
 from nidmap.placement.support.array_types import Floats, Ints, Mask
-from nidmap.placement.support.arrays import add_by_key, connected_components, product, rank_within
+from nidmap.placement.support.arrays import (
+    add_by_key,
+    connected_components,
+    product,
+    ragged_ranges,
+    rank_within,
+)
 from nidmap.placement.topologies import router_coords
 
-#: Numbers in a table of all router pairs of all groups, at most.
-MOST_INSIDE = 50_000_000
-
-#: Numbers in a table of all routers by all groups, and of all pairs of groups by routers, at most.
-MOST_BETWEEN = 100_000_000
+#: Router pairs inside one group, and pairs of groups, at most.
+MOST_INSIDE, MOST_BETWEEN = 50_000_000, 25_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +65,8 @@ class Groups:
         Ordered pair of groups of each, g · count + h, ascending.
     share : float64 (y,)
         Of its pair's bytes.
-    gates : float64 (count, count, positions)
-        ``[g, h, p]``: share of the links from g to h that are at p of g.
+    gate : int64 (y,)
+        Position in the first group of the pair of each of them.
     pair_links : float64 (count, count)
         Links from one group to another.
     """
@@ -82,7 +85,7 @@ class Groups:
     between: Ints
     pair: Ints
     share: Floats
-    gates: Floats
+    gate: Ints
     pair_links: Floats
 
     @property
@@ -94,6 +97,21 @@ class Groups:
     def lanes(self) -> tuple[int, int, int]:
         """The shape of tables of all channels inside groups."""
         return self.count, self.width, self.local.lanes
+
+    def gates(self, units: Ints, others: Ints) -> Floats:
+        """Return the share of the links between groups at each position, (u, v, positions).
+
+        Parameters
+        ----------
+        units, others : int64 (u,), (v,)
+            Groups that the links leave, and groups that they lead to.
+        """
+        size = len(units) * len(others) * self.width
+        pairs = (units[:, None] * self.count + others).ravel()
+        first, last = (np.searchsorted(self.pair, pairs, side) for side in ("left", "right"))
+        spot, link = ragged_ranges(first, last - first)
+        table = add_by_key(spot * self.width + self.gate[link], self.share[link], size)
+        return table.reshape(len(units), len(others), self.width)
 
     @cached_property
     def joins(self) -> Floats:
@@ -114,9 +132,12 @@ class Groups:
 
         0 where no group is linked to both.
         """
-        thirds = product(self.joins, self.joins)
+        if self.complete:
+            thirds = np.full((self.count, self.count), self.count - 2.0)
+        else:
+            thirds = product(self.joins, self.joins)
         np.fill_diagonal(thirds, 0)
-        return np.divide(1.0, thirds, out=np.zeros_like(thirds), where=thirds > 0)
+        return np.asarray(np.divide(1.0, thirds, out=np.zeros_like(thirds), where=thirds > 0))
 
     @cached_property
     def valiant(self) -> Mask:
@@ -133,16 +154,15 @@ class Groups:
         """Whether equally many links join every two groups."""
         return bool(((self.joins == 1) | self.same).all())
 
-    @cached_property
-    def detour_share(self) -> Floats:
-        """Share of the bytes between two routers that a detour sends over each other one.
+    def detour_share(self, units: Ints) -> Floats:
+        """Return the share of the bytes between two routers that a detour sends over each other.
 
-        float64 (count, positions, positions), equal among the other routers of the group; 0
+        float64 (units, positions, positions), equal among the other routers of the group; 0
         where there is none, and on a DragonFly+, whose shortest paths take every spine already.
         """
         if has_spines(self.channels.machine):
-            return np.zeros((self.count, self.width, self.width))
-        joined = self.local.length[self.wiring] < UNREACHED
+            return np.zeros((len(units), self.width, self.width))
+        joined = self.local.length[self.wiring[units]] < UNREACHED
         others = joined.sum(axis=2)[:, :, None] - 2  # all that are joined to one are to the other
         joined &= (others > 0) & ~np.eye(self.width, dtype=bool)
         share: Floats = np.divide(1.0, others, out=np.zeros(joined.shape), where=joined)
@@ -204,7 +224,7 @@ def groups_of(machine: Machine) -> Groups:
     >>> groups = groups_of(parse_spec("dragonfly:groups=4,chassis=1,blades=4,nodes=1,global=2"))
     >>> groups.count, groups.width, groups.local.most
     (4, 4, 1)
-    >>> groups.gates[0, 1].tolist(), groups.third_share[0, 1].tolist()
+    >>> groups.gates(np.array([0]), np.array([1]))[0, 0].tolist(), groups.third_share[0, 1].tolist()
     ([0.5, 0.5, 0.0, 0.0], 0.5)
     """
     channels = from_links(machine)
@@ -215,7 +235,7 @@ def groups_of(machine: Machine) -> Groups:
     _, group = np.unique(label * len(label) + piece, return_inverse=True)
     place = rank_within(label)
     count, width = int(group.max(initial=-1)) + 1, int(place.max(initial=-1)) + 1
-    _refuse_large(count, width, len(group))
+    _refuse_large(count, width)
     inside, between = np.flatnonzero(near), np.flatnonzero(~near)
     paths = _count_paths(channels, inside)
     spot = (group * width + place)[source[inside]] * width + place[target[inside]]
@@ -227,7 +247,6 @@ def groups_of(machine: Machine) -> Groups:
     links = channels.count[between].astype(np.float64)
     pair_links = add_by_key(pair, links, count * count)
     share = links / pair_links[pair]
-    gates = add_by_key(pair * width + place[source[between]], share, count**2 * width)
     return Groups(
         channels=channels,
         count=count,
@@ -243,18 +262,17 @@ def groups_of(machine: Machine) -> Groups:
         between=between,
         pair=pair,
         share=share,
-        gates=gates.reshape(count, count, width),
+        gate=place[source[between]],
         pair_links=pair_links.reshape(count, count),
     )
 
 
-def _refuse_large(count: int, width: int, routers: int) -> None:
-    most = max(routers, count * width) * count
-    if count * width * width > MOST_INSIDE or most > MOST_BETWEEN:
+def _refuse_large(count: int, width: int) -> None:
+    if width * width > MOST_INSIDE or count * count > MOST_BETWEEN:
         raise UsageError(
             f"{count} groups of up to {width} routers are too many to route",
-            f"at most {MOST_INSIDE} router pairs inside groups, and {MOST_BETWEEN} "
-            "pairs of a router and a group, are possible",
+            f"at most {MOST_INSIDE} router pairs inside a group, and {MOST_BETWEEN} pairs of"
+            " groups, are possible",
         )
 
 
@@ -269,12 +287,24 @@ def _tell_wirings(
     channels: Channels, inside: Ints, spot: Ints, paths: Floats, size: tuple[int, int]
 ) -> tuple[Ints, LocalPaths]:
     """Return the wiring of each group by number, and the paths of each wiring."""
-    shape = (*size, size[1])
-    joined = add_by_key(spot, paths, int(np.prod(shape))).reshape(shape)
-    kind = 1024.0 ** channels.kind[inside]  # the classes must be alike too
-    looks = np.bincount(spot, kind * channels.count[inside], minlength=joined.size)
+    count, square = size[0], size[1] ** 2
+    kind = channels.kind[inside].astype(np.int64)  # the classes must be alike too
+    order = np.lexsort((channels.count[inside], kind, spot))
+    group, place = np.divmod(spot[order], square)
+    looks = np.column_stack([place, kind[order], channels.count[inside][order]])
+    first = np.searchsorted(group, np.arange(count + 1))
     known: dict[bytes, int] = {}
-    looks = looks.reshape(size[0], -1)
-    wiring = np.array([known.setdefault(table.tobytes(), len(known)) for table in looks], dtype=int)
-    _, first = np.unique(wiring, return_index=True)
-    return wiring, LocalPaths(joined[first])
+    tables: list[Floats] = []
+    wiring = np.zeros(count, dtype=np.int64)
+    for number in range(count):
+        some = slice(first[number], first[number + 1])
+        look = looks[some].tobytes()
+        if look not in known:
+            known[look] = len(tables)
+            tables.append(add_by_key(place[some], paths[order[some]], square))
+        wiring[number] = known[look]
+    if len(tables) * square > MOST_INSIDE:
+        raise UsageError(
+            f"{len(tables)} groups of {size[1]} routers, all wired differently, are too many"
+        )
+    return wiring, LocalPaths(np.stack(tables).reshape(-1, size[1], size[1]))

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nidmap.placement.all_to_alls import AllToAlls, product_over_lines
+from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.network.groups import Groups, groups_of
@@ -34,6 +35,9 @@ KEPT, KEPT_ROUTERS = 8, 1 << 15
 #: Touched groups from which on what they pass on for others is taken for even over their gates
 #: while a division is sought: it is the sum of many, and the work grows with their cube.
 MANY = 48
+
+#: Numbers in a table of all pairs of touched groups by gates or third groups, at most.
+MOST_TOUCHED = 50_000_000
 
 #: Third groups that stand for all that a demand does not touch, where these are more than a few.
 THIRDS, FEW_THIRDS = 2, 4
@@ -239,6 +243,7 @@ class TouchedGroups:
         self.detours, self.mean_passing = detours, mean_passing
         units, count = routers.units, len(routers.units)
         self.members = np.concatenate([units, thirds])
+        _refuse_many(groups, count, len(self.members) if detours else 0)
         self.joins = groups.joins[np.ix_(units, self.members)]
         apart = 1 - self.joins
         apart[:, :count][np.diag_indices(count)] = 0
@@ -247,7 +252,7 @@ class TouchedGroups:
         self.third_share = groups.third_share[np.ix_(units, units)]
         self.times, self.weight = np.ones(len(thirds)), self.joins
         self.wiring = groups.wiring[self.members]
-        self.to_gates = groups.gates[np.ix_(units, self.members)]
+        self.to_gates = groups.gates(units, self.members)
         self.alike = False
         if len(thirds):
             self._stand_for_others()
@@ -258,7 +263,7 @@ class TouchedGroups:
         self.turning = self.to_gates.shape[1]
         far = [self.to_gates]
         if detours:
-            detour = groups.detour_share[units]
+            detour = groups.detour_share(units)
             self.near = detour[np.arange(count)[:, None, None], place[:, :, None], place[:, None]]
             far.append(np.any(detour > 0, axis=1, keepdims=True).astype(np.float64))
         self.far = self._ends(np.concatenate(far, axis=1))
@@ -276,7 +281,7 @@ class TouchedGroups:
         linked = groups.joins[np.ix_(units, others)] ** 2
         self.alike = bool(sampled or groups.complete)
         if self.alike:
-            rest = np.einsum("gk,gkp->gp", linked, groups.gates[np.ix_(units, others)])
+            rest = np.einsum("gk,gkp->gp", linked, groups.gates(units, others))
             mean = rest / np.maximum(linked.sum(axis=1), 1e-9)[:, None]
             self.to_gates = np.concatenate([self.to_gates[:, :count], mean[:, None, :]], axis=1)
         if sampled:
@@ -305,7 +310,7 @@ class TouchedGroups:
     @cached_property
     def passed_by_thirds(self) -> tuple[Ends, ...]:
         """Gates of the third groups to the touched ones."""
-        gates = self.groups.gates[np.ix_(self.thirds, self.routers.units)]
+        gates = self.groups.gates(self.thirds, self.routers.units)
         return self.groups.local.ends(self.wiring[len(self.third_share) :], gates)
 
     @property
@@ -502,6 +507,15 @@ class TouchedGroups:
         return out
 
 
+def _refuse_many(groups: Groups, touched: int, members: int) -> None:
+    """Raise where a job touches so many groups that their tables would be too large."""
+    if touched**2 * max(groups.width, members) > MOST_TOUCHED:
+        raise UsageError(
+            f"{touched} of {groups.count} groups are too many for one job",
+            "take nodes of fewer groups",
+        )
+
+
 def third_groups(groups: Groups, units: Ints) -> Ints:
     """Return the other groups that a detour between two of some groups may lead over, int64 (k,).
 
@@ -539,7 +553,7 @@ class TouchedTables:
 
     @cached_property
     def every(self) -> TouchedGroups:
-        """With all third groups, which a guess does without."""
+        """With all third groups."""
         sought = self.sought
         if len(sought.thirds) == len(self.others) and not sought.mean_passing:
             return sought

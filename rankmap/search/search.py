@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nidmap.placement.errors import NidmapError
+from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.placement import Placement
 from nidmap.placement.planners import Request, spans
 from nidmap.placement.support.array_types import Ints
@@ -357,7 +357,13 @@ class Enumeration:
             return
         rival = self._plain if order == ROW_MAJOR else self.best
         below = np.inf if rival is None else rival.cost * (1 - LIMITS.clearly)
-        choice.costs[order] = cost = self._cost_of(placement, below)
+        try:
+            cost = self._cost_of(placement, below)
+        except UsageError:  # its nodes touch more groups than can be looked at
+            if self.best is None:
+                raise
+            return
+        choice.costs[order] = cost
         candidate = Candidate(choice.name, order, placement, cost)
         self.candidates.append(candidate)
         if order == ROW_MAJOR and (self._plain is None or cost < self._plain.cost):

@@ -19,6 +19,7 @@ from nidmap.placement.network import (
     loads,
     shortest_paths,
     single,
+    touched,
 )
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.topologies import router_coords
@@ -188,8 +189,35 @@ def test_unknown_routings_name_those_that_apply():
 
 def test_groups_too_large_for_tables_are_refused():
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=3,nodes=1")
-    with patch.object(groups, "MOST_INSIDE", 17), pytest.raises(UsageError, match="too many"):
+    with patch.object(groups, "MOST_INSIDE", 8), pytest.raises(UsageError, match="too many"):
         channels(machine)
+
+
+def test_a_job_asks_for_the_gates_of_its_own_groups_alone(monkeypatch):
+    machine = parse_spec("slingshot:groups=30,switches=4,nodes=2,global=3,routing=minimal")
+    asked = []
+    gates = groups.Groups.gates
+
+    def count(self, units, others):
+        table = gates(self, units, others)
+        asked.append(table.size)
+        return table
+
+    monkeypatch.setattr(groups.Groups, "gates", count)
+    two = Demand.of(machine, Traffic.everyone(np.array([0, 1, 8, 9]), 1, 1.0))
+    loads(machine, two)
+    assert asked == [2 * 2 * 4]
+    table = gates(groups.groups_of(machine), np.arange(30), np.arange(30))
+    assert table.sum(axis=2) == pytest.approx(1 - np.eye(30))
+
+
+def test_a_job_of_very_many_groups_is_refused(monkeypatch):
+    machine = parse_spec("slingshot:groups=30,switches=4,nodes=2,global=3")
+    monkeypatch.setattr(touched, "MOST_TOUCHED", 2 * 2 * 30)
+    loads(machine, Demand.of(machine, Traffic.everyone(np.array([0, 1, 8, 9]), 1, 1.0)))
+    spread = Traffic.everyone(np.arange(0, 240, 8), 1, 1.0)
+    with pytest.raises(UsageError, match="30 of 30 groups are too many for one job"):
+        loads(machine, Demand.of(machine, spread))
 
 
 def test_more_groups_than_a_byte_counts():
