@@ -66,11 +66,9 @@ def predict_record(record: dict[str, Any]) -> tuple[float, float, float]:
             gain = Gains(model, base).of(placement)
             return gain.low, gain.likely, gain.high
         plan_s, base_s = time_range(model, placement), time_range(base_model, base)
-        return (
-            base_s.low / plan_s.low,
-            base_s.likely / plan_s.likely,
-            base_s.high / plan_s.high,
-        )
+        likely = base_s.likely / plan_s.likely
+        ends = base_s.low / plan_s.low, likely, base_s.high / plan_s.high
+        return min(ends), likely, max(ends)
     seconds = time_range(model, placement)
     unit = UNITS[record["unit"]]
     if record["unit"] in ("ms", "us"):
