@@ -179,7 +179,9 @@ def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
         ]
         yield OpenQuestion("interface", "share of the interfaces that exchanges reach", others)
     if stated.get("process_mark", "assumed") == "assumed" and figures.reach == 1:
-        rates = fabric.rank_gbs or (SLOW_RANK,)
+        own_gbs = topology.bandwidth.get("injection", topology.bandwidth.get("up0", math.inf))
+        slow = max(SLOW_RANK, own_gbs / 20) if own_gbs < math.inf else SLOW_RANK
+        rates = fabric.rank_gbs or (slow,)
         others = [OtherValue({"process": gbs}, f"a rank sends {gbs:g} GB/s") for gbs in rates]
         yield OpenQuestion("process", f"bandwidth of one rank, {rates[0]:g} GB/s or more", others)
     if topology.fabric == "aries" and "payload" not in stated:

@@ -19,7 +19,8 @@ from nidmap.rankmap.search.priced_steps import PricedSteps
 def test_a_step_looks_up_no_more_costs_where_nodes_have_several_attachments(
     attachments, monkeypatch
 ):
-    machine = parse_spec(f"slingshot:groups=8,switches=8,nodes=8,nics={attachments},global=1")
+    words = "groups=8,switches=8,nodes=8,global=1,routing=minimal"
+    machine = parse_spec(f"slingshot:{words},nics={attachments}")
     looked_up = []
 
     def counted(machine, price):
