@@ -73,8 +73,7 @@ _INFINIBAND = {"injection": 25.0, "local": 25.0, "global": 25.0, "up": 12.5}
 #: All fabrics by name. Aries has 10 blue tiles a router, and a PCIe 3 x16 host interface. One rank
 #: a node had 2 GB/s in all-to-alls on Shaheen II (Aseeri et al.), 2.3 to 2.5 on Piz Daint and 4.1
 #: on Cori (De Sensi et al., SC19). Of Slingshot's interfaces exchanges have 0.76 (Perlmutter;
-#: Groves) or 0.55 to 0.64 (LUMI-G; De Sensi et al., SC24), single messages nearly all; of
-#: InfiniBand's the same is assumed.
+#: Groves) or 0.55 to 0.64 (LUMI-G; De Sensi et al., SC24), single messages nearly all.
 FABRICS = {
     "aries": Fabric(
         "Aries", 1.3, 100.0, _ARIES, "Aries", adapts=True, ports=10, rank_gbs=(2.0, 4.5)
@@ -90,11 +89,10 @@ FABRICS = {
         _INFINIBAND,
         "InfiniBand of 200 Gb/s",
         by_cable=True,
-        reach=0.8,
     ),
 }
 # Of Ethernet nothing is measured here: its latencies are taken to be InfiniBand's.
-FABRICS["ethernet"] = FABRICS["infiniband"]._replace(bandwidth={}, interface="", reach=1.0)
+FABRICS["ethernet"] = FABRICS["infiniband"]._replace(bandwidth={}, interface="")
 
 #: The fabric that a synthetic network's kind is taken for.
 TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}

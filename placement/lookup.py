@@ -76,7 +76,7 @@ def rows_of(
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("dragonfly:groups=2,chassis=2,blades=4,nodes=4")
-    >>> rows_of(m, "nid[00045,00012],7 #3-4").tolist()
+    >>> rows_of(m, "nid[00045,00012],7,#3-4").tolist()
     [45, 12, 7, 3, 4]
     """
     if isinstance(nodes, str):

@@ -78,7 +78,9 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
         name: (1 + share) * getattr(there, name) + share * getattr(back, name)
         for name in ("load", "injection", "ejection")
     }
-    return replace(there, **amounts)
+    load = amounts.pop("load")
+    used = np.flatnonzero(load)
+    return replace(there, used=used, carried=load[used], **amounts)
 
 
 def expected_bytes(

@@ -218,8 +218,7 @@ def promised_rows(
 
     Examples
     --------
-    >>> from nidmap.placement.node_request import NodeRequest
-    from nidmap.placement.nodelist import NodeList
+    >>> from nidmap.placement.nodelist import NodeList
     >>> from nidmap.placement.specs import parse_spec
     >>> m = parse_spec("torus:4")
     >>> promised_rows(m, m.free, {"7": NodeList(["nid00002"])})[1]

@@ -19,7 +19,7 @@ from nidmap.placement.commands.common import json_option, machine_option
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.load import build, open_sources
 from nidmap.placement.machine_option import machine_specs, named_specs
-from nidmap.placement.slurm.command import ask_slurm, slurm_settings
+from nidmap.placement.slurm.command import NoSlurm, ask_slurm, slurm_settings
 from nidmap.placement.support.child import Deadline
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.tables import align_columns
@@ -110,7 +110,7 @@ def _attempt(topic: str, name: str, describe: Callable[[str], str], where: str |
         return Finding(topic, name, "missing", "not found")
     try:
         return Finding(topic, name, "ok", describe(where))
-    except UsageError as error:  # nothing here, as on a laptop
+    except (UsageError, NoSlurm) as error:  # nothing here, as on a laptop
         return Finding(topic, name, "missing", str(error))
     except NidmapError as error:
         return Finding(topic, name, "failed", str(error))

@@ -549,7 +549,7 @@ def run_ahead(at_once: Sending, steps_s: float, ahead: float, meeting: float = 0
 
     Examples
     --------
-    >>> [run_ahead(Sending(2.0, 0.5, 0), 4.0, ahead, 0.2) for ahead in (0.0, 0.5, 1.0)]
+    >>> [round(run_ahead(Sending(2.0, 0.5, 0), 4.0, ahead, 0.2), 2) for ahead in (0.0, 0.5, 1.0)]
     [4.4, 3.15, 2.0]
     """
     won = ahead * max(0.0, steps_s - at_once.seconds)

@@ -82,9 +82,12 @@ def _rivals(model: Predictor, ranking: Ranking, best: Candidate) -> Iterator[Can
     limit = closeness(_nodes_key(best), best.placement.rows)
     if not limit[0]:
         return  # nothing says which nodes are close
-    ranks = ((closeness(key, alike[0].placement.rows), key) for key, alike in by_nodes.items())
-    closer = [(rank, key) for rank, key in ranks if rank < limit]
-    for _, key in sorted(closer)[: LIMITS.rivals]:
+    ranks = (
+        (closeness(key, alike[0].placement.rows), min(c.cost for c in alike), key)
+        for key, alike in by_nodes.items()
+    )
+    closer = [(rank, cost, key) for rank, cost, key in ranks if rank < limit]
+    for *_, key in sorted(closer)[: LIMITS.rivals]:
         yield _best_of(model, by_nodes[key], best.order)
 
 

@@ -142,7 +142,7 @@ def test_a_file_is_laid_over_a_machine(tmp_path):
     assert len(hardware_of(machine, machine.nid).cores) == 4
     inside = summarise(machine)["inside"]
     assert inside == [f"4 cores, 2 L3s, 2 NUMA domains, 2 sockets ({path})"]
-    with pytest.raises(ParseError, match="no machine of its own"):
+    with pytest.raises(ParseError, match="is laid over a machine"):
         nidmap.load_machine(str(path))
     with pytest.raises(UsageError, match="is not known"):
         hardware_of(nidmap.load_machine("torus:2x2"), machine.nid)

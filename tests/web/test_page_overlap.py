@@ -85,7 +85,7 @@ def test_nothing_lies_over_anything_else(opened, crowded, tab):
             page.page.set_viewport_size({"width": width, "height": height})
             page.settle()
             found[width, theme] = page.page.evaluate(OVERLAPS)
-    page.page.emulate_media(color_scheme=None)
+    page.page.emulate_media(color_scheme="null")  # None would leave it dark for the next test
     page.page.set_viewport_size({"width": 1280, "height": 800})
     assert {size: overlaps for size, overlaps in found.items() if overlaps} == {}
 

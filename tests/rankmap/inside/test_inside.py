@@ -126,7 +126,7 @@ def test_run_inside_asks_for_the_pattern_of_each_call(once, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("machine", "says"), [("nosuch", "no such file"), ("-", "cannot read this -m -")]
+    ("machine", "says"), [("nosuch", "no such file"), ("-", "-m - cannot be read later")]
 )
 def test_a_machine_that_there_is_not_is_said_before_the_ranks_start(capsys, machine, says):
     words = ["run", "--inside", "-m", machine, "--dry-run", "--", "mpiexec", "-n", "2", "./app"]

@@ -94,14 +94,17 @@ def orders_of(model, rows):
 
 
 def assert_first_is_best(entries):
-    """Hold that what is likely faster than the first row spreads the job further."""
+    """Hold that what is likely faster than the first row keeps no closer together.
+
+    Of nodes that are as close the scheduler's own are answered where no gain can be told.
+    """
     auto = entries[0]
     assert auto.strategy == "auto"
     for entry in entries[1:]:
         if entry.found.time_s >= auto.found.time_s * (1 - LIMITS.clearly):
             continue
         ours, theirs = (x.plan.facts["touches"].values() for x in (auto, entry))
-        assert tuple(theirs) > tuple(ours), entry.strategy
+        assert tuple(theirs) >= tuple(ours), entry.strategy
 
 
 @examples(27)
