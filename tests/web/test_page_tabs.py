@@ -59,6 +59,7 @@ def test_a_job_of_the_table_is_seen_on_the_map(opened, busy):
 def test_a_map_that_was_hidden_shows_what_it_showed(opened, busy):
     page = opened(busy).go()
     search(page, "job 984711")
+    page.sentence("56 nodes")  # what is said of the mark may take the map a line
     before = seen_of_mark(page)
     page.page.click("#tab-table")
     page.page.set_viewport_size({"width": 1280, "height": 800})
@@ -69,6 +70,7 @@ def test_a_map_that_was_hidden_shows_what_it_showed(opened, busy):
 def test_zooming_keys_work_while_a_tab_has_the_focus(opened, busy):
     page = opened(busy).go()
     search(page, "job 984711")
+    page.sentence("56 nodes")  # what is said of the mark may take the map a line
     near = seen_of_mark(page)
     page.page.click("#zoom-fit")
     page.settle()
