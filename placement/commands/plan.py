@@ -30,7 +30,7 @@ from nidmap.placement.lookup import find_hosts
 from nidmap.placement.machine import Machine
 from nidmap.placement.machine_option import machine_from
 from nidmap.placement.nodelist import NodeList
-from nidmap.placement.plan import choose_nodes
+from nidmap.placement.plan import choose_nodes, usual_strategy
 from nidmap.placement.planners import BUNDLED, PREDICTING
 from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
 from nidmap.placement.support.array_types import Ints
@@ -210,7 +210,7 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **params: A
         params |= _of_job(params)
     options = PlanOptions(
         form="json" if as_json else form or format_of_name(params["output"], SUFFIXES, "nodelist"),
-        strategy=strategy or ("auto" if params["pattern"] else "compact"),
+        strategy=strategy or usual_strategy(params["pattern"]),
         **params,
     )
     _refuse_unpredicted(options)

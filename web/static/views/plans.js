@@ -23,7 +23,7 @@ const MOST = 3;
 const SAME = 1.005;
 
 const ENDING = "Ending the search with the best so far; its plan is predicted in full …";
-const USUAL = ["auto", "compact", "blades", "hilbert", "fattree-compact", "spread"];
+const USUAL = ["auto", "compact", "blades", "hilbert", "spread"];
 
 /** This tab's name for what it asks: a new question takes the place of its old one. */
 const QUESTION = `page-${Math.random().toString(36).slice(2)}-compare`;
