@@ -41,6 +41,7 @@ from nidmap.placement.traffic import Traffic
 from nidmap.rankmap import orders
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.predict import Job
+from nidmap.rankmap.predict.constants import machine_constants
 
 #: Machines of the exhaustive part.
 SMALL = (
@@ -83,7 +84,7 @@ def additive_routing(machine):
 def routes(machine, free):
     """Return seconds a byte between any two of the free nodes on each link, (f, f, c)."""
     found = channels(machine)
-    own = injection_bandwidth(machine)
+    own = injection_bandwidth(machine) * machine_constants(machine).reach
     routing = additive_routing(machine)
     out = np.zeros((len(free), len(free), len(found) + 2 * len(free)))
     for i, a in enumerate(free):
