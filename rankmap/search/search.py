@@ -87,11 +87,6 @@ def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
     return enumeration.ranking()
 
 
-def spread_of(placement: Placement) -> tuple[int, ...]:
-    """Return how many units of each level a placement's nodes touch, the outermost first."""
-    return tuple(spans(placement.known_machine, placement.rows).values())
-
-
 @dataclass(slots=True, eq=False)
 class _NodeChoice:
     """Nodes in one order, and what the orders of the ranks cost on them."""
