@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build the recorder's libraries that wheels ship, for machines without a compiler.
 
 ``python build_recorders.py`` writes them to ``build/recorders/x86_64`` and ``…/aarch64``; it needs

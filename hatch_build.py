@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a wheel has beside the code: man pages, and the recorder where it was built for one.
 
 Man pages are made from the commands' own help (``share/man/man1``). ``make wheel`` names a folder

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Benchmarks: nidmap against its peers, interleaved in one run, as ratios.
 
 ``python -m benchmarks`` runs all, ``python -m benchmarks cold planners`` some.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the benchmarks named on the command line, or all of them."""
 
 from __future__ import annotations

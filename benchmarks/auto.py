@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategy ``auto`` judged by others: exhaustive search, every planner, SimGrid, a clock.
 
 ``python -m benchmarks.auto`` runs all parts; ``exhaustive [N]``, ``simgrid [N]`` and ``speed``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole processes: a cold plan against a bare import of numpy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machine-shaped dumps for the benchmarks, made by the numbering rules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges of a mini-Cray's ranks: what each is called in a prediction, and how ranks do it.
 
 `exchanges` names them; run as ``python -m benchmarks.exchanges JOB.json`` by every rank, one

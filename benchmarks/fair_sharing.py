@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Max-min fair sharing in time: when each of many flows ends that all start at once.
 
 `Loads` tells when the busiest channel is done; that is the time of the whole

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FFTs on four ranks beside mpi4py-fft, interleaved: forward and backward, as ratios.
 
 mpi4py-fft (which brings FFTW in) is run where it is installed: in this

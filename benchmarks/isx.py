@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ISx weak scaling against the C original, where it is; against a C program of its stages else.
 
 ISx (github.com/ParRes/ISx) is on no package registry. ``$NIDMAP_ISX`` names

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`nidmap jobs` on a synthetic trace: seconds, memory, and how far quick answers are from `plan`'s.
 
 ::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What nodes and orders gain a program of any kind against what Slurm gives it.
 
 ``python -m benchmarks.journey NAME -N 12 --pattern measured:app.npz --time-regex RE -- srun

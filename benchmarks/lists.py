@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folding and expanding node lists against the peers (which both sort)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads of trees and fat trees by their own formulas, against the search for paths of any graph.
 
 Both route alike (`single`), which is checked. The search goes through the whole machine, whatever

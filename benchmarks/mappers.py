@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph mappers side by side: J and user time of each, on the same graphs and machines.
 
 Peers are run where they are found: ``chszlablib`` (SharedMap) and ``kahip`` of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders and the length of their mapping: random ones on every site, and what the limit costs.
 
 ``python -m benchmarks.mappings --orders 100000`` shortens so many random orders, dealt

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rank orders: a million ranks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What calls cost: the least of many batches, in nanoseconds a call. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the library before a program costs each call: recording, and ranks reordered inside."""
 
 from __future__ import annotations

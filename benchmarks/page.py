@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast the page is in a browser without a GPU: first picture, recolouring, frames.
 
 Usage: python benchmarks/page.py [MACHINE]   (default: bluewaters, 27,648 nodes)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every planner on a large torus and a large dragonfly, and how its time grows."""
 
 from __future__ import annotations

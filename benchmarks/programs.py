@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What recorded programs gained on their placements, and what is promised of them.
 
 ``python -m benchmarks.programs FOLDER... [--short] [--leave-out]``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether what is predicted of placements is what a mini-Cray gives.
 
 ``python -m benchmarks.promises --machine dragonfly|torus|fattree --blocks N [--all]``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What others measured on networks that adapt, and what nidmap says of it.
 
 ``python -m benchmarks.published [FILE]`` predicts every record of FILE (``published.toml``) from

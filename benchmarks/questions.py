@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions about nodes and order, drawn by seed: what strategy ``auto`` answers to each.
 
 ``python -m benchmarks.questions [N [SEED [WHICH]]]`` draws N questions (40; WHICH is ``wide``,

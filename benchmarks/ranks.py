@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start-up of every ``nidmap bench`` program on 4 ranks against a bare mpi4py program.
 
 Each does as little as it can: what is timed is the whole launch, by the

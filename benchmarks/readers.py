@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a dump: text in, machine out."""
 
 from __future__ import annotations

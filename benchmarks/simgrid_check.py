@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tori and fat trees against SimGrid, an independent fluid simulator (not a dependency).
 
 ``python -m benchmarks.simgrid_check`` prints, case by case, our time (the

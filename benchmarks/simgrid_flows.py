@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flows through SimGrid: all started at once, the time when the last one ends.
 
 Run by `simgrid_check` under an interpreter that has SimGrid's Python module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MP-sort against PyPI's mpsort (the paper's own code), 4 ranks, same data, interleaved.
 
 The peer is run where it is found: in this environment, or in the one that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one line in the job script adds to a submission, under a real Slurm with faults.
 
 ``python -m benchmarks.submissions --jobs 1000`` submits so many held jobs, each with a fault

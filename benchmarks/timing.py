@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interleaved timing: every round runs each contender once, in turn.
 
 A machine that others share drifts; contenders that alternate drift together,

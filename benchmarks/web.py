@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page's server under load: readers, memory, and what goes over the wire.
 
 The server runs in a process of its own, the readers here in one event loop.

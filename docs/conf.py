@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the user's guide is built (``make docs``)."""
 
 import nidmap

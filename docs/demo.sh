@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The main job on a bundled machine: choose nodes, order ranks, show both.
 set -e
 

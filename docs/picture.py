@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draw the README's picture: where a plan's blades stand in an XC's cabinets.
 
 Usage: python docs/picture.py docs/images/shaheen2-blades.svg

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """nidmap: which nodes, in which order, and what does that buy?
 
 The front door. On the command line it finds the command and loads only what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes and networks: dumps, machines, planners, link loads.
 
 Data flows one way: `readers` turn a dump into records, `assemble` turns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that ran or run: any list of them, and Slurm asked for its own.
 
 Lists are tables under a header, squeue's JSON and PBS's log. Columns go by what stands above

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-to-alls in product form: bytes from s to t are scale · w(s) · w(t) within each line.
 
 A line is a set of ends (nodes or routers) with a weight each (the ranks there):

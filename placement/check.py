@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is inconsistent in the dumps of a machine, and in what they make together.
 
 A *fault* contradicts something: no plan should rest on it. A *remark* is

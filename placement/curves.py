@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Space-filling curves through boxes of any extents: Hilbert and Morton.
 
 A curve numbers the cells of a box so that cells near each other on the curve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan written down, one function a format: lists, headers, launch lines.
 
 An emitter gets an `Emission`, which holds all it may need as plain values,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors that reach a user: one line each, with the exit code it stands for.
 
 Every error that nidmap raises on purpose derives from `NidmapError`. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fabrics: what the hardware that joins routers is known to do, one record each.
 
 A network's ``kind`` is its shape; its fabric is what carries it: how fast a message, a hop

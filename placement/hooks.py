@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What later rooms bring to earlier ones, filled in by the front door, `nidmap`.
 
 A room imports only the rooms before it. Where a command or a planner of one

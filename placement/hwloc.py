@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hwloc's XML (``lstopo --of xml node.xml``), of its versions 1 to 3.
 
 Cores are taken in the order of the file, which is that of sockets, NUMA

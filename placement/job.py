@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of a job's traffic, for planners that predict: its words, not what they mean."""
 
 from __future__ import annotations

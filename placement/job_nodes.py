@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where jobs sat: their nodes as rows of a machine, and what was free when each began."""
 
 from __future__ import annotations

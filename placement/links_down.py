@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links that are down or degraded: ``-m links-down:FILE`` beside other words.
 
 FILE has one cable a line, as the names of the routers at its ends (as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine as the scheduler that runs here says it: ``-m slurm:``, ``pbs:``, ``flux:``.
 
 ``-m here:`` is the site that the cluster's name is of, as Slurm, the PBS server or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines by name, file or spec, as ``-m`` takes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From what a user calls nodes to rows of a machine, and back.
 
 A node may be called by its host name, with or without a domain, its cname or xname, its NID

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one canonical model of a machine: nodes in rows, a topology, links.
 
 Readers differ by site; this is what they are all turned into (`assemble`),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine that ``-m`` names, else the environment, else the user's own file, else this one."""
 
 from __future__ import annotations

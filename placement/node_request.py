@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job wishes of its nodes: how many, which of them, in what way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes of dumps as tables: what is known, and which rows are one node.
 
 Rows are the same node by NID where both sides have NIDs (``nid00045`` is one), else by cname,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ordered lists of node names, folded and expanded without losing their order."""
 
 from __future__ import annotations

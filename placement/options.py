@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words of ``-m`` that have options: ``torus:8x8x8,nodes=2``, ``shaheen2,process=2``.
 
 Every machine takes figures behind its name, a site, a file or a synthetic one:

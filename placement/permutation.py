@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Permutations: their inverse, and what exactly is wrong with a broken one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A placement: which nodes a job has, how many ranks each, and where every rank is.
 
 A node's slots are the places for its ranks. They are numbered node by node in the order of the

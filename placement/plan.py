@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choose nodes: from a machine and a wish to a `Plan`, by any planner's name."""
 
 from __future__ import annotations

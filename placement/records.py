@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reader hands on: the records of one dump, before they become a `Machine`.
 
 A reader knows one format and nothing of any machine. It fills the columns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic machines from one line: ``dragonfly:groups=9,chassis=6,blades=16,nodes=4``.
 
 In a synthetic machine NID = index and the names are nid00000, nid00001, …

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switches that Slurm sees over a machine: its topology.conf, or one derived from it.
 
 Slurm's tree and dragonfly choices look at switches only. Where a

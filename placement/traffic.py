@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who sends how much to whom: the one form of it, from a pattern or a recording to the network.
 
 Traffic is a list of flows between ends, ranks or nodes, and of all-to-alls in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person sees besides the result: remarks, and how far long work has come, on stderr."""
 
 from __future__ import annotations

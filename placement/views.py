@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine as users see it: pandas table, networkx graph, the figures of ``machine show``.
 
 Hot paths never come here: they read the columns of `Machine` and the arrays

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes and ranks on each, as users write them: a node list and ``--ppn``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signs of life: who waits for a long piece of work hears that it goes on.
 
 ``nidmap run`` plans in a child process and gives it up when nothing is heard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes in the order of their switches, and the ring through them with the fewest hops.
 
 Two questions of a list of nodes whose ranks talk to the next one in the list:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nested units of an allocation: its nodes sorted from the outside in, and the levels' sizes.
 
 An order that walks the grid unit by unit needs no more of a machine than

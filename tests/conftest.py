@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles of the property tests, and marks by what a test needs."""
 
 import gc

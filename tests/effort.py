@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many examples a costly property gets, as a share of what the profile gives every other."""
 
 from typing import Any

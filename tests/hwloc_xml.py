@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hwloc's XML of a node with so many sockets, domains, caches, cores and threads."""
 
 

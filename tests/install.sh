@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Install packages into an environment, in the same way for all that `make test` needs.
 #
 # The uv of .venv makes the environment where it is not there, downloads and unpacks side by side,

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Run the tests of the core on Python 3.10, the oldest that nidmap promises.
 #
 # An interpreter is looked for as python3.10 on PATH and among pyenv's; where there is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the nodes of a Cray sit, by trying every place: the opposite of a numbering rule."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's accounting for tests: a MariaDB and a slurmdbd of our own, gone when the test ends.
 
 The database has no grant tables and no network, only a socket in a private folder::

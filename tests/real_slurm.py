@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Slurm for tests: slurmctld and a few slurmds, private, gone when the test ends.
 
 No systemd, no munge, nothing outside one temporary directory and a few ports::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether two machines are the same, whatever they are called and were made from."""
 
 from dataclasses import fields

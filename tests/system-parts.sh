@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Install the system parts that tests with real components need.
 #
 # Where SYSTEM_PARTS=1 or CI is set they are installed, as root on Debian or Ubuntu, from

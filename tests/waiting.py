@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting in tests: for something to be so, never for a time to be over."""
 
 import time

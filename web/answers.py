@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is sent: documents that lie ready, and errors as ``application/problem+json`` (RFC 9457)."""
 
 from __future__ import annotations

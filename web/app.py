@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Quart application: the page, and the parts of the JSON API that do not lie ready.
 
 Quart is Flask's interface on ASGI: views are coroutines, so that a long

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine as compact columns for the page: what never changes while a server runs."""
 
 from __future__ import annotations

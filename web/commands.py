@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap web serve`` and ``nidmap web export``."""
 
 from __future__ import annotations

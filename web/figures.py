@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures behind the page, by the same functions as the command line's.
 
 Each takes the machine, the nodes that plans may choose from and a request, and returns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may ask: the host that is asked for, the token, and where a request comes from."""
 
 from __future__ import annotations

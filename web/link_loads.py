@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job does to the wires, in a form that a page can draw."""
 
 from __future__ import annotations

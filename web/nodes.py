@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes for people: those that a pasted text names, what is known of them, lists to take away.
 
 What stands around a list where it was copied from is blanked, so that every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page: its shell, the file that holds everything and opens from disk, and pictures of it.
 
 A browser refuses ES modules from ``file://``, and each is a request of its own, so that the page

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may be asked of the API: one Struct a request, every text and number limited.
 
 `Nodes`, `View`, `Hops` and `Recorded` are asked in the query of a GET, all others in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server: sockets, limits on connections, uvicorn, and what stands before the application.
 
 Every request passes the `Gateway` once; what readers ask for most, the state

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one server answers from: the machine's documents, its live state, its calculations."""
 
 from __future__ import annotations

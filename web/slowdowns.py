@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well the running jobs sit, and how broken up the free nodes are: for a table and for metrics.
 
 A job is held to the best placement of as many nodes among those free now and its own, by the

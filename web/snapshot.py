@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What changes: states of nodes and the jobs on them, as of one moment.
 
 They come from Slurm's commands, from a file, or from the machine's own dump.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calculations in processes of their own, which are ended when they take too long.
 
 A `Lane` has a few `concurrent.futures` executors of one process each, so that

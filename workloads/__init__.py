@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads that measure what a placement buys: the papers' programs, and A/B tests of orders.
 
 Each program is a package with ``command.py`` (its part of ``nidmap bench``)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap bench alltoall``: bandwidth by message size, of a process and a node (as mpiBench)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command group ``nidmap bench``; each program is imported when it is asked for."""
 
 from __future__ import annotations

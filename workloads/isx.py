@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap bench isx``: a bucket sort, its five stages, and ways to exchange.
 
 Generator: numpy's PCG64DXSM seeded by (seed, rank), so that a number of ranks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inside a launch or not: what the launcher's environment says, and starting mpiexec.
 
 Nothing here imports MPI.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options that all programs share, and what stands around a program's command.
 
 `bench_callback` turns a function into the callback of a click command that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One line that says how far a long run is: rank 0, on a terminal only.
 
 Ranks write through their launcher's pipes, so that a terminal is seen only by

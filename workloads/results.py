@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raw samples on disk and as a picture: a header that says their origin, one row a sample.
 
 They are written as CSV, the header as JSON in a comment on the first line. ``.svg`` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of a program: header, repetitions, time limit, progress, samples kept.
 
 A program's command makes one `Session` and measures its cases in it::

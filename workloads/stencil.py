@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap bench stencil``: halo exchange with six neighbours, as in DASH.
 
 Six messages are brought to six neighbours by one MPI_Neighbor_alltoall on a Cartesian

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the programs of ``nidmap bench`` share: a trial, its phases, the memory that it may take.
 
 Phases are timed with the monotonic clock of each rank; nothing is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The communicator that a measurement runs on, where its ranks are, and how they fail together.
 
 Three rules keep a job from hanging:

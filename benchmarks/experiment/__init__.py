@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's choice against nidmap's, measured on a mini-Cray, predicted beside measured.
 
 `cases`     what is compared, on which machine, with which options

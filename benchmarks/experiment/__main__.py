@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run as ``python -m benchmarks.experiment``."""
 
 from benchmarks.experiment.command import experiment

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mini-Cray's Slurm as the experiment uses it: held nodes, its own choice, launches."""
 
 from __future__ import annotations

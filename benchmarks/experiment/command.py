@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command ``python -m benchmarks.experiment``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predicted beside counted: what the links of a mini-Cray should carry, headers and all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms of one launch that take turns: communicators side by side, visits in ABBA order, samples.
 
 Every repetition starts behind a barrier and each rank times its own part. One

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The experiment as pictures: gains by seed, predicted against measured, links."""
 
 from __future__ import annotations

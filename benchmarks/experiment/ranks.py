@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One launch of the experiment, run by every rank: ``python -m …ranks JOB.json``.
 
 The arms take turns in one launch (`paired`); after them each runs a few

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One case with one seed: a fragmented machine, the arms, a launch, figures."""
 
 from __future__ import annotations

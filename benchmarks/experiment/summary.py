@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All cases and seeds together: gains, losers, how good the predictions were."""
 
 from __future__ import annotations

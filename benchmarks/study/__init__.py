@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The papers' own experiments through the model, side by side with what they publish.
 
 ``python -m benchmarks.study -o docs/study.md`` writes its page. Published figures stand in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m benchmarks.study``: run the papers' experiments and write the page."""
 
 from __future__ import annotations

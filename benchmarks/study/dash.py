@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure 7 of the DASH paper: hierarchical mapping against the launcher's, on sparse nodes."""
 
 from __future__ import annotations

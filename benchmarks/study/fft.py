@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The FFT paper's experiments together."""
 
 from __future__ import annotations

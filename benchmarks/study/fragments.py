@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine as a job finds it: other jobs on it, and holes between them.
 
 No paper publishes what ran beside its runs. Here jobs of random sizes come

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bandwidth limit of the ISx paper, and its two ways to exchange, on Edison."""
 
 from __future__ import annotations

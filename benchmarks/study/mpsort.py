@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table 1 of the MP-sort paper, its components and its remark on bisection, on Blue Waters."""
 
 from __future__ import annotations

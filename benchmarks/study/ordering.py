@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table III of the FFT paper: row-major ranks against Morton's, 32 a node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study as a page of Markdown, with pictures beside it."""
 
 from __future__ import annotations

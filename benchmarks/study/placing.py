@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table IV of the FFT paper: blades that are directly connected against Slurm's default."""
 
 from __future__ import annotations

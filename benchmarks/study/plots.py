@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study as pictures: what was published against what the model says, a picture a paper.
 
 matplotlib is loaded here and nowhere else.

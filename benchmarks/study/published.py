@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the papers publish: figures as they are printed there, each with its place.
 
 Nothing here is used as a parameter of the model but for the figures named in

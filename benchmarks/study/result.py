@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a part of the study finds: tables, checks against the paper, remarks, series for plots."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sections III-C, IV-A and IV-B of the FFT paper: exponents and bandwidths by size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the model is told: the same for all papers, and none of it fitted to one of them."""
 
 from __future__ import annotations

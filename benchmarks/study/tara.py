@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables 4.2, 4.4 and 4.5 of the contention paper, on tara's two full leaves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds of a phase as a line in the bytes: what does not grow with them, and what does.
 
 The predictor's bandwidth terms are linear in the bytes of a message and its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rule for every verdict of the study: figures of the paper, figures of the model, a spread."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line's frame: commands found by name, loaded when asked for.
 
 Each room brings its own commands; the front door names them in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes that a command may choose from: ``--from``, ``--include``, ``--exclude``, Slurm's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all commands share: options, and what a shell completes of them."""
 
 from __future__ import annotations

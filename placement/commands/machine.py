@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap machine``: show, export and check a machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free.
 
 ``nidmap nodes sort`` needs distances and comes from a later room (`nidmap.placement.hooks.NODES`).

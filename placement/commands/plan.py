@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap plan``: choose the nodes that a job should sit on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``nidmap plan`` writes and says of a plan: the job's header, the document, the talk."""
 
 from __future__ import annotations

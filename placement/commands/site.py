@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap site``: the configurations that there are, what they say, whether it holds."""
 
 from __future__ import annotations

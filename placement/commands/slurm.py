@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap slurm``: one line in the job script instead of a plan by hand.
 
 Slurm's commands run a script at submission, which stands in `nidmap.placement.slurm`.

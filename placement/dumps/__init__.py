@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the records of one or more dumps to a machine, and what contradicts itself in them."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From dumps to a `Machine`: names and states from one, links from another.
 
 In one pass: what contradicts itself is refused at the file and line it stands on, the nodes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a dump is taken: some rails of a fabric, one topology of several in a file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the dumps of a machine say differently, node by node.
 
 Dumps that were taken at different dates, or of different machines, can be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where each node sits: one module a kind of machine, chosen by the evidence.
 
 A site's own positions count first, then cables that a dump lists,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fabrics of which a dump lists the cables: fat trees, DragonFly+, dragonflies.
 
 *DragonFly+.* Leaves have hosts and cables to spines of their own group only. So what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the nodes of a Cray sit, and which Cray it is: XC or XE/XK, decided by fit.
 
 The rule that gives every node its NID wins; where one node in hundreds

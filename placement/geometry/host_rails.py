@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of a host's adapters says where it is, and in which order its attachments are.
 
 The order of the lines of a dump says nothing. Adapters whose switches no cable joins are rails of

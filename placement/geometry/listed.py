@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Link lists of Crays: routers and bundles as ``rtr --interconnect`` prints them.
 
 Such a list has routers, not nodes. Alone it still makes a machine (`with_nodes`):

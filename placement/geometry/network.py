@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the geometry modules answer, where each node of a table sits, and what they share."""
 
 from __future__ import annotations

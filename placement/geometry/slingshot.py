@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the nodes of an HPE Cray EX sit: (group, switch, node).
 
 A site's configuration places its own nodes. Where only SLS lists them, their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees of switches as Slurm's topology files describe them, uneven ones too.
 
 A switch's level counts from the leaves. A leaf's coordinate at level k is the

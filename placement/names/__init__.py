@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of nodes: a Cray's cnames, HPE's xnames, NIDs; one by one, and many at once.
 
 A cname says where a node sits in the machine room, a NID is its number; how one follows from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's host list language, expanded in the order given.
 
 One word is a name, a name with brackets (``r[1-2]n[01-03]``), any of these

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How Crays number their nodes: places to NIDs and network coordinates, and back.
 
 On an XC (`Xc`) and on an XE or XK (`GeminiNumbering`) the NID follows from the place once the

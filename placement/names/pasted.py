@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node lists as people paste them: what a command printed, cut down to its node lists.
 
 `pieces` recognises by content the tables of ``squeue``, ``sinfo`` and

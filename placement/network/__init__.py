@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which channels of a network carry how many bytes, by which routing.
 
 A demand (`Demand`: bytes between nodes) and a routing by its exact name give

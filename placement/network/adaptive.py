@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routing ``adaptive``: bytes divided between minimal ways and detours as well as can be.
 
 Every router pair divides its bytes between two kinds of ways. In different groups

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The least time that traffic can take, whatever the routing, and whatever the placement.
 
 *This placement* (`cut_time`). Bytes that leave a part of the network cross the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a routing puts where: directed channels, and the bytes on each of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Free nodes that no path joins to the others: a job cannot have them beside the rest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who sends how many bytes to whom, node by node: what a network has to carry.
 
 A demand is a sum of listed pairs (a stencil, a graph, a measured matrix) and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dragonflies, Aries, Slingshot and DragonFly+: all routings but ``adaptive``.
 
 Most take at most one global (blue) hop. A black bundle counts as one link,

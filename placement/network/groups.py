@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A dragonfly as its routings see it: groups of routers, and the links between groups.
 
 A group that is not in one piece (a router has lost all its links to the others) counts as

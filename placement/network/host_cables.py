@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes whose cables are slower than those of others: who they are, and plans without them."""
 
 from __future__ import annotations

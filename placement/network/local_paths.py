@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inside the groups of a dragonfly: all shortest paths between the routers of one group.
 
 Bytes are split equally over all shortest paths. Groups that are wired alike (all of a full

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a byte between two nodes costs when every channel has a price: loads, transposed.
 
 `loads` answers what a demand puts on each channel; here each channel has a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which attachments of two nodes a path joins, and what each pair of them carries.
 
 A node with several adapters (rails) is attached to several switches. Where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The channels that messages pass one after the other, where one path joins two routers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shortest paths between routers joined in any way: one search for the whole house.
 
 The network is a graph of states. Where switches stand in layers (a fat tree

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routing ``single`` on dragonflies: the next hop is a function of (router, destination) alone.
 
 Every hop brings a packet nearer to its destination (fewest links between groups, then fewest

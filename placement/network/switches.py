@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches above switches: their channels, and routes where they make no regular tree.
 
 InfiniBand fabrics whose cables make neither a tree nor a whole fat tree are

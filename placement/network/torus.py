@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tori under dimension-order routing: x first, then y, z, …; exactly half a ring goes to +.
 
 The way between two routers is one stretch of one ring an axis: messages are

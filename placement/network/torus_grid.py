@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The positions of a torus, the links that leave each, and loads on its rings, many at once.
 
 A ring of E positions has a channel from each position p to p+1 (direction +)

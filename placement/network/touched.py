@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of a dragonfly that traffic touches: loads of its groups, and of third groups between.
 
 What a router sends to another group by `minimal` or `valiant` depends on that group alone, and

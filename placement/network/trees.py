@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees of switches, and fat trees under d-mod-k: one path between any two nodes.
 
 A message climbs to the first switch that stands above both of its ends, and descends.

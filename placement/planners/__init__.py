@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planners: ``(Machine, Request) -> rows``, one file a strategy.
 
 A planner is a pure function from a machine and a request to the rows of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planners ``blades`` and ``blades-linked``: blades that are joined directly between groups.
 
 ``blades`` takes one position in all groups, ``blades-linked`` what the machine's own links join.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planner ``compact``: fewest groups, then chassis, then blades; on a torus fewest hops.
 
 On a torus that is the nodes nearest to a well-chosen router. Elsewhere units are

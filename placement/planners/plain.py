@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planners without a search: the first free nodes, by lot, evenly spread, or along a curve.
 
 ``spread`` deals a job over the whole machine, ``level-spread`` over the

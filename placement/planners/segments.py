@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes in segments of equal size, none of which is split over blocks: for any planner.
 
 A block is Slurm's, where the machine has topology/block: the smallest of its

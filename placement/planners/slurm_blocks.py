@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planner ``slurm-block``, Slurm's choice under topology/block: base blocks in larger blocks.
 
 Adjacent base blocks make larger ones, by powers of two.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planner ``slurm-none``, Slurm's choice without a topology, and what all ``slurm-…`` share.
 
 They share a job as Slurm takes it, with its nodes in Slurm's node order.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planners ``slurm-tree`` and ``slurm-dragonfly``: Slurm's choices on switches.
 
 Under topology/tree Slurm takes whole leaves below one top switch until the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers: the text of a dump in, its records out; one file a format.
 
 The format is recognised by content, not by name. Each reader is a module whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cables between hosts and switches, as any tool lists them: who they join, and what is wrong.
 
 A reader names the ends (`Cables.end`) and their ports (`Cables.port`) as they are printed;

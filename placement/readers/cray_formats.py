@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the Cray formats share: cnames from numbers, what is possible in them, and faults in bulk.
 
 A cabinet has cages 0 to 2, a cage slots 0 to 15 (0 to 7 on XT and XE), a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``flux resource R`` (RFC 20): an instance's nodes, their cores, GPUs and properties.
 
 ``R_lite`` has entries of ranks with the cores and GPUs of each, in any order; the k-th host of

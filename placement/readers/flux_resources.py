@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``flux resource list``: which nodes are free, allocated or down.
 
 A node with some cores free and some taken stands in both rows: it counts as

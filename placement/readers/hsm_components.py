@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cray hsm state components list` (HPE CSM): xnames, NIDs, roles, states and switches, as JSON.
 
 ``{"Components": [{"ID": "x1000c0s0b0n0", "Type": "Node", "State": "Ready", "Flag": "OK",

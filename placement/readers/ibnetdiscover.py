@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``ibnetdiscover``: hosts, switches and cables, a paragraph for each switch and adapter.
 
 A paragraph has identifiers (``switchguid=0x…``), a line for the thing itself

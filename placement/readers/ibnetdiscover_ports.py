@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``ibnetdiscover --ports``: hosts, switches and cables, a line a port.
 
 A port with a cable prints both ends, ``CA 134 1 0x7cfe9003003b4bde 4x EDR -

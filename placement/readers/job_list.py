@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``squeue``, ``sacct``, ``scontrol show job``, ``qstat -f``: which nodes jobs have.
 
 They say which nodes are taken, not which are free: a node that no job has may

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``lldpcli show neighbors -f json`` of each switch: hosts, switches and cables of Ethernet.
 
 lldpcli names the neighbours of one device and not the device itself, so the file has what each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``meshcoords``: NIDs, cnames, roles, cores and coordinates.
 
 Header ``NID NODENAME TYPE CORES X Y Z``, rows like

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a resource manager's rows of nodes to one record a node, in the worst of its states.
 
 Slurm shortens the words for a state (``drng``), appends a sign for a flag (``idle*``),

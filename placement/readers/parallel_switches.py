@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches of a Slurm topology that are above the same ones: parallel cores, taken as one.
 
 A fabric whose leaves have cables to several cores is written so, and slurmctld takes it. Slurm's

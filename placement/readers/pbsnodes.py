@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pbsnodes -a`` (PBS, Torque; also ``-F json``), ``-Sj``: states of nodes.
 
 A node is whole or not: one that is ``free`` with jobs on it has free cores,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of a text dump: what each line is, and what stands in its columns.
 
 A reader brings one function that says how a line reads (see `Parser`). It is asked where a

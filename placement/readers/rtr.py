@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rtr --interconnect``: what the lists of Aries and Gemini links share.
 
 Every line says what one tile of a router sees: a tile of another router,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rtr --interconnect`` (Aries): every tile of every router and what it sees.
 
 48 lines a router: ``c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)``,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rtr --interconnect`` (Gemini): every link of every router.
 
 ``c0-0c0s0g0l00[(0,0,0)] Z+ -> c0-0c0s1g0l32[(0,0,1)] LinkType: backplane`` a

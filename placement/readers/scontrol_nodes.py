@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``scontrol show node`` (also ``--oneliner``): states, features, cores, memory, weights.
 
 Checked on the outputs of a real slurmctld 22.05. A node's paragraph begins

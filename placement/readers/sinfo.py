@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``sinfo`` (plain, ``-N``, ``-N -l``, ``-o '%N %t'``): states, features, cores, memory, weights.
 
 Read are plain ``sinfo``, ``-l``, ``-N``, ``-N -l`` (whose first line is a

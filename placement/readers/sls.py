@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SLS (HPE CSM): xnames, NIDs, roles and switches, as JSON.
 
 ``cray sls dumpstate list`` prints ``{"Hardware": {xname: {...}}, "Networks":

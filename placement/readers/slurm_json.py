@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``sinfo --json``, ``scontrol show nodes --json``, ``squeue --json``: states, or nodes of jobs.
 
 Slurm 22.05 and ``scontrol`` list ``nodes``, later versions of ``sinfo`` rows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What slurmctld refuses in a topology file of which a machine can be made all the same.
 
 A site learns it otherwise when the controller does not start. Rules of trees were tried on a

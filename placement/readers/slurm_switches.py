@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Slurm's three topology formats share: switches by name, and the tree that they make.
 
 ``topology.conf``, ``topology.yaml`` and ``scontrol show topology`` word the

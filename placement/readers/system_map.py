@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``rtr --system-map`` (Gemini): NIDs, cnames, Geminis and coordinates.
 
 Two header lines, then ``nid hex node_cname gemini_cname x y z`` a row, as

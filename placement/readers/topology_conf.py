@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``topology.conf``, ``scontrol show topology``: Slurm's switches, blocks or rings.
 
 The file is read as Slurm reads it (its parse_config.c): keywords in any case,

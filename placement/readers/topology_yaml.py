@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``topology.yaml``: Slurm's switches, blocks or rings.
 
 The file is a list of topologies, each with exactly one kind. The machine is

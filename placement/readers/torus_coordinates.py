@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torus coordinate files: NIDs, cnames, roles and coordinates, without a header.
 
 As kept for Cray XE and XK systems (``2 c0-0c0s1n0 compute 0 0 1``); the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``xtdb2proc``: NIDs, cnames, roles, states and coordinates, of the system database.
 
 ``#`` comments, then one record a node of ``field=value`` pairs. The cname is

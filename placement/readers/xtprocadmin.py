@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``xtprocadmin`` (XC and XT-era headers): NIDs, cnames, roles, states and modes.
 
 The columns follow the header (XC: ``NID (HEX) NODENAME TYPE STATUS MODE``;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON and YAML from files that anybody may have written: bounded, with errors at their line.
 
 Of YAML nothing is constructed from tags and nothing is resolved: a value is the text

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes a job may have now, why it may not have the others, and who says so.
 
 `nidmap plan`, `compare`, `nodes free` and the page all ask here. The answer is the machine in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler chooses by itself: where a job asks for no nodes, and in a part of them.
 
 A header without the plan's nodes leaves the choice to the scheduler. What a job gains by such

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of nodes: a job gets nodes that are alike, as a partition of a scheduler has them.
 
 GPUs, cores and Slurm features tell kinds apart. Features of which a machine has many

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Site configurations: what is true of a machine, each figure with its mark and source.
 
 A site is a TOML file: one of those that come with nidmap, one in a folder

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cray XC, XE and XK: the nodes in cabinets on a floor, their NIDs by rule.
 
 The floor is one array over (row, column, chassis, slot, node); a selector, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """InfiniBand fat trees: leaf modules below spines, the nodes listed leaf by leaf."""
 
 from __future__ import annotations

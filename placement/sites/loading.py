@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a TOML file to a checked `Site` or `Overlay`; every fault named with file, line and key."""
 
 from __future__ import annotations

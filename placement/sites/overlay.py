@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures without a machine, laid over those of one: what ``nidmap calibrate`` writes."""
 
 from __future__ import annotations

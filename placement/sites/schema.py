@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a site configuration may say: one Struct a table of the TOML file.
 
 A figure is written as ``{ value = 18, mark = "published", source = "…" }``;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the layouts of all fabrics share: their result, checks of figures, names of nodes.
 
 Names come from a template such as ``nid{nid:05}`` or ``x{cabinet}c{chassis}s{slot}b0n0``.

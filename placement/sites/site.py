@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A site: its configuration, and the topology, the nodes and their inside that follow from it.
 
 One module a fabric lays the nodes out. Every contradiction between the figures (6,174

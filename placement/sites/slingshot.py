@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slingshot and DragonFly+: partitions of groups, their names, and the links between the groups.
 
 The nodes of a chassis share its switches. A node with several NICs has them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's command line, asked: idle nodes, running jobs, expected starts.
 
 Every question is one command without a shell, in a clean environment and with

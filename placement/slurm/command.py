@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One Slurm command, run so that it can neither hang, flood nor mislead us.
 
 What `nidmap.placement.support.child` sees to, and besides LC_ALL=C and UTC, and an environment

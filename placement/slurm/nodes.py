@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes Slurm has, and which of them are idle or reserved."""
 
 from __future__ import annotations

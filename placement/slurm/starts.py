@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a job would start: ``sbatch --test-only``, with a node list and without.
 
 A list makes a job wait for exactly these nodes. What that costs is the

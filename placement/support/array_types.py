@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of array types, for annotations: `Ints` instead of ``NDArray[np.int64]``."""
 
 from __future__ import annotations

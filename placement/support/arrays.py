@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums by key, even samples, and matrix products that leave the other cores alone."""
 
 from __future__ import annotations

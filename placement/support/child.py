@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other programs: a child that can neither hang nor flood us, one that goes on, or we ourselves.
 
 No shell; its own session, ended whole when time is up; output read up to a cap.

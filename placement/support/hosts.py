@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Host names with and without a domain: which of some names a word means."""
 
 from __future__ import annotations

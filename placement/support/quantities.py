@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times, sizes, rates and numbers of things as people read them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a file name to bytes or text: plain or gzip, standard input, and all that can be wrong.
 
 Whatever a user points at, the answer is what it holds or one

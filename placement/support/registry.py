@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Things found by name: ours, each in a module of its own, and those of other distributions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables for a person, and for a spreadsheet."""
 
 from __future__ import annotations

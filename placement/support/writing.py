@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results, to a file or to standard output: whole or not at all."""
 
 from __future__ import annotations

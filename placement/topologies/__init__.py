@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routers and links of a machine: the dump's own, or by a named rule.
 
 One module a kind of network says how routers are joined and what they are

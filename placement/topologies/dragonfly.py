@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dragonflies: Aries (group, chassis, blade) and Slingshot (group, switch).
 
 Aries: green links join all blades of a chassis, black bundles the same slot

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DragonFly+: groups of leaf and spine routers, and links between the spines of groups.
 
 Nodes hang on leaves; in a group every leaf is joined to every spine. The links of

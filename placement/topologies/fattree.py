@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fat trees, as extended generalised fat trees XGFT(h; m1…mh; w1…wh).
 
 A node has w1 parents; a switch of level l has m_l children and, below the

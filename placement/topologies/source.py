@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What states a network besides dumps: a site's configuration, or a synthetic spec."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tori: routers on a grid of up to four axes, each axis a ring.
 
 An extent of 2 has two links between its routers, of 1 none. On Gemini the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which core, GPU and NIC each rank of a node gets, and what makes a launcher do so.
 
 The slots of a node are its places here: slot k of a node is the k-th place

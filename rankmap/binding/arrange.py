@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which cores ranks get inside each node: places of equal size, and ranks near their partners.
 
 Every rank has as many cores as the others, but for one. Cores are dealt from the

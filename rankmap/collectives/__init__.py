@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives as libraries do them: steps of messages, one algorithm after another.
 
 A collective is done in *parts* that follow each other (a scatter, then a ring), a part in

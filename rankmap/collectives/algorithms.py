@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The algorithms of each collective, as parts of steps, and the messages of a whole call.
 
 Trees are binomial, their ranks counted from the root: v is rank (v + root) mod P. Reductions

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which algorithm a library takes, by its own rules: data, with version and source."""
 
 from __future__ import annotations

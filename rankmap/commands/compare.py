@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap compare``, and a comparison as a table: for a terminal, and as CSV."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap doctor``: what is installed and found here, and what nidmap would use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options that several commands share: the job, its nodes, and its order.
 
 Those of the job's nodes, and those of its order, reach a command as one value

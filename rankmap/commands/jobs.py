@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap jobs``: how past and running jobs sat, and what they could have gained."""
 
 from __future__ import annotations

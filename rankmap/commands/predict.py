@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap predict``: how long a pattern takes on a job's nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap record``: a program's own pattern, recorded, shown, and what records it built."""
 
 from __future__ import annotations

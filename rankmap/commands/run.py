@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap run``: plan aside, check where asked, become the launcher.
 
 What other commands that launch take of it stands here, too.

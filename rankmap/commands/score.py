@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap score``: what an order of ranks costs by J."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap nodes sort``: nodes in the order of their switches, or round a short ring."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategies side by side: which nodes and which order, and what each is predicted to take."""
 
 from __future__ import annotations

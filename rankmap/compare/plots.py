@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A comparison as a picture: time by strategy, load by link class, group by group.
 
 matplotlib is loaded here and nowhere else; it is not needed for the table.

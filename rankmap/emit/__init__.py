@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order files: formats that write a `Placement` and read it back.
 
 A format is one record, an `OrderFormat` of `FORMATS`; names, suffixes, help and the limits of

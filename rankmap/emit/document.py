@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Format ``json``: the order with its nodes, for programs.
 
 One object with the keys ``schema``, ``strategy``, ``pattern``, ``ranks``,

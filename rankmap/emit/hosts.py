@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formats that name the node of each rank: host files.
 
 All but one say nothing of the place inside a node: read back, the ranks of a node stand in

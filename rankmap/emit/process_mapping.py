@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How MPI libraries are told on which node each rank is, and how long that may get.
 
 MPICH and its descendants learn it from one value, ``PMI_process_mapping``: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text of order files, and the formats of numbers alone: ``slots`` and ``mpich``.
 
 The two look alike and are never guessed.

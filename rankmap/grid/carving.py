@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carve a grid again and again in two, where the cut is cheapest; alone, or with a torus.
 
 What boxes cannot tile (blades of three nodes beside blades of four, 24 ranks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pattern between the boxes that tile a process grid."""
 
 from __future__ import annotations

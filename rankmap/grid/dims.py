@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process grid itself: how to write a number of ranks as a product, and what tiles it.
 
 DASH lets a program state whether it wants its units *compact* or

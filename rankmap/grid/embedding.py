@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A grid laid on a torus, neighbours on neighbouring routers.
 
 Each dimension of the grid takes one or more axes of the torus; along several

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Swaps of two ranks along the lines of a two-dimensional process grid, while one pays.
 
 Two ranks of one row that change places change nothing for the row; for their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders of the cells of a process grid: nested boxes, and stretches of lines.
 
 Grids whose lines talk all to all are cut into stretches of lines. No set of s cells

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launchers: the command line that starts a job's ranks in an order, one class a way.
 
 A launcher reads the user's own command line, says how many ranks it would put

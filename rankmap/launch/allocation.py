@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The allocation that a command runs in, as the batch system's variables describe it.
 
 Slurm states it in variables, PBS, Torque, Grid Engine and OAR in a file of hosts, LSF in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a launch expects of its order: how many times as fast as the launcher's own, as a range."""
 
 from __future__ import annotations

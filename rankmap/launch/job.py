@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a user's command line to the one that starts its ranks in order.
 
 `read_job` says what a command would start, `JobLaunch.prepared` what starts it in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read what a launcher's command line says of ranks and nodes, and pass on the rest.
 
 A launcher has a hundred options, and each version others. A table here names

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plan in a child process, so that nothing planning does can cost a user their job.
 
 A file system that hangs, a library that is missing, runs for ever or crashes,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Become the user's command: the last thing a wrapper does, leaving no trace of itself.
 
 ``nidmap run`` becomes the launcher and cannot watch it. It leaves the order

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ask a launcher: which MPI it belongs to, and where it puts ranks.
 
 Several MPIs bring programs of the same names, and a machine may have more than

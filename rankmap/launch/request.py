@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is asked of a launch: the job, and the order in which its ranks start."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orderings: ``(Pattern, Placement) -> Placement``, one file an idea.
 
 An ordering is a pure function of a pattern and the nodes it is to stand on (with the machine

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Aligned: the rows of a pencil FFT on green links, its columns on blue ones.
 
 S. Aseeri, A. G. Chatterjee, M. K. Verma and D. E. Keyes, "A scheduling policy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Auto: every order that fits and that the size allows, scored against the default.
 
 What comes back is never worse than row-major, and where row-major meets the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boxes: the process grid tiled with boxes of node size, these with boxes of blade size, and so on.
 
 Where every unit of a level has as many slots, the best chain of nested boxes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cells: what Cray's grid_order does, its own options accepted as they are written there.
 
 ``--strategy "cells:-R -c 4,2 -g 64,64"`` is the order that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph: the ranks' graph cut down the machine's own tree, then placed anew on real distances.
 
 Made for graphs and matrices that no rule describes (`nidmap.rankmap.refine`). A

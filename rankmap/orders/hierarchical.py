@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hierarchical: DASH's automatic hierarchical unit mapping, its ten steps and Algorithm 1.
 
 K. Idrees, T. Fuchs and C. W. Glass, "Effective use of the PGAS Paradigm",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders by number: ranks in blocks, dealt to the nodes, by columns, or along a curve.
 
 Along a space-filling curve through the process grid consecutive slots go to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How jobs sat: each held against the best placement among the nodes that were free at its start.
 
 The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job takes on its nodes in a tenth of a millisecond: for tables of many jobs.
 
 Nothing is routed. Of what a job sends, phase by phase, this looks at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What became of many jobs: who sat how much worse than they could, in words and as a picture."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns: who talks to whom, as a short text that is parsed but never expanded.
 
 ``stencil:24x24x16,periodic``, ``fft:64x64``, ``alltoall`` … each name is a

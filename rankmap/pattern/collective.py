@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives by name: ``bcast``, ``allreduce:…`` and so on, as MPI programs call them.
 
 Who sends to whom is the algorithm's matter, and that goes by bytes and ranks: predictions

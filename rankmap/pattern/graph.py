@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs of ranks: patterns that were measured or drawn, not written down by a rule.
 
 ``graph:FILE`` holds undirected edges, ``matrix:FILE`` bytes from rank to rank:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages that are listed one by one: a random permutation, a transposition, a list in a file.
 
 Every one of them becomes a graph of ranks that remembers which way each message goes.

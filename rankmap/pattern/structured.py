@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns on a process grid: stencils, and all-to-alls along the grid's lines.
 
 Both are a set of offsets in the grid, the same for every rank, so both stay

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps: wavefronts over a process grid, from one corner after the other.
 
 A transport sweep (K. R. Koch, R. S. Baker and R. E. Alcouffe, 1992; Sweep3D, SNAP, Kripke) divides

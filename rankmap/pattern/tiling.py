@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a grid pattern sends inside, and between, the boxes that tile its process grid."""
 
 from __future__ import annotations

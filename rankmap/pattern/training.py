@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training of large models: who talks to whom, and how many bytes each axis takes.
 
 Tensor (tp), context (cp), expert (ep), data (dp) and pipeline parallelism (pp):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predict what a pattern takes on a job's nodes, and say what the answer rests on.
 
 From a pattern, nodes and an order to a demand on the network, phase by phase

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traffic of other jobs on the links that a job shares with them.
 
 A job beside ours is its node list. What it sends is not known: it is assumed

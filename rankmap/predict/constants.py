@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a prediction rests on besides the network's bandwidths: latency, messages, a histogram.
 
 A site configuration states ``mpi_us`` and ``hop_ns`` with a mark each; a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a placement wins against another one, as a range over what is not known of the machine.
 
 Loads of links are exact, but what programs and networks make of them is only partly

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job is: who sends how much to whom, in what way, ranks a node, who else is there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pattern takes on nodes: the network's loads, and the terms around them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges with few partners: stencils, rings, graphs and measured matrices.
 
 All of them are sent at once, but a staged stencil, which goes one way along one

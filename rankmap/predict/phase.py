@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A phase: what is sent between two points at which everyone waits."""
 
 from __future__ import annotations

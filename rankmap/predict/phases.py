@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phases: what of a pattern is sent at once, and what only after something else.
 
 A pattern and an order become a few phases, each a demand on the network from

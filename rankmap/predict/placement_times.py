@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The seconds of one placement under any values of what is not known of the machine.
 
 What links carry is worked out once for each way of sending; a value of an unknown then costs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a prediction says: a time, the terms it is made of, what binds, and what it rests on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole prediction: the figures of a `Model` with all that they rest on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is not known of a machine, a library and a program: likely values and other ones.
 
 Routers that adapt divide bytes as well as can be, but detours cost something

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Have the library that stands between a program and its MPI, and load it before the program.
 
 One source serves three binary interfaces: MPICH's (MPICH, Cray, Intel, MVAPICH), Open MPI's,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that carry a count. Included once for int and once for MPI_Count: COUNT is the
  * type of a count, PLACE of a displacement, NAME() the name of the call. */
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a process counts: its steps, phases and communicators, and the requests that it keeps. */
 #pragma once
 #include "real_calls.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fortran's bindings: they call the MPI library by its PMPI_ names, where the calls are counted.
  * Here is only kept where the program called the binding, which else would be the same place for
  * the whole program. Each argument of a Fortran call is an address; those behind the last one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an MPI program sends, counted between the program and its MPI library.
  *
  * Built as a shared library and preloaded (or linked before the MPI library),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Orders inside the program: process topologies that the program lets MPI reorder, and
  * MPI_COMM_WORLD itself where that is asked for.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which MPI a command's program will load, known before it starts.
 
 A library that is built for another MPI than the program's garbles its handles, so what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The MPI library's own calls, found by name when each is first needed. All else stands on this. */
 #pragma once
 #define _GNU_SOURCE

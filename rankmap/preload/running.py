@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a program with the library between it and its MPI, and keep what it was seen to send."""
 
 from __future__ import annotations

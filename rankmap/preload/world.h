@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The other calls that name a communicator: MPI_COMM_WORLD is replaced in them where its ranks are
  * reordered, and some tell that the program knows a reordered communicator's ranks. Included once
  * for the MPI_ names and once for the PMPI_ names. */

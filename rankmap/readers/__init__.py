@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of graphs and measured matrices: one module a format, file in, entries out.
 
 Each module has ``read(raw, source) -> Entries``. The format is seen from the

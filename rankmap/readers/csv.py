@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text tables: edges (from, to[, weight]) or a whole matrix, one row a line; lists of messages.
 
 Split by commas, semicolons, tabs or blanks. A table of as many columns as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reader returns, the checks that all formats share, and numbers in text, read in bulk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """METIS graph files: ``vertices edges [fmt [ncon]]``, then one line a vertex.
 
 fmt is up to three digits: 100 vertex sizes, 10 vertex weights (ncon of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Open MPI's monitoring components write: one file a rank, ``NAME.<rank>.prof``.
 
 Lines of tab-separated words begin with the kind of traffic: ``E`` for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """numpy files: ``.npy`` and dense ``.npz`` matrices, sparse ones as scipy.sparse saves them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recording in words: what each phase is, and what it is called where it has a name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recording's messages and what waits for what, from the order in which ranks did things.
 
 Ranks go from wait to wait: a *step* of a rank is what it does until it next waits. A message is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stencils, sweeps and lines of a process grid that recorded messages are."""
 
 from __future__ import annotations

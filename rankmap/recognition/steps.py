@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a recording goes one after the other: a step for each kind of call, nothing sampled.
 
 A phase of messages is what a rank posts until it next waits. Ranks come to their phases in order,

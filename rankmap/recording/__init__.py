@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an unmodified MPI program was seen to send: phases, pairs, totals.
 
 A `Recording` is what ``nidmap record`` keeps in a file: for each phase of the

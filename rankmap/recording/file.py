@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings on disk: one npz file, which ``matrix:FILE`` reads as well.
 
 Beside the phases stands the sum over all of them, as scipy saves a sparse

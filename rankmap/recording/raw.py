@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts as the library between program and MPI writes them, read into a `Recording`.
 
 The library writes a stream of records in the machine's own byte order, one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bisection: coarsen, grow halves of the coarsest graph, refine them on the way back.
 
 The multilevel scheme of G. Karypis and V. Kumar, "A fast and high quality multilevel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much is tried: the numbers that the search is tuned by, and what they were found with.
 
 All were found on the graphs of `benchmarks.mappers` (4,096 and 65,536 ranks on trees,

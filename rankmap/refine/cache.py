@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where numba keeps the kernels' machine code, and whether there is a numba at all.
 
 Machine code is run as it is read, so only a folder is used that belongs to this

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a job's nodes are taken apart, from the outside in: block by block, a torus side by side."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges: the ranks of two nodes, or of a few, are divided anew on the real distances.
 
 Pairs of nodes, as in M. Brandfass, T. Alrutz and T. Gerhold, "Rank reordering for MPI

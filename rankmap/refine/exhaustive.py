@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small graphs: every way to put the ranks on the nodes is looked at, or proved not to be better.
 
 Branch and bound, breadth first in whole-array steps: ranks are placed one after

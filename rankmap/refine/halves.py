@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two halves of a graph: what they cost, and the moves that make them cheaper.
 
 Refinement moves one vertex at a time, the best first, past worse states, and keeps the

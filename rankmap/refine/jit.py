@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all kernels have: numba or plain Python, arrays, random numbers, and the work done.
 
 Kernels are compiled at their first call and kept on disk (`nidmap.rankmap.refine.cache`);

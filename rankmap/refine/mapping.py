@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A graph's ranks onto a job's nodes: bisected down the machine's tree, then placed anew.
 
 No partitioning library is asked: on the machine's tree with exact sizes, our

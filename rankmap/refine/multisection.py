@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multisection: the ranks are bisected down the machine's own tree, cut after cut of its nodes.
 
 M. F. Faraj, A. van der Grinten, H. Meyerhenke, J. L. Träff and C. Schulz,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs onto nodes without numba: the same way down the machine's tree, in whole-array steps.
 
 Ranks that talk much are put in a row by repeated matching (B. Hendrickson and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of a graph, and how the ranks elsewhere draw those of a part to nodes.
 
 Terminal propagation: A. E. Dunlop and B. W. Kernighan, "A procedure for placement of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reorder the ranks of a program that is running already, as DASH does.
 
 `reorder` gives a communicator of the same processes in another order, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap run --inside``: a running program asks for its order, and is answered.
 
 The launcher, whichever it is, starts the ranks as it is told. The library before the program

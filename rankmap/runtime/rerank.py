@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What rank 0 computes when a running program's ranks are reordered.
 
 The program asks in Python (`nidmap.rankmap.runtime`), or by the library before it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an order costs, how far that is from the least possible, and the proof.
 
 J is the sum over undirected edges, each once, of weight times distance

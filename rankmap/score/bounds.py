@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds on J: how bounds on what leaves blocks make one, and those by counting.
 
 Two arguments hold for any graph, for the weight that leaves the blocks of one level, the better

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far apart two nodes are: the distance that J is made of, and the blocks that nodes share.
 
 What a distance is depends on the network; it is 0 only inside a node:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an order makes of a pattern: weight by level, by hops and by node.
 
 Structured patterns are never expanded: a stencil is one comparison of the grid

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes and the order of the ranks, chosen together by what the predictor says of them.
 
 `planner` is strategy ``auto`` of ``nidmap plan``, `auto_order` the same of ``nidmap order`` and

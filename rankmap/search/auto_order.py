@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of a job's ranks by a strategy's name: what commands, page and Python ask for.
 
 Strategy ``auto`` goes by predicted time where the machine states bandwidths, else by J. What was

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a search goes on: so many judgements, never past a deadline, until somebody stops it.
 
 Judgements are counted, not timed, so that the same question has the same answer on any machine.

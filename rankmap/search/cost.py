@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a placement costs: its predicted seconds, or J where no bandwidth of any link is known.
 
 A search is told one of the two and goes by nothing else, so what it answers is the best of all

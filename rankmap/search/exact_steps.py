@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Few free nodes, single paths: every single move is worked out from a table of all routes.
 
 A move puts a free node in the place of a chosen one, or exchanges the nodes of two places. Loads

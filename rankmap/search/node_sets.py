@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node sets to start from: what the planners choose, and families between packed and spread.
 
 The planners' own answers come first. Between "as packed" and "as spread as can

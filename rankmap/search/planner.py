@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategy ``auto``: the nodes and the order of the ranks that are predicted fastest together.
 
 What is said of the answer is one sentence: what the plan is expected to win

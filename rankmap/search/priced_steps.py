@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many free nodes: steps are chosen by what the binding links are fed by.
 
 Each round puts a price on every link, high on those that are nearly the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders of the ranks to start from, on given nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search: choices of nodes with orders of the ranks on them, the least bound first, then steps.
 
 One list of candidates for everybody: what all planners choose with their options, the families

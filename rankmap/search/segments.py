@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole segments for ``auto``: nodes that are not split over blocks, and replicas inside them.
 
 With ``--segment auto`` a segment is as large as a training job's replica: the

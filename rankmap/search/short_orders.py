@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders whose mapping is short enough for the MPI library that has to be told it.
 
 Blocks of a mapping (`nidmap.rankmap.emit.process_mapping`) are few where ranks in a

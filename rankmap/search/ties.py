@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of several placements that cannot be told apart is answered: the one that keeps together.
 
 A gain whose range reaches down to 1 is none that can be told. Nodes that are close leave others

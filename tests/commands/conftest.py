@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole process of nidmap, as a user runs it, and the same command in this process."""
 
 import io

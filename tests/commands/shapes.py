@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small dumps in the shape of real machines, made by the numbering rules."""
 
 HEADER = "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad input gets one clear line and the right exit code, whatever the command."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap order --bind``: what it prints and writes, as launchers read it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap doctor`` says what is here, and what is not, without a traceback."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every example of every help text, of the README and of the docs is taken, and runs where it can.
 
 What needs a cluster, a launcher or a person is read by the command's own

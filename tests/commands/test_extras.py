@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is not installed is said in one line; the core does its work without any extra."""
 
 import subprocess

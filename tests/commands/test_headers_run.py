@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Headers that nidmap writes, submitted to a real slurmctld: the job gets the planned nodes."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands without a machine file, in an empty home, on a real Slurm that no site file knows."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inside a job nodes and ranks are the job's, under every batch system."""
 
 import json

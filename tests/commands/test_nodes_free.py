@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap nodes free``: what Slurm, a dump or a list says, as a user runs it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap nodes sort``: where its nodes come from, what it writes."""
 
 import json

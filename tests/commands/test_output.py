@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output: stdout carries the result, files are whole or untouched, faults have code 5."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``nidmap plan`` writes: headers, launch lines, and what a file's name says."""
 
 import itertools

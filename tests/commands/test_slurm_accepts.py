@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real slurmctld with Shaheen II's 6,174 nodes takes the lists of planners."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes are free: planners, ``nodes free`` and the page give one answer and one refusal."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fuzzing of all that is read: whatever comes in, the answer is one line and the right exit code.
 
 python -m tests.fuzz --seconds 600

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the fuzzer: every target in turn, each in a process with limits on memory and time."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coverage-guided fuzzing of one reader, by hand: any exception but ours is a find.
 
     pip install atheris

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutations of a text: some of its bytes, numbers, lines or words are others."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions that make sense, drawn at random: any machine, pattern and options, all small."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is fuzzed: commands with a text or a file, the page's requests, files that it reads."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A short run of the fuzzer over everything, what it has found before, and that it finds faults."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples of CONTRIBUTING.md do what they say, registered as a module here would be."""
 
 from pathlib import Path

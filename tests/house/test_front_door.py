@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The front door: what it offers, what stands in its way, and the wheel it ships in."""
 
 import importlib.metadata

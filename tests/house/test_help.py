@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line stays small: options are counted, and each help fits a screen."""
 
 import click

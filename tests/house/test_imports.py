@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data goes left to right, imports go right to left: the rooms hold to it."""
 
 import ast

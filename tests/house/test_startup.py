@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start-up counts: what a command imports is what it needs.
 
 No seconds are asserted (`python -m benchmarks cold` shows them): a module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The oldest Python that runs this is 3.10: its syntax and its standard library."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One meaning a word (docs/dev/words.md): identifiers do not bring the old ones back."""
 
 import ast

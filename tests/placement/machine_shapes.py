@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machine-shaped dumps, made by the published rules with plain loops: no code under test here."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small site files of every fabric, for the tests that break them."""
 
 HEAD = """\

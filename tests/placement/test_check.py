@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind of inconsistency is found, with its line, and nothing is where all is well."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The curves: canonical on powers of two, unit steps, locality elsewhere, keys the inverse."""
 
 import math

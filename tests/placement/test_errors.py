@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors: a line each, and whole when they come from another process."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of a machine behind its name, of any kind: ``-m shaheen2,routing=adaptive,process=2``."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every machine in tests/machines: its dumps are read to what its expected.json says."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hwloc's XML: what is in it, in the forms of its versions, and what is no such file."""
 
 from contextlib import suppress

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links that are down or degraded: routes, loads and plans without them; wrong lines are named."""
 
 import numpy as np

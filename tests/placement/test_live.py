@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine that one is on: what names it, what Slurm says, what its nodes are called."""
 
 import pytest

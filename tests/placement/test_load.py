@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``-m`` takes: names, files, standard input, specs, and what combines with what."""
 
 import gzip

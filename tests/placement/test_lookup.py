@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of what a user calls nodes."""
 
 import numpy as np

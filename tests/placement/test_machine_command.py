@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap machine show | export | check`` as a user runs them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's order of node names: the real node table, and what any such order must satisfy."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folding and expanding: a list read back is the list that was written."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node lists against a real Slurm: its own folding, expanding and printing."""
 
 import subprocess

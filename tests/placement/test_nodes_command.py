@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`nidmap nodes fold|expand|info`, as a user runs them."""
 
 import io

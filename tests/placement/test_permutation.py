@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Permutations: the inverse, and the first fault named exactly."""
 
 import numpy as np

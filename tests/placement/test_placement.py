@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placements are valid or refused, and mean the same whatever numbers their nodes have."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic machines: their numbering, names and figures, and every wrong spec refused."""
 
 import math

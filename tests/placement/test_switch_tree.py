@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's switches over a machine: which leaf and which levels each network has."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links by rule against loops over the published definitions."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables and graphs against what the columns and links say, one by one."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layouts and orders for the tests of this room."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs in C, compiled by each MPI that is here, and the library before them."""
 
 import os

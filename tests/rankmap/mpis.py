@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The MPIs that are here, and many nodes on one machine: each host name is this machine.
 
 ``mpiexec`` starts its proxies through a stand-in for ssh that runs them here,

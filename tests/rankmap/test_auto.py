@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Auto: never worse than the default, and it says when that is optimal."""
 
 from __future__ import annotations

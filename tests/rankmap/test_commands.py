@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap order`` and ``nidmap run --dry-run`` as a user meets them."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks on nodes as users write them: numbering, counts, Slurm's own sorting, what is refused."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rings and sorted lists against brute force, 2-opt and the rules of public scripts."""
 
 import itertools

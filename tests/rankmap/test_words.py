@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Help says what an option does in the words of those who launch jobs."""
 
 import click

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap run`` never costs a user their job, and leaves no trace in it.
 
 A stand-in for srun prints what it got; each run is a process of its own.

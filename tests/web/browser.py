@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chromium for the tests of the page; they are skipped, with the reason, where there is none."""
 
 import contextlib

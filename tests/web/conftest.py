@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines and a running server for the tests of the page."""
 
 import pytest

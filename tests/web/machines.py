@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines for the tests of the page."""
 
 from dataclasses import replace

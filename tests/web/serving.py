@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server of its own for a test, in a thread, and the requests to it."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API: the same answers as the command line's, in the form that it promises."""
 
 import gzip

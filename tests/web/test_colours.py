@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The colours as people see them: no kind of colour blindness makes two of them one.
 
 Colour blindness after Machado, Oliveira and Fernandes, "A physiologically-based model for

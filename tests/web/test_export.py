@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures and the page in one file: whole, well formed, with what was marked in them."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where everything stands: every node in its box, every box in the one around it, nothing twice."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What changes: asked in the background, kept when the source is gone, marked with its age."""
 
 import json

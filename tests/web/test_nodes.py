@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pasted text: what is known is found, what is not is named where it stands."""
 
 import json

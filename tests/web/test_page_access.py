@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a browser: keys alone, axe, dark and forced colours, a phone, no outside requests."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a browser: what is typed is taken as it is meant, and what is shown is of that."""
 
 import numpy as np

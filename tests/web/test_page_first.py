@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a browser: what the first view says of the machine, its jobs and a mark."""
 
 import numpy as np

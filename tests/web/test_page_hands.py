@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page by hand: search and arrows, Back, marks in short."""
 
 import pytest

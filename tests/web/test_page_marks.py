@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a browser: pasting, marking, searching, copying, links."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a browser: no texts, fields or pictures overlap, in any tab at any size."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a browser: plans side by side, ranks, hops, loads, live changes."""
 
 import json

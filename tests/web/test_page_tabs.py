@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a browser: what is seen on the map, by its pixels, when another tab leads to it."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pictures of the traffic: groups in a circle, cables of a tree, a torus that turns."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Behind a proxy: paths, redirect and cookie under a prefix; tokens that are kept, or old."""
 
 import contextlib

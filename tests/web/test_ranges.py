@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No figure without its range and conditions: page, API, command and export say the same."""
 
 import json

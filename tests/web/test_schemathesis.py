@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemathesis asks the API what its own description allows, and what it does not."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may ask, what every answer carries, and that what others wrote is text everywhere."""
 
 import contextlib

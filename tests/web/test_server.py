@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server under load and misuse: queues, slow calculations, sockets, the command."""
 
 import asyncio

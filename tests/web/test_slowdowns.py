@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well jobs sit: the ranking, and the same as metrics."""
 
 import json

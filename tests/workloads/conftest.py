@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real ranks for the tests of programs: this environment's MPI and those of $NIDMAP_TEST_MPIS.
 
 ``launch(program, ranks)`` runs a Python program (text) on so many ranks,

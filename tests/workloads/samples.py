@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of samples, as a user reads them."""
 
 import json

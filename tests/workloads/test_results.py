@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples on disk: what is written is read again, and a kill loses nothing finished."""
 
 import os

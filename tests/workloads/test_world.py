@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that start, agree and fail together: real MPI, every launch with a time limit."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makers of dumps: a machine in, the text that its tool would print out; one file a format.
 
 What is written reads back to an equal machine: the oracle of round trips, and

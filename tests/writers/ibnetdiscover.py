@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``ibnetdiscover``: a paragraph for each adapter and each switch.
 
 Port numbers, GUIDs and LIDs are not part of a machine; they are made up,

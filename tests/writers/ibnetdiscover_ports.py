@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``ibnetdiscover --ports``: a line a port, adapters first."""
 
 from __future__ import annotations

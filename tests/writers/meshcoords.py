@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``meshcoords``: the nodes with their cores and coordinates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the writers of Cray node lists share: what a machine must have and must not lose."""
 
 from __future__ import annotations

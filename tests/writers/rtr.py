@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tiles for the links of a machine: what the writers of link lists share.
 
 A machine knows bundles (how many links two routers have), not tiles. Tiles

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``rtr --interconnect`` of an XC: 48 tiles a router."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``rtr --interconnect`` of an XE or XK: every link from both of its ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write what ``scontrol show topology`` prints of a tree, blocks or rings."""
 
 from __future__ import annotations

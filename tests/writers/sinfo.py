@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``sinfo``: a node a line, with a header, bars between the columns."""
 
 from __future__ import annotations

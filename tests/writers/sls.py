@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the JSON of HPE CSM's System Layout Service."""
 
 from __future__ import annotations

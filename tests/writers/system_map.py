@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``rtr --system-map``: nodes, their Geminis and coordinates."""
 
 from __future__ import annotations

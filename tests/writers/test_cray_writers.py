@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is written in a dump's own format reads back to an equal machine."""
 
 from dataclasses import replace

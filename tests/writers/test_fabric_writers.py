@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is written in a format of Slurm, SLS or InfiniBand reads back to an equal machine."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write a torus coordinate file: ``nid cname type x y z`` a line."""
 
 from __future__ import annotations

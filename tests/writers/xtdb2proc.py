@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``xtdb2proc``: the processor table with places and coordinates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ``xtprocadmin``: the nodes with types, states and modes."""
 
 from __future__ import annotations

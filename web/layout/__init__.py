@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where everything stands: a machine drawn as boxes, in whole units, y downwards.
 
 A pure function of the machine, used by the page (as JSON) and by the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a view is made of: boxes inside boxes, nodes in the innermost ones, and how they are set.
 
 A view says of each of its levels who lies in whom, and in which row and column. Sizes are

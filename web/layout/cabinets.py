@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cray machines as they stand on the floor: cabinets, chassis, blades, nodes.
 
 Every cabinet has chassis 2 above 1 above 0. On XE its slots stand from left to

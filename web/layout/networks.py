@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boxes of the network: groups of switches, leaf modules, trees of any depth, slices of a torus.
 
 Boxes stand as it looks best; on an XC each has its place, as in a cabinet.

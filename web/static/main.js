@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Starts the page: reads the machine, or what an exported file holds of it. */
 
 import { Machine } from "./core/machine.js";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does an order of ranks help the user's own program? Launched again and again, arms in turn.
 
 `arms`       what is compared, and in which turns: the command as it is, and with its ranks in order

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the samples of a measurement to ratios, intervals and verdicts, and these in words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is compared, and in which turns: the command as it is, and with its ranks in order."""
 
 from __future__ import annotations

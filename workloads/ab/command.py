@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap ab``: default and plan launched in turns, with the user's own program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Intervals for paired ratios, and when a measurement may stop: Student's t of a trimmed mean.
 
 The paired value of a block is the logarithm of one arm's time over the other's.

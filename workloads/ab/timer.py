@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figure of one launch: what the program says itself, or the wall time of the launch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which sets of flows are measured: those in which one class of links is the bottleneck.
 
 In most of them each node sends to at most one other and receives from at most

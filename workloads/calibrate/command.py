@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command ``nidmap calibrate``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the readings of all rounds to figures with intervals, in the words of a site file.
 
 What each class of links carries follows from the times of sets of flows, under

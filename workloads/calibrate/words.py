@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A calibration as a file of figures, as a table, and as JSON takes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contention in a switched network: all-to-alls of large blocks, by leaf modules.
 
 Source: Mistry, Ramsey, Wiley, Yanchuck, Huang, Gobbert, Mineo, Mountain,

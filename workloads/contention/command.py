@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command ``nidmap bench contention``: sizes and kinds, by sets of nodes.
 
 They lie inside one leaf module, and across two, at equal N. All hold the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One all-to-all of the contention paper on a communicator: its sizes, its memory, its check.
 
 A global array of n vectors, m numbers each, lies on p processes: l_n = n/p

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap bench fft``: one FFT on a communicator, there and back, again and again."""
 
 from __future__ import annotations

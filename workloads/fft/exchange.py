@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The transposition between two stages of an FFT.
 
 The paper's two ways ("MPI_Vectors vs Local rearrangement", section IV-D):

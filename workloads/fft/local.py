@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Local transforms of a field along one or two axes, in chunks that stay in the cache.
 
 They are ducc0's, else scipy's, else numpy's. ducc0 (extra ``[fft]``) writes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an FFT is of, who holds it before and after, and which blocks move: numbers only, no MPI."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FFTs of arrays that are spread over ranks: slabs and pencils, forward and backward.
 
 What moves

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mini-Cray: a machine of network namespaces whose links really are slow where they should be.
 
 `net` turns a `Machine` into namespaces, veth pairs, rates and routes (pure);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a machine's specification to a mini-Cray: all that its daemon needs, as one document."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How commands start a mini-Cray and speak with it: a socket in the abstract namespace.
 
 An abstract socket is not a file: it is gone when the daemon is. Both ends look at

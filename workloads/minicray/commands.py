@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap minicray``: a small machine of real links on this one."""
 
 from __future__ import annotations

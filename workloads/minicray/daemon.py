@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that is a mini-Cray: it builds the namespaces and answers; all dies with it.
 
 Started by `client.start_minicray` inside fresh network, mount, pid, ipc and uts (and,

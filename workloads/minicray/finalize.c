@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An MPICH before 4.2 on UCX closes its endpoints and waits in a barrier of the launcher, where it
    answers nobody: a rank whose closing is still to be answered waits for ever. Loaded before such
    a program, this goes on answering between the two, from the time when all ranks have come to

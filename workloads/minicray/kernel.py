@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asking the kernel for things: mounts, namespaces, ip and tc in batches, knobs, messages.
 
 What passes between a mini-Cray and its commands is JSON and open files over a socket.

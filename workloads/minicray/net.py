@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a machine to namespaces, links, rates and routes: what is to be built, as plain data.
 
 Every node and every router is a network namespace. A node's one device on the

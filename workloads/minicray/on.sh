@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs a program on a node: in its network, under its name, with temporary files of its own (PMIx
 # has one directory a job step there, and takes one that is there for another's), with the /sys of
 # its network, where UCX looks for devices, and memory that it shares with no other node.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Slurm on the mini-Cray's nodes: its files and the commands that start it."""
 
 from __future__ import annotations

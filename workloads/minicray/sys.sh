@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Covers /sys with that of this network, control groups as they were; where the kernel refuses
 # (a user's namespace below a masked /sys), it stays.
 home=${0%/*}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap bench sort``: data of its own sorted again and again, and every result checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is sorted, the kinds that break sorts among it, and whether a result is right.
 
 Generator: numpy's PCG64DXSM, seeded by (seed, rank): the same items for a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sorting on one rank: keys alone by numpy's sort, items by a packed order.
 
 `order` never sorts keys with their places as pairs. What of the key fits

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole sort on many ranks: local sort, splitters, layout, one exchange, final merge.
 
 Algorithm 1 of Feng, Straka, Di Matteo and Croft (2015). `sort_items` works on `Ranks`

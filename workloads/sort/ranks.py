@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The few collective calls that the sorting algorithms are written on.
 
 The algorithms see `Ranks` only, so that a test can run them on ranks that are

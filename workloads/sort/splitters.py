@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Splitters: the keys that part what each rank will get, and how many items lie below them.
 
 Two ways to the same bounds C1 and C2 (Feng et al. 2015, Definition 3: items

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The launchers, a module for each program: put one here and it is found.
 
 A class names its options in an `OptionTable`, states what it is (`Launcher`'s attributes), and

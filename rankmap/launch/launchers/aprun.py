@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """aprun of ALPS (Cray XC and XE under Torque, Moab or Cobalt)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``flux run`` of the Flux framework: ``--taskmap=hostfile:FILE``.
 
 Tasks go to the hosts in the order of the file, one entry a task. Only the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the launchers called mpiexec and mpirun have in common, and each of them.
 
 They take their nodes from a host file or from the batch system, fill them in

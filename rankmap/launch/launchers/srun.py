@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """srun of native Slurm, in two ways: with a host file, and for Cray MPICH.
 
 A host file names the node of every rank and srun keeps it. It is given as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counted loads beside predicted ones."""
 
 import numpy as np

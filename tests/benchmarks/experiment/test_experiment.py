@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The experiment's arms and figures, without a mini-Cray: what it compares and how it counts."""
 
 import itertools

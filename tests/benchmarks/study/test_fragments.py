@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines in use: jobs beside each other, and what a new job gets."""
 
 import numpy as np

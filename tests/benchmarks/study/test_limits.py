@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one rank sends at most, and the share of the wire that is payload."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study: its figures are the papers', its page is what the command writes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study's shortcuts against the predictor itself."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts: figures alone decide, by a rule that is said."""
 
 import json

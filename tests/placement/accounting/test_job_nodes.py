@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Free at a job's start: the sweep against looking at every job, and every node, one by one."""
 
 from hypothesis import given

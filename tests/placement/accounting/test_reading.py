@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of jobs in every form: what is written is read back, and what is broken is named."""
 
 import csv

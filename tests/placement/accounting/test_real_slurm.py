@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that really ran: what Slurm's accounting says of them, read back."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines from dumps, alone and together, against the cells that the dumps were made of."""
 
 import re

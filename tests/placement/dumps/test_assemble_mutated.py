@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden dumps, mangled: a machine, or one of our own errors; never a traceback."""
 
 import gzip

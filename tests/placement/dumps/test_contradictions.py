@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two dumps of one machine that say different things: each is named, none is passed over."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups and roles found in a dump of ibnetdiscover, whatever names, GUIDs and order it has."""
 
 import random

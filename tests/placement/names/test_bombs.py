@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists that say more than a machine has are refused at once, in little memory."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cnames, xnames and NIDs: against the rules written out one node at a time."""
 
 import re

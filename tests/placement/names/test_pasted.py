@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people paste: the output of schedulers and launchers, whole."""
 
 import io

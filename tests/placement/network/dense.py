@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A demand as a table of all pairs of routers."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ways over a third group by enumeration, in plain Python: what `Reference` lacks."""
 
 from collections import Counter, defaultdict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small dragonflies, and what their routings are by enumeration of all paths, in plain Python."""
 
 from collections import defaultdict

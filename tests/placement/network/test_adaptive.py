@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routing adaptive against a linear program over router pairs, paths enumerated one by one."""
 
 import tracemalloc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes whose router has lost its links, and what planning makes of them."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Demands against sums over all messages."""
 
 from collections import defaultdict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Link loads of dragonflies against enumeration of all paths."""
 
 from contextlib import ExitStack, contextmanager

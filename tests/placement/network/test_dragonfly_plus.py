@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DragonFly+ against the enumeration of all paths, whole and with cables missing."""
 
 from collections import defaultdict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which adapter says where a node is: whatever the order of the lines, and as ``rails=`` says."""
 
 import itertools

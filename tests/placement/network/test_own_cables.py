@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Domains of accelerators, each of whose nodes has a cable of its own out of them."""
 
 import numpy as np

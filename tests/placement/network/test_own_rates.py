@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each cable of a host has a rate of its own: in times, plans, exports, checks and links-down."""
 
 import csv

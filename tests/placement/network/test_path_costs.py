@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Costs are loads, transposed: sum of price x load = sum of bytes x cost, whatever the prices."""
 
 from functools import cache

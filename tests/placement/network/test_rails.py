@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fabrics of several rails that no cable joins, against walking every path in plain Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Walks of single paths are what `loads` puts where a byte is sent from node to node."""
 
 from functools import cache

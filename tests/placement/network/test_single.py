@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routing `single` on dragonflies: tables of next hops, followed hop by hop."""
 
 from collections import defaultdict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings

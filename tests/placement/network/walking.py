@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads by walking every path in plain Python: slow, and nothing shared with the product."""
 
 from __future__ import annotations

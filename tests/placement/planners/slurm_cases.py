@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random clusters and jobs for Slurm's choices: trees, forests, holes, weights, required nodes."""
 
 from __future__ import annotations

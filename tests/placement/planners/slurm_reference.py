@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm 22.05's choice of whole nodes, word by word: sets and loops, no shortcuts.
 
 This is the measure for the fast planners on small machines; it was itself

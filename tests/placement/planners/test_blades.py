@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`blades`: the paper's columns, and a plain reading of the rules on random occupancies."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`blades-linked`: pairs of blades joined by links, against the best of all small sets."""
 
 from dataclasses import replace

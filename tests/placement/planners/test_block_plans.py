@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans on topology/block: what is pinned starts, and what would wait is said to."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`compact`: fewest groups, chassis, blades against all choices; on a torus, hops against them."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract that every planner is held to: exact count, only free nodes, no node twice …"""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hilbert` and `morton`: the order of the curve and the tightest stretch of it."""
 
 from itertools import combinations, permutations, product

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`level-spread`: the level chosen and the spread inside it, against every unit looked at."""
 
 from itertools import combinations

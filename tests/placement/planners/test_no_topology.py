@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`random`: the same for a seed, and every node and set equally likely over seeds."""
 
 from collections import Counter

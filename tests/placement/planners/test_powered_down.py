@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that must boot are taken after all that are up, as Slurm does."""
 
 import numpy as np

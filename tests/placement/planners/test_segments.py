@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Segments: whole, never split over blocks, by every planner, or refused with the reason."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's choice under topology/block: a walk with sets and loops, and a real slurmctld.
 
 The real one needs Slurm 23.11 or newer; the walk was held against 24.11.5 with

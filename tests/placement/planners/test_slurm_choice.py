@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's choices against the word-by-word reference, the known table, and the contract."""
 
 import random

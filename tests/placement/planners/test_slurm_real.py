@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's choices against a real slurmctld: what it allocates on random occupancies.
 
 Holes are drained nodes and nodes of running jobs; nodes have weights, some

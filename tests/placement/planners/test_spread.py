@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spread` and the dealing in turns behind it, against all subsets of small machines."""
 
 from itertools import combinations

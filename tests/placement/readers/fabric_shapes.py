@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dumps of Slurm's topologies and of InfiniBand, made by their published forms with plain loops."""
 
 from dataclasses import dataclass

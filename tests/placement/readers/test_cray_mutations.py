@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged dumps of every Cray format: a dump or one line that names file and line, nothing else."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HSM's component states, alone and with SLS."""
 
 import json

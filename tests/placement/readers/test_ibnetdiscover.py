@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both prints of ibnetdiscover against fabrics at random, and what administrators' dumps hold."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LLDP neighbours: the same fabric, listed by ibnetdiscover, is the reference."""
 
 import json

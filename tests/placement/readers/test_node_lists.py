@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """xtdb2proc, meshcoords, torus coordinate files and system maps: nodes with coordinates."""
 
 import pytest

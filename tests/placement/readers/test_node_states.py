@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formats that say states: the same nodes in every one, mutations, and piped into the commands."""
 
 import json

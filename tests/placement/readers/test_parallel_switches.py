@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leaves below several cores: one fabric, as a real slurmctld 22.05.8 took it."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The registry: every format is known by its content, whatever the file is called."""
 
 import subprocess

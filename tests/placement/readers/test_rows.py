@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of a text against a slow reading of one line after the other."""
 
 import re

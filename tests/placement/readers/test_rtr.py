@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rtr --interconnect of Aries and Gemini: links from both ends, and what contradicts."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every sample in tests/samples: recognised, read, written back, damaged and cut.
 
 Whatever is done to it, the answer is a dump or one line that names the file.

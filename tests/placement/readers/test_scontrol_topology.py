@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What scontrol show topology prints, against trees at random and cut-off output."""
 
 import pytest

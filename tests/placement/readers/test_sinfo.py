@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """sinfo in all its shapes, made by plain loops as slurmctld 22.05 prints them."""
 
 import pytest

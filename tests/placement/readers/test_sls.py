@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SLS against cabinets made by hand, and JSON's own traps."""
 
 import json

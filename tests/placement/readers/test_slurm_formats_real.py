@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The readers against a real slurmctld: what it prints, what it refuses."""
 
 import io

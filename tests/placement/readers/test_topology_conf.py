@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """topology.conf against trees made by hand and at random, and against what Slurm refuses."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """topology.yaml against trees at random, the other kinds, and YAML's own traps."""
 
 import pytest

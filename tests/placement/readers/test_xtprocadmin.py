@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """xtprocadmin: XC and XT headers, every line accounted for, every fault named by its line."""
 
 import pytest

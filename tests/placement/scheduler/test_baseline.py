@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan is compared with: the scheduler's own choice, by what is known of it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of nodes: a job gets nodes that are alike, whoever chooses them."""
 
 import json

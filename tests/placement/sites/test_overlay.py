@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures without a machine: read, checked, laid over a machine, and used."""
 
 import json

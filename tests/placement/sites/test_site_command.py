@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap site``: list, show and check from the command line."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shipped site configurations: figures marked, counts published, names and places by rule."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A user's own site file: found by path and by $NIDMAP_SITES; every fault named in one line."""
 
 # ruff: noqa: E501  # the table of faults reads best with one fault a line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fakes of Slurm's commands, only for what a real Slurm does not do on demand."""
 
 import stat

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that hang, flood, fail, lie or are not there: an error in time, nothing left behind."""
 
 import os

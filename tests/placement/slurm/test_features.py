@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints: Slurm's own reading of an expression, and what is refused."""
 
 import itertools

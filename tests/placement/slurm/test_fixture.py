@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests' own Slurm: two at once, nothing left behind, whatever happens to the test."""
 
 import os

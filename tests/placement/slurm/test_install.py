@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap slurm install`` shows what it would change and asks; nothing is written unasked."""
 
 import os

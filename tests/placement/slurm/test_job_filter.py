@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One line in the job script, under a real Slurm with its Lua plugins."""
 
 import re

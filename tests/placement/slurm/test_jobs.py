@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which jobs run where: names that forge rows, two shapes of JSON, and no JSON at all."""
 
 import getpass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes are free: a real Slurm in every state it can be put into, and answers that lie."""
 
 import pytest

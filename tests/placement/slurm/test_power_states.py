@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that power down, or are down, beside what a real slurmctld gives its jobs."""
 
 from contextlib import ExitStack

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that pending jobs name: a plan leaves them to these jobs, and to nobody else."""
 
 import json

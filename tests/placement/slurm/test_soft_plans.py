@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Headers that leave the nodes to Slurm: on a real Slurm they lead where they say."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pinning costs: the expected start with a list and without, asked of a real Slurm."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Host names with more or less of their domains, against the rule said one pair at a time."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a file can be: text, gzip, or one line that says why it is neither."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns with possessive quantifiers match the same with greedy ones, as Python 3.10 has them."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The registry: ours by module, others' by entry point, one clear line where there is none."""
 
 import os

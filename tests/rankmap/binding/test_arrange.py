@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who sits where inside a node: against all seatings, and what must not change."""
 
 import itertools

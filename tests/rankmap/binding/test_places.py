@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places on a node: the published maps of machines, and what holds on any."""
 
 import itertools

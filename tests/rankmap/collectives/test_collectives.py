@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every algorithm moves real blocks, and everyone ends up with what MPI says it has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of a usual algorithm: who hears of what."""
 
 import numpy as np

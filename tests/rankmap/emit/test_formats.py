@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order files: what stands in them, that they read back, and that broken ones are refused."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files for Open MPI, Hydra, Intel MPI and torchrun: what stands in them, and what is refused."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Halving grid and torus together, and swaps along lines: valid always, better where it counts."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process grids: compact and node-balanced, and stencil:auto."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that mix the ranks of two communicators, after reports of codes that broke so when
  * ranks were reordered; each also as it should be ("right"). */
 #include <mpi.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real programs whose ranks get an order inside: every call agrees with it."""
 
 import os

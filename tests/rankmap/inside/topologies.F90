@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Every process says which rank it gets, in a grid or in the world, and whether all calls agree.
 ! BINDING is 1 for mpif.h, 2 for the module mpi, 3 for mpi_f08.
 program topologies

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every process says which rank it gets in each kind of topology, and whether all calls agree. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that asks its launcher for PMI_process_mapping, by PMI-1 (Hydra) or PMI-2 (Slurm).
 
 Rank 0 prints the value; no MPI is needed.

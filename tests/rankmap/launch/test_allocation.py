@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Slurm's variables say of an allocation."""
 
 import numpy as np

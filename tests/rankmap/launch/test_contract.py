@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every launcher promises, those of other distributions too: one test over the registry."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a launch expects of its order, against the launcher's own."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launchers' options are read as getopt_long reads them, or not at all."""
 
 import os

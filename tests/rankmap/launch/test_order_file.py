@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order files: private, new, and gone again where something fails."""
 
 import os

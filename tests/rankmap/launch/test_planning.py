@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planning in a child: what it says counts, whatever becomes of it."""
 
 import os

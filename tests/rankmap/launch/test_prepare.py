@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a launcher's command line becomes, and when it is left alone."""
 
 import os

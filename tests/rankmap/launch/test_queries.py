@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which MPI an mpiexec belongs to is said by the executable, whatever it is called."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real launches by mpiexec: every rank says itself on which node it is."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs under a real Slurm: every rank says itself where it sits."""
 
 import importlib.metadata

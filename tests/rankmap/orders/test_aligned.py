@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Aligned: every pair of a row or a column one router hop, by the machine's own links."""
 
 import itertools

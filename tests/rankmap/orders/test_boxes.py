@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nested boxes against brute force, the figures they are to meet, and allocations of any shape."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cells: grid_order's lists by its manual's words, and its options as they are written."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract that every ordering keeps, on any grid, node set and ranks a node."""
 
 import math

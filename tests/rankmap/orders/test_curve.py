@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Curves through the process grid: the paper's tables, and locality against row-major."""
 
 import numpy as np

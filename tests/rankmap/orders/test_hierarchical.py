@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hierarchical: Algorithm 1 word by word, both ways to sort, and grids that nothing divides."""
 
 import itertools

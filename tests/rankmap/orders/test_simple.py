@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Column-major, round-robin, folded: against their definitions, rank by rank."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap jobs`` as a user meets it: every form of answer, and one line for what is wrong."""
 
 import csv

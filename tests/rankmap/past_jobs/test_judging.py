@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How jobs sat, against every placement of small machines; node-hours against plain sums."""
 
 import math

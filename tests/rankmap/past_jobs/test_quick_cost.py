@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cuts and direct links against the same sums in plain loops, and the bound of any routing."""
 
 from itertools import combinations

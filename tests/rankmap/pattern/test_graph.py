@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs, the order made of them, and what they are recognised as."""
 
 from __future__ import annotations

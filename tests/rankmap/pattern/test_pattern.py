@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns: what their texts mean, their edges against brute force, and what is refused."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Permutations, transpositions and lists of messages: who sends to whom, and what it takes."""
 
 import numpy as np

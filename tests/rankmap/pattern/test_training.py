@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training jobs: groups counted out one by one, the golden cases, and bytes by the formulas."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns the slow way: every message of every rank, one by one."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on nodes: closed forms where only the nodes' own links bind, and who chooses."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap compare``: the table, its files and its pictures."""
 
 import csv

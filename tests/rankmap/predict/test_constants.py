@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine that states no bandwidth at all: copies inside a node are not all that counts."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gains as ranges: held against the predictor under every combination of what is not known."""
 
 import dataclasses

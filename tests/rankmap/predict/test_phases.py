@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pattern sends, against every message counted one by one."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times, terms and bottlenecks; what must hold of every prediction."""
 
 import dataclasses

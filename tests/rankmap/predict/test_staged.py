@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges direction by direction: each step by plain loops over the ranks."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps, against a program of ranks that receive, wait and send as one does."""
 
 import functools

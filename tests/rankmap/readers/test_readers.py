@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of graphs: the same matrix through every format, and files that are wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings that say in which order ranks did things: what waits for what."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a recording goes one after the other, and what that takes."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every call that sends, once or twice, on four ranks; rank 0 prints what it has to be counted as. */
 #include <mpi.h>
 #include <stdio.h>

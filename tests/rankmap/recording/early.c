@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two ranks send a note to and fro; a word to stop has a receive of its own tag, posted before or
  * after all that, or is taken by a receive of any tag. */
 #include <mpi.h>

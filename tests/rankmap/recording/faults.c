@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What programs do that a library before them has to bear: the sum is the same with and without. */
 #define _GNU_SOURCE
 #include <mpi.h>

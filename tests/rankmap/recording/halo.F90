@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Exchange of edges on a grid of 3 columns of ranks, periodic: BINDING is 1 for mpif.h, 2, 3 for f08.
 program halo
 #if BINDING == 2

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program whose messages anyone can work out: the tests do, in Python. */
 #include <mpi.h>
 #include <stdio.h>

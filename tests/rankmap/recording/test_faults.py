@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a library before a program has to bear: the program's result never changes."""
 
 import os

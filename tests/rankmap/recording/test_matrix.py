@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The matrix in a recording's file: read back here as a pattern, and by scipy."""
 
 import numpy as np

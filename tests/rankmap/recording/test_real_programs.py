@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real programs in C under each MPI: what is recorded is what they are known to send."""
 
 import collections

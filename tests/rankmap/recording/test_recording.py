@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings: raw counts, files and words, without any MPI."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder's libraries of a wheel (``make wheel``): what they need, what they count."""
 
 import importlib.util

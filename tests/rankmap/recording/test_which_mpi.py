@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program is recorded, or runs unrecorded, but is never killed, whichever MPIs are on PATH."""
 
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Another tool between program and MPI, as many sites load one. */
 #include <mpi.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where compiled kernels are kept: a folder of this user's alone, or none."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small graphs on uneven slots, against every placement there is; graphs with many idle ranks."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each kernel beside a plain twin of a few lines: loops over edges, dicts, sorted lists."""
 
 import json

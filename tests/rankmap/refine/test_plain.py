@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Without numba: exact counts, far below the default, in a few seconds, and Ctrl-C ends it."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reordering inside a running program: real ranks, on nodes that are made up."""
 
 import itertools

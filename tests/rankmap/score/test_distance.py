@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances against slow references: networkx's shortest paths, digit by digit comparison."""
 
 from __future__ import annotations

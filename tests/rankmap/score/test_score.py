@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores against sums over pairs, and the command."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves that are worked out from a table of routes, against the predictor's own loads."""
 
 import numpy as np

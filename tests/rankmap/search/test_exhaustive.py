@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategy ``auto`` against exhaustive search, whose routes and times are worked out here.
 
 `python -m benchmarks.auto exhaustive 500` does the same on many more machines.

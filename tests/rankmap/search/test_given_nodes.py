@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order with the least predicted time on given nodes, against every order there is."""
 
 import itertools

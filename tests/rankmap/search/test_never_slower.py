@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No start, no planner and not Slurm's own choice is faster than ``auto``, by `predict` itself.
 
 Nothing is changed of what a user gets: no judgement more, and no second.

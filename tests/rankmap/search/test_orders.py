@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No planner with any one order beats ``auto``; boxes that a grid fits; orders along lines."""
 
 import math

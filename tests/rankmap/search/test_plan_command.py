@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap plan --strategy auto``: what it prints, writes, refuses and imports."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What strategy ``auto`` promises, on machines and occupancies drawn by lot."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priced steps: how much one of them looks up, whatever the network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole segments for ``auto``: replicas stay inside blocks wherever any placement has them so."""
 
 import math

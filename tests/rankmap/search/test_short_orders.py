@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders that a library can be told: lengths of mappings, limits, and what they cost."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placements that cannot be told apart: the answer keeps together, and says so."""
 
 import numpy as np

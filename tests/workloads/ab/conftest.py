@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for srun whose program says times that were drawn beforehand."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C and SIGTERM end the launch that runs, and keep what was measured before it."""
 
 import os

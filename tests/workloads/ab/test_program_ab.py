@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap ab`` with launches whose times are known beforehand."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap ab`` with a real mpiexec: every launch has its ranks where its arm says."""
 
 import sys

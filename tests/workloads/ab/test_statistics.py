@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The intervals hold the truth as often as they say: synthetic data with known ratios."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looking at a measurement before its end costs nothing of its level: simulated without a gain."""
 
 import math

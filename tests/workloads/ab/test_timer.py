@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figure that a program states."""
 
 import os

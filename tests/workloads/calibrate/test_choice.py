@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which flows are measured: each makes one class bind, and what cannot be reached is named."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap calibrate``: what it writes, what it refuses, and on real ranks."""
 
 import json

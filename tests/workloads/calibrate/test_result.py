@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated network with set rates: the fit finds them, and says where a routing cannot be."""
 
 from functools import cache

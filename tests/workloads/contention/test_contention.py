@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contention paper's sizes, input and node sets, and its all-to-alls on real ranks."""
 
 import json

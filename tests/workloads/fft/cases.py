@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank's program: transforms of many kinds against a serial reference of dense sums."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nidmap bench fft`` on real ranks."""
 
 import json

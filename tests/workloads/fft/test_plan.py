@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who holds what and which blocks move: numbers only, checked by moving numbers."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transforms on real ranks: spectra against the sums that define them, under both MPIs."""
 
 import json

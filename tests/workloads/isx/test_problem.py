@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes, keys, buckets and orders of the bucket sort, without MPI."""
 
 import numpy as np

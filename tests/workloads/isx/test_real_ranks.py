@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bucket sorts on real ranks: all schemes of several problems in one launch."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mini-Crays for tests: names of their own, gone when the test ends, whatever it does."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mini-Cray's set rates, found by ``nidmap calibrate``: widely, once in three."""
 
 import json

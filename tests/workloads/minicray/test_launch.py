@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a program becomes ranks: by the mpiexec that is there, whichever library's it is."""
 
 import pytest

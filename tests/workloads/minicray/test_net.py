@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is to be built: routes are the predictor's, names and sizes are held to what can stand."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mini-Crays that stand: what runs in them, what the links carry, and that nothing is left."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm's files, and when there can be no Slurm."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that are threads of this process, with the calls of `nidmap.workloads.sort.ranks.Ranks`."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layout solver against Algorithm 2, and both searches against the definition."""
 
 import numpy as np

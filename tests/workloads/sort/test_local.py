@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders on one rank against numpy's stable lexsort."""
 
 import numpy as np

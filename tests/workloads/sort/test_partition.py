@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole sort on simulated ranks against one stable sort of everything."""
 
 import numpy as np

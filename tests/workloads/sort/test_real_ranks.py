@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sorts on real ranks, many cases in one launch: eight ranks, and parts of them of every size."""
 
 import pytest

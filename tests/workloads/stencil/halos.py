@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank's program: halos on real ranks, against what they must bring."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The grid of units, its neighbours, and how often they exchange."""
 
 import math

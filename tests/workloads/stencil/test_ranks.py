@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Halos on real ranks, under both MPIs."""
 
 import json

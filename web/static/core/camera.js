@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Which part of the scene is seen, and how large; zoom rests at whole pixels a node. */
 
 /** CSS pixels left free around a scene that is shown as a whole: where its nodes are large, and at least. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Figures in words. */
 
 /** Say a number of seconds with a fitting unit. */

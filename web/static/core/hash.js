@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The page's state in the URL's #hash: what a person sends to another. */
 
 import { rangesOf, rowsOf } from "./nodelist.js";

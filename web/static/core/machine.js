@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The machine as the page keeps it: typed columns, and rows by name. */
 
 import { rowsOf } from "./nodelist.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Named marks: ordered sets of nodes, each with a colour of its own. */
 
 /** The order of ranks that a plan's nodes were chosen with, where orders are chosen by name. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Node lists: read and written in the page itself, where no server is asked. */
 
 const MOST = 200000;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Where everything stands: one view of the layout, with indexes for picking and drawing. */
 
 const BUCKET = 32;

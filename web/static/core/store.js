@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** One place for what the page shows; whoever draws it listens to the keys that concern it. */
 
 /** A table of values that tells listeners which keys have changed, once a turn. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Numbers and plurals in words. */
 
 /** Write a number with groups of three, as 6,174. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What the colours mean: for each way of colouring, a class for every node and a legend. */
 
 import { SHAPES } from "../core/machine.js";

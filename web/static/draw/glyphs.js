@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The shapes of sprites.js as paths, for pictures of any size. */
 
 /**

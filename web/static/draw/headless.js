@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The picture without a browser: what `nidmap web export` and the API draw, from the data of an exported page. */
 
 import { Machine, Snapshot } from "../core/machine.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Jobs told apart where hues are too few: a border around each, and its number in its largest part. */
 
 /** Nodes of a job that are so near, in units, stand together. */

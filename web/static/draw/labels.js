@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Names of what is seen: boxes, switches, rulers along a floor of cabinets. */
 
 import { LEAST_STRIP } from "../core/scene.js";

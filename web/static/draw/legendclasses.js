@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What a legend lists. */
 
 /** Classes with a line of their own: those that a node has, and that are no step of a ramp. */

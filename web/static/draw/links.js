@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The links of a prediction, as lines over a scene. */
 
 import { rampColour } from "./theme.js";

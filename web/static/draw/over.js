@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What is drawn over the nodes: links, outlines, borders and numbers of jobs. */
 
 import { LEAST_FONT } from "./labels.js";

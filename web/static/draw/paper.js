@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What is drawn on it becomes SVG: it stands for a canvas's context, and for the raster of the map's tiles. Needs no browser. */
 
 import { unpacked } from "./theme.js";

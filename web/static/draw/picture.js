@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What a map shows, as SVG: its window, colours, links, jobs, marks and legend. `nidmap web export` draws with it too. */
 
 import { Camera } from "../core/camera.js";

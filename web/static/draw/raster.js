@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** A square of packed pixels that rectangles and small pictures are written into, clipped. */
 
 export class Raster {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** How one node looks at one size: shape says the state, colour and hatching the class. */
 
 import { layersOf } from "./glyphs.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Small pictures for legends, drawn by the same sprites as the map. */
 
 import { KEY, Looks } from "./sprites.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Colours of the picture: light, dark, and what the system's forced colours leave. */
 
 /** Hues that are told apart with any colour vision (a test simulates each); marks and jobs use them. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The picture in squares of pixels, painted once a zoom and copied while panning. */
 
 import { Raster } from "./raster.js";

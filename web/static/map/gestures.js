@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Mouse, pen and fingers on the map: pan, pinch, wheel, click, range, lasso. */
 
 const STILL = 5;

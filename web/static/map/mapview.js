@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The map's canvas: copies tiles while it moves, paints what is missing when there is time. */
 
 import { Camera } from "../core/camera.js";

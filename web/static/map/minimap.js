@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The whole machine small, with the window that the map shows of it; drag to go there. */
 
 const MOST = 168;

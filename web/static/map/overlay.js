@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What lies over the canvas: labels that can be clicked, the focus ring, outlines and links. */
 
 import { labelsIn } from "../draw/labels.js";

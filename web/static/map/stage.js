@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The map with all that belongs to it: picture, overlay, mini-map, gestures, tip. */
 
 import { jobOutlines } from "../draw/joboutlines.js";

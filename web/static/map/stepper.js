@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Rank by rank: where it sits, and where the ranks it talks to sit. */
 
 import { OWN_ORDER } from "../core/marks.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Questions to the server, and the curl line that asks the same. Paths are the page's: it may stand behind a prefix. */
 
 import { tokenIsOld } from "../ui/token.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What Slurm says now: asked for again and again, its age always told. */
 
 import { spokenAge } from "../core/figures.js";

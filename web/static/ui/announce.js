@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Words for those who listen, and short notices for those who look. */
 
 import { byId, el } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Text to the clipboard, also where the browser forbids it and a person must press Ctrl-C. */
 
 import { announce, notice } from "./announce.js";

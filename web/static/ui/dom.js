@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Small helpers to build pages from text: foreign text only ever becomes text nodes. */
 
 const SVG_SPACE = "http://www.w3.org/2000/svg";

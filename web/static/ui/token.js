@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What an open tab says when its token is no longer the server's: it was started again. */
 
 import { byId } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The sentence above the picture, and the job that it is predicted for. */
 
 import { spokenTouches } from "../core/figures.js";

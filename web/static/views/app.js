@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The page's heart: what is shown, and who is told when it changes. */
 
 import { Snapshot } from "../core/machine.js";

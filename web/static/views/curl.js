@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The same from a shell: how every view of the page was asked for. */
 
 import { curlLine } from "../net/api.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** A dragonfly as a circle of groups. */
 
 import { spokenBytes, spokenSeconds } from "../core/figures.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The figures at the top: of the machine and its jobs, or of the mark; each with its conditions. */
 
 import { rounded, spokenBytes, spokenRange, spokenSeconds } from "../core/figures.js";

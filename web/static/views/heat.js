@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Group by group: how busy the busiest link between each two is, as a square of colours. */
 
 import { spokenBytes, spokenSeconds } from "../core/figures.js";

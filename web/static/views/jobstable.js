@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The jobs that hold nodes now, the slowest against its best placement first; a click marks one on the map. */
 
 import { spokenAge } from "../core/figures.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Every deed of the mouse by keys: one focus cell on the map, and short cuts for the page. */
 
 import { stepTo } from "../map/stepper.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The legend: what each colour and shape means, how many there are, and a filter. */
 
 import { grouped } from "../core/words.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The list of marks, the paste box with its bad tokens, and copying back. */
 
 import { FULL, MOST_MARKS } from "../core/marks.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** All that is known of the focus node, and marking what stands around it. */
 
 import { counted } from "../core/words.js";

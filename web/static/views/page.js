@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The page: wires its parts to what is shown, and keeps the URL. */
 
 import { hashOf, stateOf } from "../core/hash.js";

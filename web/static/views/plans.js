@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Two to four plans side by side: the same figures as compare, small maps that point together. */
 
 import { spokenRange, spokenSeconds, spokenTouches } from "../core/figures.js";

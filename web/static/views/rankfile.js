@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The rank file of a job: which order, in which launcher's format; copied or saved. */
 
 import { OWN_ORDER } from "../core/marks.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Taking the picture away: as SVG or PNG, drawn here, or as a page that opens from disk, made by the server. */
 
 import { pictureOf } from "../draw/picture.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Search by NID, name, cname, job, user, and every label that the page shows. */
 
 import { counted } from "../core/words.js";

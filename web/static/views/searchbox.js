@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The search field: a list of what the words may mean, used by keyboard or mouse. */
 
 import { counted } from "../core/words.js";

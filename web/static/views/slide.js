@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What the pictures of the traffic share: the slide, texts and lines on it, links by pairs. */
 
 import { rampColour } from "../draw/theme.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** A torus in space, which turns. */
 
 import { spokenLoad } from "../core/figures.js";

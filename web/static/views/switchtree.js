@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** A fat tree with its cables. */
 
 import { spokenLoad } from "../core/figures.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The map's twin: the same nodes as a table, only its visible rows in the page. */
 
 import { counted, grouped } from "../core/words.js";

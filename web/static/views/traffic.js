@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Why it takes as long as it does: link classes, the busiest links, groups against groups. */
 
 import { spokenLoad, spokenRange, spokenSeconds } from "../core/figures.js";

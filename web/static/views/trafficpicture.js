@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Traffic drawn for the back row, with its words and its scale. */
 
 import { spokenBytes, spokenLoad, spokenRange, spokenSeconds } from "../core/figures.js";

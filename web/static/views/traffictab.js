@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The tab Traffic: what the mark's job does to the wires, the scheduler's own choice at one key or beside it. */
 
 import { bodyOf } from "./answer.js";
