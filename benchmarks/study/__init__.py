@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The papers' own experiments through the model, side by side with what they publish.
 
-``python -m benchmarks.study -o docs/study.md`` writes its page. Published figures stand in
-`benchmarks.study.published`, the parameters that all parts share in
+``python -m benchmarks.study -o benchmarks/reports/study.md`` writes its page.
+Published figures stand in `benchmarks.study.published`, the parameters that all parts share in
 `benchmarks.study.setting`; nothing is fitted to one of the papers.
 """
 

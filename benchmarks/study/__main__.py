@@ -51,7 +51,7 @@ def study(paper: str | None, jobs: int, as_json: bool, output: str | None) -> No
     \b
     python -m benchmarks.study --paper tara
     python -m benchmarks.study --paper dash --json
-    python -m benchmarks.study -o docs/study.md
+    python -m benchmarks.study -o benchmarks/reports/study.md
     """
     parts = run(paper or "", jobs, _show_progress)
     if as_json:

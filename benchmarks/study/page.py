@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 HEAD = """\
 # The papers' experiments in the model
 
-<!-- made by `python -m benchmarks.study -o docs/study.md`: change
+<!-- made by `python -m benchmarks.study -o benchmarks/reports/study.md`: change
      benchmarks/study, not this page -->
 
-This page is written by `python -m benchmarks.study -o docs/study.md`; a test makes a part of
-it again and compares. It puts the experiments of five papers through the model
-of [predictions](prediction.md), and says where the two agree and where not.
+This page is written by `python -m benchmarks.study -o benchmarks/reports/study.md`; a test
+makes a part of it again and compares. It puts the experiments of five papers through the model
+of [predictions](../../docs/trust/time.md), and says where the two agree and where not.
 Node lists, grids and neighbours of the runs are mostly unpublished, so signs
 and ratios are what can be compared; where something random stands for what is
 not known, the spread is given.

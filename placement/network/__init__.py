@@ -67,7 +67,7 @@ ROUTINGS = {
 }
 
 #: How much longer channels take where all bytes are diverted, as a share: likely, least and most
-#: (docs/routings.md has the measurements).
+#: (docs/reference/routings.md has the measurements).
 LOSS, LEAST_LOSS, MOST_LOSS = 0.24, 0.05, 0.4
 
 #: Routings that have one path for each pair of nodes.

@@ -57,7 +57,7 @@ KEPT_FLOWS = 1 << 21
 
 #: Share of what sending all at once would win that ranks win by running ahead of each other in the
 #: steps of an exchange. On mini-Crays none is off by 3.0 % in the median, all by 1.8 %
-#: (docs/minicray.md); Piz Daint's all-to-all on minimal paths lies half way (De Sensi and others).
+#: (docs/trust/checked.md); Piz Daint's all-to-all on minimal paths lies half way (De Sensi, 2024).
 AHEAD = 0.5
 
 #: How much longer an exchange takes, as a share, where messages of different steps meet on links

@@ -50,7 +50,7 @@ OLD_NODE, NODE_OF_TODAY = 10.0, 200.0
 HIDDEN = 0.25
 
 #: How far predictions of recorded programs' communication are off where nothing else explains it:
-#: nine of ten of the placements of docs/recording.md, each program judged by the others.
+#: nine of ten of the placements of docs/reference/recording.md, each program judged by the others.
 MISFIT = 1.1
 
 

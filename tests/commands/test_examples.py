@@ -84,7 +84,7 @@ def helps(command, path="nidmap", parent=None):
 
 def blocks():
     """Yield the name and the text of all code blocks of README and docs."""
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for block in re.findall(r"^```\w*\n(.*?)^```", path.read_text(), re.S | re.M):
             yield path.name, block.replace("\\\n", " ")
 

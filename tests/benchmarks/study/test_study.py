@@ -19,10 +19,10 @@ from benchmarks.study.published import DASH, FFT, MPSORT, PAPERS, TARA
 from benchmarks.study.tara import alltoallv, block
 from nidmap.placement.network import channels
 
-PAGE = Path(__file__).parents[3] / "docs" / "study.md"
+PAGE = Path(__file__).parents[3] / "benchmarks" / "reports" / "study.md"
 written = pytest.mark.skipif(
     not PAGE.exists(),
-    reason="no docs/study.md yet: benchmarks.study writes it",
+    reason="no benchmarks/reports/study.md yet: benchmarks.study writes it",
 )
 FIGURE = re.compile(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?")
 

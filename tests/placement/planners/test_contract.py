@@ -149,7 +149,7 @@ def test_help_and_guide_name_every_planner_that_is_registered(name, capsys):
     listed = text[text.index("Strategies:") : text.index("With --segment S")]
     known = set(re.findall(r"[\w-]+", listed))
     assert name in known, f"the help of nidmap plan lacks, under Strategies: {name}"
-    guide = (Path(__file__).parents[3] / "docs" / "planners.md").read_text()
+    guide = (Path(__file__).parents[3] / "docs" / "reference" / "strategies.md").read_text()
     rows = [line for line in guide.split("\n") if line.startswith("|")]
     row = f"| `{name}` | the nodes are … | in this order | on |"
-    assert any(f"`{name}`" in line for line in rows), f"docs/planners.md lacks: {row}"
+    assert any(f"`{name}`" in line for line in rows), f"docs/reference/strategies.md lacks: {row}"

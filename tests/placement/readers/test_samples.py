@@ -180,5 +180,5 @@ def test_the_guide_says_what_a_format_tells(name):
     head = import_module(find(name).read.__module__).__doc__.split("\n")[0]
     head = head.replace("``", "`").replace("|", "\\|").rstrip(".")
     row = "| {} | {} |".format(*head.split(": ", 1))
-    shown = (ROOT / "docs" / "machines.md").read_text().splitlines()
-    assert row in shown, f"docs/machines.md lacks, under Dumps: {row}"
+    shown = (ROOT / "docs" / "reference" / "machines.md").read_text().splitlines()
+    assert row in shown, f"docs/reference/machines.md lacks, under Dumps: {row}"

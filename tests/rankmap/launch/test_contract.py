@@ -59,10 +59,10 @@ def check_kept(how, launch):
 
 @pytest.mark.parametrize("name", sorted(set(names()) - set(MPIEXECS[1:])))
 def test_the_guide_has_a_row_of_every_launcher(name):
-    guide = Path(__file__).parents[3] / "docs" / "launching.md"
+    guide = Path(__file__).parents[3] / "docs" / "reference" / "launchers.md"
     rows = [line.split("|")[1] for line in guide.read_text().splitlines() if line[:1] == "|"]
     row = f"| `{name}` | MPI | what is run | tried on |"
-    assert any(f"`{name}" in row for row in rows), f"docs/launching.md lacks: {row}"
+    assert any(f"`{name}" in row for row in rows), f"docs/reference/launchers.md lacks: {row}"
 
 
 @pytest.mark.parametrize("name", sorted(set(names()) - set(MPIEXECS[1:])))

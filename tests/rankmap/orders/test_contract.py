@@ -20,7 +20,7 @@ from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
 #: The guide's table of orders.
-GUIDE = Path(__file__).parents[3] / "docs" / "orders.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "reference" / "orders.md"
 
 #: Orderings that are for some patterns or allocations only, and say so of the others.
 PARTICULAR = {"aligned", "cells", "hierarchical"}
