@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from dataclasses import dataclass, replace
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 #: Seconds between two questions to the sources at least.
 LEAST = 1.0
 
+#: Share of the time in which sources may be busy with our questions, however slow they are.
+_BUSY = 0.25
+
+#: Seconds after which a page that asks no more is closed, and between two questions then.
+_WATCHED, _UNWATCHED = 60.0, 30.0
+
 #: The documents of the machine and of its state.
 _DOCUMENTS = ("/api/v1/machine", "/api/v1/layout", "/api/v1/state", "/api/v1/jobs")
 
@@ -60,7 +67,7 @@ class Settings:
     taken : float or None
         Unix time of the machine's own states.
     every : float
-        Seconds between two questions to the sources.
+        Seconds between two questions to the sources while somebody looks.
     plans : int or None
         Long calculations at once; None: by the number of cores.
     waiting : int
@@ -74,7 +81,7 @@ class Settings:
     prefix: str = "/"
     users: bool = False
     taken: float | None = None
-    every: float = 30.0
+    every: float = 3.0
     plans: int | None = None
     waiting: int = 8
     seconds: float = 60.0
@@ -155,6 +162,7 @@ class Service:
             return self._files[path]
         name = path.rpartition("/")[2]
         if name in ("state", "jobs"):
+            self.live.watch()
             return self.live.state if name == "state" else self.live.jobs
         machine, views = await self._drawn()
         if name == "machine":
@@ -234,7 +242,7 @@ class LiveSnapshot:
     ask : async callable
         Returns a new snapshot, or raises a NidmapError.
     every : float
-        Seconds between two questions.
+        Seconds between two questions while somebody looks; else half a minute at least.
     first : Snapshot or None
         What there is before the sources have answered; None: the machine's own states.
 
@@ -251,7 +259,7 @@ class LiveSnapshot:
         machine: Machine,
         sources: tuple[str, ...],
         ask: Callable[[], Awaitable[Snapshot]],
-        every: float = 30.0,
+        every: float = 3.0,
         first: Snapshot | None = None,
     ) -> None:
         self.machine = machine
@@ -259,6 +267,8 @@ class LiveSnapshot:
         self.every = max(LEAST, every)
         self._ask = ask
         self._task: asyncio.Task[None] | None = None
+        self._watched = time.monotonic()
+        self._wanted: asyncio.Event | None = None
         self._seen: list[tuple[int, ...]] = []
         notes = ("the sources have not answered yet",) if sources else ()
         self._keep(replace(first or of_dump(machine), notes=notes))
@@ -279,11 +289,24 @@ class LiveSnapshot:
         if self._task is not None:
             self._task.cancel()
 
+    def watch(self) -> None:
+        """Say that somebody looks: what has not been asked for long is asked for now."""
+        self._watched = time.monotonic()
+        if self._wanted is not None:
+            self._wanted.set()
+
     async def _keep_asking(self) -> None:
+        self._wanted = asyncio.Event()
         while True:
             begun = time.monotonic()
             await self.renew()
-            await asyncio.sleep(max(LEAST, self.every - (time.monotonic() - begun)))
+            waited = time.monotonic() - begun
+            took = waited if self.snapshot.stale else self.snapshot.took
+            await asyncio.sleep(max(LEAST, self.every - waited, took * (1 / _BUSY - 1)))
+            if time.monotonic() - self._watched > _WATCHED:
+                self._wanted.clear()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._wanted.wait(), _UNWATCHED)
 
     async def renew(self) -> None:
         """Ask once and keep the answer; where there is none, the last one goes stale."""

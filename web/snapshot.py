@@ -130,6 +130,8 @@ class Snapshot:
     notes : tuple of str
     taken : float or None
         Unix time of the answer; None where it has no time.
+    took : float
+        Seconds that a scheduler needed for it.
     stale : bool
         True where the source has not answered since.
     error : str
@@ -150,6 +152,7 @@ class Snapshot:
     unknown: int = 0
     notes: tuple[str, ...] = ()
     taken: float | None = None
+    took: float = 0.0
     stale: bool = False
     error: str = ""
     assumed: bool = False
@@ -364,9 +367,11 @@ def ask_sources(machine: Machine, sources: tuple[str, ...], users: bool = False)
 
 
 def _ask_slurm(machine: Machine, users: bool) -> Snapshot:
+    begun = time.monotonic()
     nodes, jobs, promised = free_nodes(), running_jobs(), promised_nodes()
+    took = time.monotonic() - begun
     snapshot = _as_stated(of_dump(machine), SLURM, slurm_availability(machine, nodes))
-    snapshot = replace(snapshot, taken=time.time(), promised=promised)
+    snapshot = replace(snapshot, taken=time.time(), took=took, promised=promised)
     return _with_jobs(machine, snapshot, jobs, users)
 
 
