@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nidmap.placement import __version__
-from nidmap.placement.errors import UsageError, error_text, printable
+from nidmap.placement.errors import NidmapError, UsageError, error_text, printable
 from nidmap.placement.lookup import nodes_of
 from nidmap.rankmap.past_jobs import Application
 from nidmap.rankmap.predict import Job
@@ -52,6 +52,9 @@ _QUESTIONS = 16
 
 #: Seconds for a question that should take milliseconds, and for Slurm's own answers.
 _QUICK, _SLURM = 20.0, 60.0
+
+#: Seconds in which what searches use is compiled, once on a machine.
+_COMPILING = 600.0
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ class Service:
             f"/static/{name}": kept_document(name, text) for name, text in served_files().items()
         }
         self._drawing: asyncio.Future[_Drawn] | None = None
+        self._compiling: asyncio.Future[None] | None = None
         self._judged: dict[requests.Slowdowns, JobVerdicts] = {}
 
     def start(self) -> None:
@@ -193,12 +197,26 @@ class Service:
     async def figure(self, name: str, wanted: msgspec.Struct, told: Told = None) -> bytes:
         """Return one of `nidmap.web.figures` as JSON; a search's reports are told."""
         lane = self.long if figures.takes_long(wanted) else self.short
+        if lane is self.long:
+            await self._compiled(told)
+        await self.live.answered()
         now, partition = self.live.snapshot, ""
         if isinstance(wanted, requests.Choice):
             usual = "" if wanted.from_.strip() else now.default_partition
             partition = wanted.partition or usual
         offer, question = now.offer(self.machine, partition), getattr(wanted, "question", "")
         return await lane.json(getattr(figures, name), offer, wanted, question=question, told=told)
+
+    async def _compiled(self, told: Told) -> None:
+        """Wait until what searches use is compiled, which takes long where nobody has yet."""
+        if self._compiling is None:
+            self._compiling = asyncio.ensure_future(
+                self.long.call(figures.compile_kernels, seconds=_COMPILING)
+            )
+        if told is not None and not self._compiling.done():
+            told({"text": "getting ready to search, once"})
+        with contextlib.suppress(NidmapError):  # a search without them says so itself
+            await asyncio.shield(self._compiling)
 
     async def slowdowns(self, wanted: requests.Slowdowns) -> dict[str, Any]:
         """Return the jobs that run now with their slowdowns; only new ones are judged anew."""
@@ -209,6 +227,7 @@ class Service:
             others = Application(pattern=pattern, bytes=wanted.bytes or None)
             question = Question((*self.settings.applications, others), wanted.ppn)
             verdicts = JobVerdicts(self.long, question)
+        await self.live.answered()
         self._judged[wanted] = verdicts  # the one that was asked for last is the last
         while len(self._judged) > _QUESTIONS:
             del self._judged[next(iter(self._judged))]
@@ -269,6 +288,7 @@ class LiveSnapshot:
         self._task: asyncio.Task[None] | None = None
         self._watched = time.monotonic()
         self._wanted: asyncio.Event | None = None
+        self._first: asyncio.Event | None = None
         self._seen: list[tuple[int, ...]] = []
         notes = ("the sources have not answered yet",) if sources else ()
         self._keep(replace(first or of_dump(machine), notes=notes))
@@ -282,6 +302,7 @@ class LiveSnapshot:
     def start(self) -> None:
         """Begin to ask in the background; a Live without sources has nothing to ask."""
         if self.sources and self._task is None:
+            self._first = asyncio.Event()
             self._task = asyncio.ensure_future(self._keep_asking())
 
     def stop(self) -> None:
@@ -295,11 +316,18 @@ class LiveSnapshot:
         if self._wanted is not None:
             self._wanted.set()
 
+    async def answered(self) -> None:
+        """Wait until the sources have been asked once: which nodes are free is not known before."""
+        if self._first is not None:
+            await self._first.wait()
+
     async def _keep_asking(self) -> None:
         self._wanted = asyncio.Event()
         while True:
             begun = time.monotonic()
             await self.renew()
+            if self._first is not None:
+                self._first.set()
             waited = time.monotonic() - begun
             took = waited if self.snapshot.stale else self.snapshot.took
             await asyncio.sleep(max(LEAST, self.every - waited, took * (1 / _BUSY - 1)))

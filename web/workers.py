@@ -111,7 +111,12 @@ class Lane:
         return body
 
     async def call(
-        self, function: Callable[..., Any], *arguments: Any, question: str = "", told: Told = None
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        question: str = "",
+        told: Told = None,
+        seconds: float | None = None,
     ) -> Any:
         """Return ``function(machine, *arguments)``, calculated in another process.
 
@@ -128,6 +133,8 @@ class Lane:
             Its asker's name for it: a new one takes the place of an old one of the same name.
         told : callable or None
             Is told what the calculation reports.
+        seconds : float or None
+            How long it may take; None: as long as all others.
 
         Raises
         ------
@@ -153,7 +160,8 @@ class Lane:
                 f"{self.inside} calculations are under way already", "try again in a moment"
             )
         self.inside += 1
-        job = asyncio.ensure_future(self._calculate(function, arguments, question, told))
+        longest = self.seconds if seconds is None else seconds
+        job = asyncio.ensure_future(self._calculate(function, arguments, question, told, longest))
         if question:
             self._asked[question] = job
         job.add_done_callback(lambda job: self._leave(job, question))
@@ -182,19 +190,24 @@ class Lane:
             job.exception()  # seen, also where nobody waits for it any more
 
     async def _calculate(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], question: str, told: Told
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        question: str,
+        told: Told,
+        seconds: float,
     ) -> Any:
         async with self._turn:
             worker = self._alive() or await self._start()
             ended, worker.question = True, question
             try:
-                call = worker.call(function, arguments, self.seconds, told)
-                answer = await asyncio.wait_for(call, self.seconds)
+                call = worker.call(function, arguments, seconds, told)
+                answer = await asyncio.wait_for(call, seconds)
                 ended = False
                 return answer
             except asyncio.TimeoutError:
                 raise TooSlowError(
-                    f"this took longer than {self.seconds:g} s and was ended",
+                    f"this took longer than {seconds:g} s and was ended",
                     "try fewer strategies, or the command line",
                 ) from None
             except BrokenProcessPool:

@@ -59,7 +59,7 @@ class Moment(NamedTuple):
     Attributes
     ----------
     share : float
-        Of the judgements that there are, 0 to 1; it never falls.
+        Of the judgements, or of the time, that there are, 0 to 1; it never falls.
     text : str
         What is going on.
     best_s : float

@@ -176,8 +176,8 @@ class Budget:
         self.judgements, self.watch = judgements, watch
         self._answer_judgements = answer_judgements
         self.deadline = deadline
-        began = time.thread_time()
-        self.end = self._last = began + deadline
+        self._began = time.thread_time()
+        self.end = self._last = self._began + deadline
         self._lengths: list[float] = []
         self.judged, self.share = 0, 0.0
         self.late = self.stopped = False
@@ -259,5 +259,6 @@ class Budget:
 
     def _tell(self) -> None:
         if self.watch is not None and not self.stopped:
-            self.share = max(self.share, self.judged / self.judgements)
+            spent = (time.thread_time() - self._began) / max(self.end - self._began, 1e-9)
+            self.share = max(self.share, self.judged / self.judgements, min(spent, 1.0))
             self.stopped = bool(self.watch(Moment(self.share, self.text, self.best_s, self.best)))

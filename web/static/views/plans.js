@@ -185,6 +185,7 @@ export class PlanView {
     if (share === undefined) bar.removeAttribute("value");
     else bar.value = share;
     byId("plan-finish").hidden = !rows || this.ending;
+    if (this.ending) byId("plan-now").textContent = `${ENDING} ${text}`;
     if (this.ending) return;
     byId("plan-now").textContent = rows ? `${text}; the best so far is drawn below` : text;
     if (rows && rows !== this.previewed) this.preview(rows);
