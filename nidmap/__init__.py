@@ -96,7 +96,7 @@ _COMMANDS = {
 
 #: What else a later room or module brings to an earlier one, which may not import it.
 _NODES = {"sort": ("nidmap.rankmap.commands.sort:sort", "Sort nodes by their switches.")}
-_STRATEGIES = {"auto": "nidmap.rankmap.search.planner:auto"}
+_STRATEGIES = {"auto": "nidmap.rankmap.search.auto:auto"}
 _SERVICES = {
     "machine as table": "nidmap.placement.views:to_pandas",
     "machine as graph": "nidmap.placement.views:to_networkx",

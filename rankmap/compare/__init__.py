@@ -19,9 +19,9 @@ from nidmap.placement.support.quantities import time_text, times_text
 from nidmap.rankmap.predict import Job, Prediction, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.prediction import worst_document
+from nidmap.rankmap.search.auto import search_answer
 from nidmap.rankmap.search.auto_order import AUTO, order_by_strategy
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
-from nidmap.rankmap.search.planner import search_answer
 
 #: The order that every launcher makes where nobody says another.
 DEFAULT_ORDER = ROW_MAJOR

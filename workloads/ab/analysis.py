@@ -274,7 +274,9 @@ def foretold_sentence(promise: Mapping[str, Any]) -> str:
         _ratio_text(promise["gain"]["low"], "0"),
         _ratio_text(promise["gain"]["high"], "inf"),
     )
-    of = "" if promise["gain"].get("communicates", 1) < 1 else " in communication"
+    gain = promise["gain"]
+    of_run = gain.get("recorded") or gain.get("communicates", 1) < 1
+    of = "" if of_run else " in communication"
     head = f"{promise['arm']}: predicted {low} to {high} times as fast{of}"
     if promise["covers"] is None:
         return head
