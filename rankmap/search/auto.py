@@ -14,9 +14,9 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
 from nidmap.placement.placement import Placement
-from nidmap.placement.planners import Choice, Moment, Outlook, Request, spans
+from nidmap.placement.planners import Choice, Moment, Outlook, Request
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.quantities import counted, time_text
+from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap.emit import emit, format_of
 from nidmap.rankmap.predict import Job, Prediction, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
@@ -38,7 +38,7 @@ from nidmap.rankmap.search.rank_orders import compile_first
 from nidmap.rankmap.search.search import Space, search
 from nidmap.rankmap.search.segments import inside_one_block, whole_segments
 from nidmap.rankmap.search.short_orders import fit_format
-from nidmap.rankmap.search.ties import closest_together, spread_of
+from nidmap.rankmap.search.ties import closer_words, closest_together, spread_of
 
 
 def auto(machine: Machine, request: Request) -> Choice:
@@ -273,12 +273,9 @@ class SearchAnswer(Outlook):
     def _closer_words(self) -> str:
         """Say that the nodes touch fewer groups, switches … than the baseline's; '' where not."""
         base = self.ranking.default
-        if base is None or self.kept or not self._closer(base):
+        if base is None or self.kept:
             return ""
-        machine = self.model.machine
-        ours, theirs = (spans(machine, x.rows) for x in (self.placement, base.placement))
-        level = next(level for level in ours if ours[level] != theirs[level])
-        return f"these nodes touch {counted(ours[level], level)} instead of {theirs[level]}"
+        return closer_words(self.model.machine, self.placement.rows, base.placement.rows)
 
     def _search_words(self) -> str:
         """Say what was compared: how many candidates, and how far below the best plain one."""
@@ -287,7 +284,8 @@ class SearchAnswer(Outlook):
         less = 1 - self.chosen.cost / ranking.plain.cost if ranking.plain.cost else 0.0
         if not 0.005 <= less < 1:
             return count
-        return f"{count}, {less:.0%} less time than the best plain strategy ({ranking.plain.nodes})"
+        plain = f"the best with ranks in a row ({ranking.plain.nodes})"
+        return f"{count}, {less:.0%} less time than {plain}"
 
     def _by_j(self, usual: float, least: float) -> str:
         """Return the sentence of a plan that was chosen by J."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.placement import Placement
-from nidmap.placement.planners import Request, spans
+from nidmap.placement.planners import Request
 from nidmap.placement.support.array_types import Ints
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.predict.job import fit_pattern
@@ -31,6 +31,7 @@ from nidmap.rankmap.search.node_sets import grid_on_boxes
 from nidmap.rankmap.search.priced_steps import PricedSteps
 from nidmap.rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
 from nidmap.rankmap.search.segments import Segments
+from nidmap.rankmap.search.ties import spread_of
 
 #: A placement replaces the best so far where it is faster by more than rounding.
 ROUNDING = 1e-9
@@ -158,9 +159,7 @@ class Enumeration:
             by_rows.setdefault(self._key(rows), _NodeChoice(name, rows))
         machine, given = self.cost.model.machine, len(self.choices)
         choices = list(by_rows.values())
-        compact = sorted(
-            choices[given:], key=lambda choice: tuple(spans(machine, choice.rows).values())
-        )
+        compact = sorted(choices[given:], key=lambda choice: spread_of(machine, choice.rows))
         self.choices = choices[:given] + compact
 
     def _judge_orders(self) -> None:

@@ -3,8 +3,8 @@
 
 A gain whose range reaches down to 1 is none that can be told. Nodes that are close leave others
 their links, and stray nodes have cost real runs a few percent: of placements that are as good as
-far as is known the answer touches the fewest groups, then the fewest switches, and then is the
-scheduler's own choice.
+far as is known the answer touches the fewest groups, then the fewest switches (on a torus its nodes
+are the fewest hops apart), and then is the scheduler's own choice.
 """
 
 from __future__ import annotations
@@ -18,88 +18,157 @@ import numpy as np
 from nidmap.placement.machine import Machine
 from nidmap.placement.planners import spans
 from nidmap.placement.support.array_types import Ints
+from nidmap.placement.support.quantities import counted
 from nidmap.rankmap.predict import Predictor
-from nidmap.rankmap.predict.gain import Gains
+from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
 
+Spread = tuple[float, ...]
 
-def spread_of(machine: Machine, rows: Ints) -> tuple[int, ...]:
+
+def spread_of(machine: Machine, rows: Ints) -> Spread:
     """Return how many groups, chassis, switches … some nodes touch, the outermost first.
 
-    On a torus, which has no such units, they are all alike.
+    On a torus, which has no such units, it is the hops between two of them in the mean, in tenths.
 
     Examples
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("slingshot:groups=4,switches=2,nodes=2")
-    >>> spread_of(m, np.array([0, 1, 4])), spread_of(nidmap.load_machine("torus:4"), np.arange(2))
-    ((2, 2), ())
+    >>> spread_of(m, np.array([0, 1, 4])), spread_of(nidmap.load_machine("torus:6"), np.arange(3))
+    ((2, 2), (1.3,))
     """
-    return () if machine.topology.kind == "torus" else tuple(spans(machine, rows).values())
+    if machine.topology.kind != "torus":
+        return tuple(spans(machine, rows).values())
+    hops, pairs = 0.0, max(1, len(rows) * (len(rows) - 1))
+    for axis, extent in enumerate(machine.topology.extents[: machine.topology.router_levels]):
+        held = np.bincount(machine.coords[rows, axis], minlength=extent)
+        apart = np.abs(np.subtract.outer(np.arange(extent), np.arange(extent)))
+        hops += float(held @ np.minimum(apart, extent - apart) @ held)
+    return (round(hops / pairs, 1),)
+
+
+def closer_words(machine: Machine, rows: Ints, other: Ints) -> str:
+    """Return in what some nodes are closer together than others; '' where they are not.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("slingshot:groups=4,switches=2,nodes=2")
+    >>> closer_words(m, np.array([0, 1]), np.array([0, 4]))
+    'these nodes touch 1 group for 2'
+    """
+    ours, theirs = spread_of(machine, rows), spread_of(machine, other)
+    if not ours < theirs:
+        return ""
+    if machine.topology.kind == "torus":
+        return f"these nodes are {ours[0]:g} hops apart in the mean, not {theirs[0]:g}"
+    level = next(k for k, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+    word = machine.topology.levels[level]
+    return f"these nodes touch {counted(int(ours[level]), word)} for {theirs[level]:g}"
 
 
 def closest_together(model: Predictor, ranking: Ranking, budget: Budget) -> Candidate:
     """Return the candidate to answer: the fastest, or the closest that is as fast as far as known.
 
-    It is never slower, as predicted, than the default.
+    It is never slower, as predicted, than the default, and touches more groups, switches … than
+    that only for a gain that can be told.
 
     Parameters
     ----------
     model : Predictor
     ranking : Ranking
     budget : Budget
-        Of the search.
+        Of the search. The default is compared with the fastest even where it has ended.
     """
     best, base = ranking.best, ranking.default
     if base is not None and best.cost >= base.cost * (1 - LIMITS.clearly):
         best = base
-    most = math.inf if base is None else base.cost
-    gains: Gains | None = None
-    for candidate in _rivals(model, ranking, best):
-        if candidate.cost > most:
-            continue
-        if candidate.cost * (1 - LIMITS.clearly) <= best.cost:
-            return candidate
-        if not budget.may_compare:
-            break
-        gains = gains or Gains(model, best.placement)
-        if gains.of(candidate.placement).high >= 1 - LIMITS.clearly:
-            return candidate
+    ties = _Ties(model, base)
+    compared = 0
+    for rival in ties.closer_rivals(ranking, best):
+        if rival.cost * (1 - LIMITS.clearly) > best.cost:
+            compared += 1
+            may_compare = compared <= LIMITS.rivals and budget.may_compare
+            if not (may_compare or ties.on_default(rival)) or ties.is_slower(rival, best):
+                continue
+        if ties.is_worth_leaving(rival):
+            return rival
     return best
 
 
-def _rivals(model: Predictor, ranking: Ranking, best: Candidate) -> Iterator[Candidate]:
-    """Yield the best candidate of each choice that keeps closer together, the closest first."""
-    by_nodes: dict[bytes, list[Candidate]] = {}
-    for candidate in ranking.candidates:
-        by_nodes.setdefault(_nodes_key(candidate), []).append(candidate)
-    base = ranking.default
-    default_key = b"" if base is None else _nodes_key(base)
+class _Ties:
+    """Compares candidates by how far apart their nodes are, and by the ranges of their gains."""
 
-    def closeness(key: bytes, rows: Ints) -> tuple[tuple[int, ...], bool]:
-        return spread_of(model.machine, rows), key != default_key
+    def __init__(self, model: Predictor, base: Candidate | None) -> None:
+        self.model, self.base = model, base
+        self._default_key = b"" if base is None else _nodes_key(base)
+        self._gains: dict[int, Gains] = {}
 
-    limit = closeness(_nodes_key(best), best.placement.rows)
-    if not limit[0]:
-        return  # nothing says which nodes are close
-    ranks = (
-        (closeness(key, alike[0].placement.rows), min(c.cost for c in alike), key)
-        for key, alike in by_nodes.items()
-    )
-    closer = [(rank, cost, key) for rank, cost, key in ranks if rank < limit]
-    for *_, key in sorted(closer)[: LIMITS.rivals]:
-        yield _best_of(model, by_nodes[key], best.order)
+    def spread(self, candidate: Candidate) -> Spread:
+        return spread_of(self.model.machine, candidate.placement.rows)
+
+    def on_default(self, candidate: Candidate) -> bool:
+        """Return whether a candidate is on the default's nodes, in any order."""
+        return _nodes_key(candidate) == self._default_key
+
+    def is_slower(self, rival: Candidate, best: Candidate) -> bool:
+        """Return whether a rival is slower than the best, as far as can be told.
+
+        The default's nodes are not where the best is not worth leaving them for.
+        """
+        if self.on_default(rival) and not self.is_worth_leaving(best):
+            return False
+        closer = self.spread(rival) < self.spread(best)
+        least = 1 - LIMITS.clearly if closer else 1 + LIMITS.clearly
+        return self._gain(rival, best).high < least
+
+    def is_worth_leaving(self, candidate: Candidate) -> bool:
+        """Return whether a candidate is closer than the default, or wins for certain.
+
+        On nodes as far apart it is enough that it does not lose.
+        """
+        if self.base is None or self.on_default(candidate):
+            return True
+        ours, theirs = self.spread(candidate), self.spread(self.base)
+        least = 1 - LIMITS.clearly if ours == theirs else 1 + LIMITS.clearly
+        return ours < theirs or self._gain(candidate, self.base).low > least
+
+    def _gain(self, candidate: Candidate, over: Candidate) -> Gain:
+        if id(over) not in self._gains:
+            self._gains[id(over)] = Gains(self.model, over.placement)
+        return self._gains[id(over)].of(candidate.placement)
+
+    def closer_rivals(self, ranking: Ranking, best: Candidate) -> Iterator[Candidate]:
+        """Yield the best candidate of each choice that keeps closer together, the closest first.
+
+        Of nodes as close the default's; none that is slower than the default.
+        """
+        by_nodes: dict[bytes, list[Candidate]] = {}
+        for candidate in ranking.candidates:
+            by_nodes.setdefault(_nodes_key(candidate), []).append(candidate)
+        limit = self.spread(best), not self.on_default(best)
+        most = math.inf if self.base is None else self.base.cost
+        ranks = (
+            ((self.spread(alike[0]), key != self._default_key), min(c.cost for c in alike), key)
+            for key, alike in by_nodes.items()
+        )
+        for *_, key in sorted(rank for rank in ranks if rank[0] < limit):
+            rival = _best_of(self.model, by_nodes[key], best.order, most)
+            if rival.cost <= most:
+                yield rival
 
 
-def _best_of(model: Predictor, candidates: list[Candidate], order: str) -> Candidate:
-    """Return the fastest of some candidates.
+def _best_of(model: Predictor, candidates: list[Candidate], order: str, most: float) -> Candidate:
+    """Return the fastest of some candidates that takes no more than `most` seconds.
 
     A search stops judging what is not clearly the best: of that, rank r on slot r and `order` are
     judged to their end.
     """
+    below = math.nextafter(most, math.inf)
     judged = [
-        replace(candidate, cost=model.time(candidate.placement))
+        replace(candidate, cost=model.time(candidate.placement, below))
         if candidate.cost == math.inf and candidate.order in (ROW_MAJOR, order)
         else candidate
         for candidate in candidates

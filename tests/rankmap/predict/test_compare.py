@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ import pytest
 from nidmap.placement.commands import run as nidmap
 from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.plan import plan
+from nidmap.placement.planners import Baseline
 from nidmap.placement.specs import parse_spec
-from nidmap.rankmap.compare import compare, compare_strategies
+from nidmap.rankmap.compare import Comparison, compare, compare_strategies
 from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.gain import Gain
 
 DRAGONFLY = "dragonfly:groups=4,chassis=2,blades=4,nodes=4,injection=10,global=8"
 
@@ -126,6 +129,23 @@ def test_the_default_is_named_when_nothing_beats_it(tool):
     assert out.startswith(
         "nothing beats Slurm's own choice (topology/none) for alltoall on 16 nodes x 1"
     )
+
+
+def test_a_row_that_is_likely_faster_than_a_default_that_is_kept_is_named():
+    def row(strategy, seconds, low, default):
+        gain = Gain(low, 1 / seconds, 2.0)
+        return SimpleNamespace(
+            strategy=strategy, order="row-major", found=SimpleNamespace(time_s=seconds),
+            gain=gain, default=default,
+        )  # fmt: skip
+
+    asked = {"pattern": "alltoall", "words": "8 nodes x 1"}
+    for seconds, words in ((0.9, "no gain that can be told from"), (0.999, "nothing beats")):
+        entries = row("auto", 1.0, 1.0, True), row("spread", seconds, 0.8, False)
+        said = Comparison(entries, asked, (), Baseline("slurm-none", "Slurm's own")).sentence
+        assert said.startswith(f"{words} Slurm's own for alltoall on 8 nodes x 1: 1 s")
+        likely = "spread with order row-major is likely 1.11 x as fast, 0.8 to 2 x"
+        assert (likely in said) == (seconds == 0.9)
 
 
 def test_nodes_may_be_restricted(tool):

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placements that cannot be told apart: the answer keeps together, and says so."""
 
+import itertools
+
 import numpy as np
 import pytest
+from hypothesis import given
 
 import nidmap
+from nidmap.placement.network import hops
 from nidmap.placement.planners import spans
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gain
 from nidmap.rankmap.search import ties
-from nidmap.rankmap.search.budget import Budget
+from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import Candidate, Ranking
 from nidmap.rankmap.search.ties import closest_together
+from tests.effort import examples
+from tests.rankmap.search.test_auto import asked
 
 SPEC = "slingshot:groups=6,switches=4,nodes=4,global=2,injection=25"
 
@@ -80,6 +86,33 @@ def test_no_plan_spreads_for_a_gain_that_reaches_down_to_one(pattern):
     if facts["gain"]["low"] <= 1 and ours != theirs:
         assert "no gain that can be told" in plan.why
         assert "these nodes touch" in plan.why
+
+
+@examples(25)
+@given(case=asked())
+def test_nodes_are_left_for_others_no_closer_only_where_that_does_not_lose(case):
+    machine, free, count, include, job = case
+    found = nidmap.plan(
+        machine, count, strategy="auto", candidates=free, include=include, job=job, deadline=60
+    )
+    default = nidmap.plan(machine, count, strategy="slurm-none", candidates=free, include=include)
+    ours, theirs = (ties.spread_of(machine, rows) for rows in (found.rows, default.rows))
+    gain = found.facts["predicted"]["gain"]
+    if found.facts["predicted"]["chosen"]["by"] == "J" or ours < theirs:
+        return
+    if ours > theirs:
+        assert gain["low"] > 1
+    elif set(found.rows.tolist()) != set(default.rows.tolist()):
+        assert gain["low"] > 1 - LIMITS.clearly
+
+
+def test_hops_of_a_torus_are_those_of_its_paths():
+    machine = nidmap.load_machine("torus:5x4x3,nodes=2")
+    rows = np.random.default_rng(3).choice(len(machine), 9, replace=False)
+    pairs = np.array(list(itertools.permutations(rows, 2)))
+    ends = machine.router[pairs, 0]
+    mean = hops(machine, ends[:, 0], ends[:, 1]).sum(axis=1).mean()
+    assert ties.spread_of(machine, rows) == (round(float(mean), 1),)
 
 
 def test_where_own_links_decide_a_few_judgements_prove_the_answer():
