@@ -53,23 +53,8 @@ _NO_NODES = {"", "none assigned", "none", "(null)", "n/a"}
 def head_of(line: str, delimiter: str = "") -> tuple[dict[str, int], str] | None:
     """Return where each column of a job stands in a header, and what parts its columns.
 
-    Parameters
-    ----------
-    line : str
-    delimiter : str
-        What parts them; '' for one of ``|``, ``,``, ``;`` and TAB.
-
-    Returns
-    -------
-    (dict, str) or None
-        None where the line is no header of a job table.
-
-    Examples
-    --------
-    >>> head_of("JobID|NodeList|Start|End")
-    ({'id': 0, 'nodes': 1, 'start': 2, 'end': 3}, '|')
-    >>> head_of("JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)") is None
-    True
+    `delimiter`: what parts them; '' for one of ``|``, ``,``, ``;`` and TAB. None where the line
+    is no header of a job table.
     """
     for mark in [delimiter] if delimiter else ["|", ",", ";", "\t"]:
         words = [re.sub(r"[\s_\"]", "", cell).lower() for cell in line.split(mark)]
@@ -86,25 +71,8 @@ def head_of(line: str, delimiter: str = "") -> tuple[dict[str, int], str] | None
 def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecord]:
     r"""Yield the jobs of a table under its header.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-    delimiter : str
-        What parts the columns, where nobody can have written it into a name;
-        '' for one of ``|``, ``,``, ``;`` and TAB.
-
-    Raises
-    ------
-    ParseError
-        At a row that does not fit, or where a column is missing.
-
-    Examples
-    --------
-    >>> text = "JobID|NodeList|Start|End\n7|n[1-2]|1970-01-01T00:00:10|Unknown\n7.batch|n1|10|\n"
-    >>> [(job.id, job.nodes.fold(), job.start, job.end) for job in read_table(text, "x")]
-    [('7', 'n[1-2]', 10.0, inf)]
+    `delimiter`: what parts the columns, where nobody can have written it into a name; '' for one
+    of ``|``, ``,``, ``;`` and TAB.
     """
     lines = split_lines(text, source, LIMIT) or [""]
     first = next((k for k, line in enumerate(lines) if line.strip()), 0)
@@ -228,18 +196,6 @@ def parse_moment(text: str) -> float | None:
 
     A date without a zone is taken for UTC, so that it is only good beside others
     of the same zone.
-
-    Raises
-    ------
-    ValueError
-        Where it is no time.
-
-    Examples
-    --------
-    >>> parse_moment("1970-01-02T00:00:10"), parse_moment("1970-01-02 02:00:10+02:00")
-    (86410.0, 86410.0)
-    >>> parse_moment("86410"), parse_moment("Unknown")
-    (86410.0, None)
     """
     words = text.strip()
     if words.lower() in _NO_TIME:
@@ -251,31 +207,14 @@ def parse_moment(text: str) -> float | None:
 
 
 def _plain_zone(text: str) -> str:
-    """Return a date with its zone as Python 3.10 reads it too.
-
-    Examples
-    --------
-    >>> _plain_zone("2024-05-01T12:00:00Z"), _plain_zone("2024-05-01T12:00:00+0200")
-    ('2024-05-01T12:00:00+00:00', '2024-05-01T12:00:00+02:00')
-    """
+    """Return a date with its zone as Python 3.10 reads it too."""
     if text[-1] in "zZ":
         return f"{text[:-1]}+00:00"
     return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text) if len(text) > 19 else text
 
 
 def parse_duration(text: str) -> float | None:
-    """Return the seconds of ``[DAYS-]HOURS:MINUTES:SECONDS``, or of a number of them.
-
-    Raises
-    ------
-    ValueError
-        Where it is not a duration.
-
-    Examples
-    --------
-    >>> parse_duration("1-02:00:01"), parse_duration("00:10"), parse_duration("7")
-    (93601.0, 10.0, 7.0)
-    """
+    """Return the seconds of ``[DAYS-]HOURS:MINUTES:SECONDS``, or of a number of them."""
     words = text.strip()
     if words.lower() in _NO_TIME - {"0"}:
         return None
@@ -297,24 +236,8 @@ _HINT = (
 def read_jobs(text: str, source: str) -> Iterator[JobRecord]:
     r"""Yield the jobs of a text that have or had nodes, in its order.
 
-    Parameters
-    ----------
-    text : str
-        What ``sacct -P`` or ``squeue --json`` printed, PBS's accounting log, or
-        CSV with a header.
-    source : str
-        File name, for errors.
-
-    Raises
-    ------
-    ParseError
-        At the first line that cannot be read, and where it is none of these.
-
-    Examples
-    --------
-    >>> jobs = read_jobs("job,hosts,start,end\n7,n1,10,20\n", "jobs.csv")
-    >>> [(job.id, job.nodes.fold(), job.start, job.end) for job in jobs]
-    [('7', 'n1', 10.0, 20.0)]
+    `text`: what ``sacct -P`` or ``squeue --json`` printed, PBS's accounting log, or CSV with a
+    header.
     """
     head = text.lstrip()
     line = head.split("\n", 1)[0]
@@ -347,27 +270,8 @@ def _read_queue(text: str, source: str) -> Iterator[JobRecord]:
 def jobs_in(text: str) -> tuple[JobRecord, ...] | None:
     """Return the jobs that hold nodes in what ``squeue --json`` printed.
 
-    Parameters
-    ----------
-    text : str
-        The JSON of Slurm 22.05, or of 23.11 and later.
-
-    Returns
-    -------
-    tuple of JobRecord or None
-        None where the text is not a list of jobs.
-
-    Raises
-    ------
-    LaunchError
-        A job without an id, or nodes that cannot be read.
-
-    Examples
-    --------
-    >>> jobs_in('{"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "nodes": "n[1-2]"}]}')[0].nodes
-    NodeList.parse('n[1-2]')
-    >>> jobs_in("JOBID PARTITION NAME") is None
-    True
+    `text`: the JSON of Slurm 22.05, or of 23.11 and later. None where the text is not a list of
+    jobs.
     """
     try:
         answer = json.loads(text)
@@ -380,15 +284,7 @@ def jobs_in(text: str) -> tuple[JobRecord, ...] | None:
 
 
 def _queued_job(row: dict[str, Any]) -> JobRecord | None:
-    """Read one job in the JSON of Slurm 22.05 or of 23.11 and later; None where it holds no node.
-
-    Examples
-    --------
-    >>> _queued_job({"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]", "name": "a|b"}).nodes
-    NodeList.parse('n[1-2]')
-    >>> _queued_job({"job_id": 7, "job_state": ["PENDING"], "nodes": ""}) is None
-    True
-    """
+    """Read a job in the JSON of Slurm 22.05 or of 23.11 and later; None where it holds no node."""
     states, listed = row.get("job_state"), row.get("nodes")
     state_words = states if isinstance(states, list) else [states]
     holding = any(isinstance(word, str) and word in BUSY for word in state_words)
@@ -411,13 +307,6 @@ def _queued_ppn(row: dict[str, Any], nodes: int) -> int:
     """Return a job's ranks per node; 0 where its row does not tell.
 
     Slurm counts one task per node where a user names none, so that one alone says nothing.
-
-    Examples
-    --------
-    >>> _queued_ppn({"tasks_per_node": {"set": True, "number": 16}}, 4)
-    16
-    >>> _queued_ppn({"tasks": 64}, 4), _queued_ppn({"tasks": 4}, 4), _queued_ppn({"tasks": 6}, 4)
-    (16, 0, 0)
     """
     stated, tasks = _set_number(row.get("tasks_per_node")), _set_number(row.get("tasks"))
     if isinstance(stated, int) and stated > 0:
@@ -427,13 +316,7 @@ def _queued_ppn(row: dict[str, Any], nodes: int) -> int:
 
 
 def _set_number(value: Any) -> Any:
-    """Return a number as Slurm 22.05 writes it, and as 23.11 and later do.
-
-    Examples
-    --------
-    >>> _set_number({"set": True, "infinite": False, "number": 7}), _set_number({"set": False})
-    (7, None)
-    """
+    """Return a number as Slurm 22.05 writes it, and as 23.11 and later do."""
     if isinstance(value, dict):
         return value.get("number") if value.get("set", True) and not value.get("infinite") else None
     return value
@@ -454,26 +337,7 @@ _FIELD = re.compile(r'(?:^|\s)([\w.]+)=("[^"]*"|\S*)')
 
 
 def read_log(text: str, source: str) -> Iterator[JobRecord]:
-    r"""Yield the jobs that ended, by an accounting log of PBS.
-
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Raises
-    ------
-    ParseError
-        At a line that is no record, or a record of an ended job without its times.
-
-    Examples
-    --------
-    >>> line = "05/01/2024 12:00:00;E;7.pbs;user=ada jobname=lmp queue=workq start=10 "
-    >>> job = next(read_log(line + "exec_host=n1/0*4+n2/0*4 end=20 Exit_status=0\n", "log"))
-    >>> job.id, job.user, job.nodes.fold(), job.end - job.start
-    ('7.pbs', 'ada', 'n[1-2]', 10.0)
-    """
+    r"""Yield the jobs that ended, by an accounting log of PBS."""
     for line, row in enumerate(split_lines(text, source, LIMIT), 1):
         if not row.strip():
             continue
@@ -516,15 +380,7 @@ _TEXT = re.compile(r"(\d+(?:[_+][0-9]+)?)\|(\S*)")
 def running_jobs() -> tuple[JobRecord, ...]:
     """Ask Slurm which jobs hold which nodes.
 
-    Returns
-    -------
-    tuple of JobRecord
-        By ``squeue --json``; where that is not to be had, ids and nodes only.
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down, slow, or prints what is not squeue's.
+    By ``squeue --json``; where that is not to be had, ids and nodes only.
     """
     deadline = slurm_deadline()
     answer = ask_slurm(["squeue", "--json"], deadline=deadline, fails=True)
@@ -554,20 +410,8 @@ def accounted_jobs(since: str) -> tuple[JobRecord, ...]:
 
     Columns are parted by what nobody could have written into the name of a job.
 
-    Parameters
-    ----------
-    since : str
-        As ``sacct --starttime`` takes it: ``now-7days``, ``2024-05-01``.
-
-    Returns
-    -------
-    tuple of JobRecord
-        Those that ran at some time since then, and those that run.
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down or slow, keeps no accounts, or prints what is not sacct's.
+    `since`: as ``sacct --starttime`` takes it: ``now-7days``, ``2024-05-01``. Those that ran at
+    some time since then, and those that run.
     """
     mark = f"<{os.urandom(8).hex()}>"
     command = ["sacct", "--allusers", "--allocations", "--parsable2", f"--delimiter={mark}"]

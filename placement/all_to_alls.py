@@ -36,38 +36,19 @@ _DEAR = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllToAlls:
-    """All-to-alls, one a line: every rank sends to every rank of the line at another end.
+    """All-to-alls, one a line: every rank sends to every rank of the line at another end."""
 
-    Attributes
-    ----------
-    line : int64 (e,)
-        Line of each entry; each (line, end) once, sorted by line and then end.
-    end : int64 (e,)
-        Node or router.
-    weight : float64 (e,)
-        Ranks of the line there.
-    scale : float64 (l,)
-        Bytes from each rank to each other, line by line.
-    """
-
-    line: Ints
-    end: Ints
-    weight: Floats
-    scale: Floats
+    line: Ints  # (e,), line of each entry; each (line, end) once, sorted by line and then end
+    end: Ints  # (e,), node or router
+    weight: Floats  # (e,), ranks of the line there
+    scale: Floats  # (l,), bytes from each rank to each other, line by line
 
     @classmethod
     def of(cls, line: Ints, end: Ints, ranks: Floats, size: float, ends: int) -> AllToAlls:
         """Return all-to-alls of entries in any order; a (line, end) may come more than once.
 
-        Parameters
-        ----------
-        line, end : int (e,)
-            Any numbers, and 0 … ends-1.
-        ranks : float64 (e,)
-            Entries without ranks are left out.
-        size : float
-            Bytes from each rank of a line to each other.
-        ends : int
+        `line`, `end` (e,): any numbers, and 0 … ends-1. `ranks` (e,): entries without ranks are
+        left out. `size`: bytes from each rank of a line to each other.
         """
         line, end = line.astype(np.int64), end.astype(np.int64)
         if line.min(initial=0) < 0 or line.max(initial=0) >= 4 * len(line):
@@ -121,10 +102,7 @@ class AllToAlls:
     def table(self, place: Ints, size: int) -> Floats:
         """Return the bytes between all places 0 … size-1, where end e is at place[e].
 
-        Returns
-        -------
-        float64 (size, size)
-            A place's bytes to itself are in it.
+        Returns (size, size): a place's bytes to itself are in it.
         """
         if len(self) == 1:  # most often, and nothing has to be sorted for it
             ranks = np.bincount(place[self.end], self.weight, minlength=size)
@@ -161,14 +139,7 @@ class AllToAlls:
         return float(add_by_key(self.end[order], amount, ends).max(initial=0.0))
 
     def pairs(self) -> tuple[Ints, Ints, Floats, Floats]:
-        """Return (source, target, bytes, messages) of every pair of different ends, line by line.
-
-        Examples
-        --------
-        >>> line = AllToAlls(np.zeros(2, int), np.array([4, 7]), np.array([1.0, 3.0]), np.ones(1))
-        >>> [x.tolist() for x in line.pairs()]
-        [[4, 7], [7, 4], [3.0, 3.0], [3.0, 3.0]]
-        """
+        """Return (source, target, bytes, messages) of each pair of different ends, line by line."""
         last = np.cumsum(np.bincount(self.line, minlength=len(self)))
         first = np.append(0, last)[self.line]
         here, there = ragged_ranges(first, np.diff(last, prepend=0)[self.line])
@@ -178,12 +149,7 @@ class AllToAlls:
         return self.end[here], self.end[there], self.scale[self.line[here]] * messages, messages
 
     def leaving(self, label: Ints, count: int) -> Floats:
-        """Return the bytes that leave the ends of each label (-1: none); as many come in.
-
-        Returns
-        -------
-        float64 (count,)
-        """
+        """Return the bytes that leave the ends of each label (-1: none); as many come in."""
         total = add_by_key(self.line, self.weight, len(self))
         inside = label[self.end] >= 0
         entries = self.line[inside], label[self.end[inside]], self.weight[inside]
@@ -195,16 +161,7 @@ class AllToAlls:
 
         An end's bytes to itself are in it.
 
-        Returns
-        -------
-        float64 (high - low, ends)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> one = AllToAlls(np.zeros(3, int), np.arange(3), np.array([1., 2., 3.]), np.ones(1))
-        >>> one.rows(1, 3, 3).tolist()
-        [[2.0, 4.0, 6.0], [3.0, 6.0, 9.0]]
+        Returns (high - low, ends).
         """
         here = (self.end >= low) & (self.end < high)
         used = np.bincount(self.line[here], minlength=len(self)) > 0
@@ -219,18 +176,9 @@ def product_over_lines(
 ) -> Floats:
     """Return the product of two sparse tables, lines x rows and lines x columns, over the lines.
 
-    Parameters
-    ----------
-    left, right : tuple of int64, int64, float64 (e,)
-        Line, row or column, and weight of each entry, sorted by line.
-    scale : float64 (l,)
-        Factor of each line.
-    rows, columns : int
-
-    Returns
-    -------
-    float64 (rows, columns)
-        Each line has been multiplied the way that is cheaper for it.
+    `left`, `right` (e,): line, row or column, and weight of each entry, sorted by line. `scale`
+    (l,): factor of each line. Returns (rows, columns): each line has been multiplied the way that
+    is cheaper for it.
     """
     right = sum_by_pair(*right, columns)
     lengths = [np.bincount(side[0], minlength=len(scale)) for side in (left, right)]
@@ -281,21 +229,8 @@ def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, colum
 def match_lines(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield each entry with every entry of a second list that has its line, some at a time.
 
-    Parameters
-    ----------
-    line : int64 (e,)
-        Of the first list's entries.
-    start : int64 (l + 1,)
-        Where the entries of each line begin in the second list.
-
-    Yields
-    ------
-    entry, other : int64 (m,)
-
-    Examples
-    --------
-    >>> [[x.tolist() for x in both] for both in match_lines(np.array([0, 1]), np.array([0, 2, 3]))]
-    [[[0, 0, 1], [0, 1, 2]]]
+    `line` (e,): of the first list's entries. `start` (l + 1,): where the entries of each line
+    begin in the second list. Yields `entry, other` (m,).
     """
     matches = np.diff(start)[line]
     batch = np.cumsum(matches) // _EXPANDED

@@ -40,16 +40,8 @@ MOST = 100
 def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
     """Check some dumps, alone and together, and the machine that they make.
 
-    Parameters
-    ----------
-    sources : Sources
-        As `nidmap.placement.load.open_sources` returns them.
-
-    Returns
-    -------
-    (Machine or None, list of Finding)
-        None where a fault leaves no machine. Faults come first, each group
-        in the order of files and lines.
+    `sources`: as `nidmap.placement.load.open_sources` returns them. None where a fault leaves no
+    machine. Faults come first, each group in the order of files and lines.
     """
     findings = [finding for dump in sources.dumps for finding in dump.findings]
     lines = {x.line for x in findings if x.fault and x.line}
@@ -92,21 +84,7 @@ def _check_numbering(dump: Dump) -> list[Finding]:
 def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     """Check a machine that could be built.
 
-    Parameters
-    ----------
-    machine : Machine
-    dumps : sequence of Dump
-        What it was made from, to name it.
-
-    Returns
-    -------
-    list of Finding
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> check(parse_spec("torus:4x4x4,injection=10"))
-    []
+    `dumps`: what it was made from, to name it.
     """
     source = dumps[0].source if dumps else machine.name
     checks = (

@@ -65,27 +65,8 @@ def hilbert_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
     Proc. 707, 2004) up to symmetry; in any other box of up to four dimensions a
     generalisation that takes unit steps throughout and keeps its locality.
 
-    Parameters
-    ----------
-    coords : int (n, d)
-        Cells, inside the box.
-    extents : sequence of int
-        The box, d extents of at least 1.
-
-    Returns
-    -------
-    int64 (n,)
-        0 at the curve's start, one less than the number of cells at its end.
-
-    Raises
-    ------
-    UsageError
-        Where a coordinate lies outside the box, or the box is impossible.
-
-    Examples
-    --------
-    >>> hilbert_key([[0, 0], [1, 0], [1, 1], [0, 1]], (2, 2)).tolist()
-    [0, 3, 2, 1]
+    `coords` (n, d): cells, inside the box. `extents`: the box, d extents of at least 1. Returns
+    (n,): 0 at the curve's start, one less than the number of cells at its end.
     """
     return _curve_positions(hilbert_curve(extents), coords, extents)
 
@@ -93,19 +74,7 @@ def hilbert_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
 def hilbert_curve(extents: Sequence[int]) -> NDArray[np.int32]:
     """Return the cells of a box in the order of its Hilbert curve (see `hilbert_key`).
 
-    Parameters
-    ----------
-    extents : sequence of int
-        The box, d extents of at least 1.
-
-    Returns
-    -------
-    int32 (cells, d)
-
-    Examples
-    --------
-    >>> hilbert_curve((2, 3)).tolist()
-    [[0, 0], [1, 0], [1, 1], [0, 1], [0, 2], [1, 2]]
+    `extents`: the box, d extents of at least 1. Returns (cells, d).
     """
     box = _whole_box(extents)
     return np.ascontiguousarray(_join_parts(box, _root_part(box), {}).T)
@@ -120,27 +89,8 @@ def morton_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
     has it for 4 x 4. Elsewhere it is the same order with the cells outside the
     box left out of the count.
 
-    Parameters
-    ----------
-    coords : int (n, d)
-        Cells, inside the box.
-    extents : sequence of int
-        The box, d extents of at least 1.
-
-    Returns
-    -------
-    int64 (n,)
-        0 at the curve's start, one less than the number of cells at its end.
-
-    Raises
-    ------
-    UsageError
-        Where a coordinate lies outside the box, or the box is impossible.
-
-    Examples
-    --------
-    >>> morton_key([[0, 1], [1, 0], [0, 2], [3, 3]], (4, 4)).tolist()
-    [1, 2, 4, 15]
+    `coords` (n, d): cells, inside the box. `extents`: the box, d extents of at least 1. Returns
+    (n,): 0 at the curve's start, one less than the number of cells at its end.
     """
     return _curve_positions(morton_curve(extents), coords, extents)
 
@@ -148,19 +98,7 @@ def morton_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
 def morton_curve(extents: Sequence[int]) -> NDArray[np.int32]:
     """Return the cells of a box in the order of its Morton curve (see `morton_key`).
 
-    Parameters
-    ----------
-    extents : sequence of int
-        The box, d extents of at least 1.
-
-    Returns
-    -------
-    int32 (cells, d)
-
-    Examples
-    --------
-    >>> morton_curve((2, 3)).tolist()
-    [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [1, 2]]
+    `extents`: the box, d extents of at least 1. Returns (cells, d).
     """
     box = _whole_box(extents)
     cells = np.indices(box, dtype=np.int32).reshape(len(box), -1)
@@ -194,23 +132,13 @@ def _curve_positions(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[
 
 
 class BoxPart(NamedTuple):
-    """One part of a box.
+    """One part of a box."""
 
-    Attributes
-    ----------
-    low : tuple of int
-        Its lowest cell in the box.
-    size : tuple of int
-        Its extents.
-    axes : tuple of int
-        The box's axes of extent above 1, in the part's own order, main axis last.
-    flip : tuple of bool
-        For each axis of the box whether the walk of the part starts at its high end.
-    """
-
-    low: tuple[int, ...]
-    size: tuple[int, ...]
+    low: tuple[int, ...]  # its lowest cell in the box
+    size: tuple[int, ...]  # its extents
+    # The box's axes of extent above 1, in the part's own order, main axis last
     axes: tuple[int, ...]
+    # For each axis of the box whether the walk of the part starts at its high end
     flip: tuple[bool, ...]
 
     @property
@@ -298,20 +226,8 @@ def _is_walkable(size: tuple[int, ...], main: int) -> bool:
 def _walk_parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
     """Return the parts of a box in the order of the walk.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Extents, all above 1, at least two of them; the main axis is the last.
-
-    Returns
-    -------
-    tuple of BoxPart
-        The walk starts at the lowest cell and ends at the other end of the main axis.
-
-    Examples
-    --------
-    >>> [p.low for p in _walk_parts((2, 2))]
-    [(0, 0), (1, 0), (1, 1), (0, 1)]
+    `shape`: extents, all above 1, at least two of them; the main axis is the last. The walk
+    starts at the lowest cell and ends at the other end of the main axis.
     """
     if len(set(shape)) == 1 and shape[0] & (shape[0] - 1) == 0:
         return tuple(_skilling_octant(len(shape), shape[0] // 2, w) for w in range(1 << len(shape)))

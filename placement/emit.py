@@ -47,45 +47,23 @@ JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": 
 
 @dataclass(frozen=True, slots=True)
 class HeaderJob:
-    """What a job asks for.
+    """What a job asks for."""
 
-    Attributes
-    ----------
-    count : int
-        Nodes that its program runs on.
-    ppn : int or None
-        Ranks a node; None: not said, which is one.
-    partition, constraint, reservation : str or None
-        As of sbatch; a partition is also PBS's queue.
-    nodelist : NodeList
-        Nodes that it must have: all of them where it is pinned.
-    exclude : NodeList
-        Nodes that it must not have.
-    segment : int
-        Nodes of each segment, under topology/block; 0: no segments.
-    leaves : int
-        Leaf switches that the nodes are on, where Slurm honours ``--switches``; 0: it does not.
-    """
-
-    count: int
-    ppn: int | None = None
+    count: int  # nodes that its program runs on
+    ppn: int | None = None  # ranks a node; None means not said, which is one
+    # partition, constraint, reservation: as of sbatch; a partition is also PBS's queue
     partition: str | None = None
     constraint: str | None = None
     reservation: str | None = None
-    nodelist: NodeList = _NO_NODES
-    exclude: NodeList = _NO_NODES
-    segment: int = 0
+    nodelist: NodeList = _NO_NODES  # nodes that it must have: all of them where it is pinned
+    exclude: NodeList = _NO_NODES  # nodes that it must not have
+    segment: int = 0  # nodes of each segment, under topology/block; 0: no segments
+    # Leaf switches that the nodes are on, where Slurm honours ``--switches``; 0: it does not
     leaves: int = 0
 
 
 def slurm_options(job: HeaderJob) -> list[str]:
-    """Return the options of sbatch for a job that has its nodes to itself.
-
-    Examples
-    --------
-    >>> slurm_options(HeaderJob(2, ppn=4, constraint="gpu", nodelist=NodeList(["n1", "n2"])))
-    ['--nodes=2', '--ntasks-per-node=4', '--constraint=gpu', '--nodelist=n[1-2]', '--exclusive']
-    """
+    """Return the options of sbatch for a job that has its nodes to itself."""
     values = {
         "nodes": job.count,
         "ntasks-per-node": job.ppn,
@@ -111,24 +89,7 @@ def _quote_word(value: str) -> str:
 def pbs_options(job: HeaderJob, batch: str) -> list[str]:
     """Return the options of qsub for a job pinned to its nodes.
 
-    Parameters
-    ----------
-    job : HeaderJob
-    batch : str
-        ``torque`` and ``alps`` take ``nodes``, PBS itself ``select``.
-
-    Raises
-    ------
-    UsageError
-        A constraint or a reservation, which are Slurm's and no option of qsub.
-
-    Examples
-    --------
-    >>> job = HeaderJob(2, ppn=4, partition="big", nodelist=NodeList(["n1", "n2"]))
-    >>> pbs_options(job, "torque")
-    ['-q big', '-l nodes=n1:ppn=4+n2:ppn=4']
-    >>> pbs_options(job, "pbs")[1:]
-    ['-l select=1:host=n1:mpiprocs=4+1:host=n2:mpiprocs=4', '-l place=scatter:excl']
+    `batch`: ``torque`` and ``alps`` take ``nodes``, PBS itself ``select``.
     """
     for name in ("constraint", "reservation"):
         if getattr(job, name) is not None:
@@ -144,34 +105,17 @@ def pbs_options(job: HeaderJob, batch: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """A plan as an emitter gets it.
+    """A plan as an emitter gets it."""
 
-    Attributes
-    ----------
-    nodes : NodeList
-        The chosen nodes in the planner's order.
-    nids : tuple of int
-        Their NIDs, in the same order.
-    cnames : tuple of str
-        Their cnames or xnames; empty strings where the machine has none.
-    job : HeaderJob
-        What the job asks its scheduler for.
-    batch : str
-        What takes job scripts: ``slurm``, ``pbs``, ``alps``, or ``torque`` or
-        ``cobalt`` before ALPS; '' unknown.
-    remarks : tuple of str
-        Lines for a header's comments.
-    document : dict
-        The JSON document.
-    """
-
-    nodes: NodeList
-    nids: tuple[int, ...]
-    cnames: tuple[str, ...]
-    job: HeaderJob
+    nodes: NodeList  # the chosen nodes in the planner's order
+    nids: tuple[int, ...]  # their NIDs, in the same order
+    cnames: tuple[str, ...]  # their cnames or xnames; empty strings where the machine has none
+    job: HeaderJob  # what the job asks its scheduler for
+    # What takes job scripts: ``slurm``, ``pbs``, ``alps``, or ``torque`` or ``cobalt`` before ALPS;
+    # '' unknown
     batch: str = ""
-    remarks: tuple[str, ...] = ()
-    document: dict[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()  # lines for a header's comments
+    document: dict[str, Any] = field(default_factory=dict)  # the JSON document
 
 
 def nodelist(plan: Emission) -> str:
@@ -256,24 +200,12 @@ FORMATS: dict[str, Callable[[Emission], str]] = {
 
 
 def formats_for(batch: str) -> list[str]:
-    """Return the formats that fit what takes a site's job scripts, all where that is not known.
-
-    Examples
-    --------
-    >>> formats_for("pbs")
-    ['nodelist', 'lines', 'nids', 'cnames', 'hostfile', 'aprun', 'pbs', 'json']
-    """
+    """Return the formats that fit what takes a site's job scripts, all where that is not known."""
     return [name for name in FORMATS if not batch or batch in _TAKERS.get(name, (batch,))]
 
 
 def emit(plan: Emission, name: str) -> str:
-    """Return the plan as text in the format `name`.
-
-    Raises
-    ------
-    UsageError
-        Unknown format, or one that the site's scheduler does not take.
-    """
+    """Return the plan as text in the format `name`."""
     if name not in FORMATS:
         raise UsageError(f"unknown format {name!r}", f"choose from {', '.join(sorted(FORMATS))}")
     if name not in formats_for(plan.batch):

@@ -31,28 +31,8 @@ _WORDS = {"tree": "SwitchName", "block": "BlockName", "ring": "RingName"}
 def topology_conf(machine: Machine) -> str:
     """Return the machine's switches as a ``topology.conf``.
 
-    Parameters
-    ----------
-    machine : Machine
-        With Slurm's own switches, or any other: then the tree is that of its
-        coordinates (a leaf a blade, a leaf module or a Slingshot switch).
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    UsageError
-        Where its switches are a torus or flat, which this file cannot say.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> print(topology_conf(parse_spec("tree:2x2")), end="")
-    SwitchName=level1-0 Nodes=nid[00000-00001]
-    SwitchName=level1-1 Nodes=nid[00002-00003]
-    SwitchName=root Switches=level1-[0-1]
+    `machine`: with Slurm's own switches, or any other: then the tree is that of its coordinates
+    (a leaf a blade, a leaf module or a Slingshot switch).
     """
     kind = "tree" if machine.switches is None else machine.switches.kind
     if kind not in _WORDS:
@@ -71,25 +51,8 @@ def topology_conf(machine: Machine) -> str:
 def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
     """Return the switches that Slurm sees, in their order.
 
-    Parameters
-    ----------
-    machine : Machine
-        Its own switches where it was read with some, else those that follow
-        from its coordinates.
-    name : str
-        Format, for the message.
-
-    Raises
-    ------
-    UsageError
-        Where there is none.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> _, rows = switch_rows(parse_spec("tree:2x2"), "topology-conf")
-    >>> [(r.name, r.nodes, r.children) for r in rows][1:]
-    [('level1-1', 'nid[00002-00003]', ''), ('root', '', 'level1-[0-1]')]
+    `machine`: its own switches where it was read with some, else those that follow from its
+    coordinates. `name`: format, for the message.
     """
     switches = slurm_switches(machine)
     if not switches.names:
@@ -116,33 +79,8 @@ _LISTS = {"tree": ("switches", "switch"), "ring": ("rings", "ring"), "block": ("
 def topology_yaml(machine: Machine) -> str:
     """Return the machine's switches as a ``topology.yaml``.
 
-    Parameters
-    ----------
-    machine : Machine
-        With Slurm's own switches, or any other: then a tree of its
-        coordinates is written.
-
-    Returns
-    -------
-    str
-        One topology called ``nidmap``, the cluster's default.
-
-    Raises
-    ------
-    UsageError
-        Where a torus has more than one node a cell.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> print(topology_yaml(parse_spec("tree:2x1")), end="")
-    ---
-    - topology: nidmap
-      cluster_default: true
-      tree:
-        switches:
-          - switch: level1-0
-            nodes: nid[00000-00001]
+    `machine`: with Slurm's own switches, or any other: then a tree of its coordinates is written.
+    One topology called ``nidmap``, the cluster's default.
     """
     kind = "tree" if machine.switches is None else machine.switches.kind
     lines = ["---", "- topology: nidmap", "  cluster_default: true"]
@@ -178,25 +116,7 @@ def _quote_value(text: str) -> str:
 def write(machine: Machine, name: str) -> str:
     """Return a machine in one of the `FORMATS`.
 
-    Parameters
-    ----------
-    machine : Machine
-    name : str
-        A key of `FORMATS`.
-
-    Raises
-    ------
-    UsageError
-        Where there is no such format, or it needs a package that is not
-        installed.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> print(write(parse_spec("torus:2x1,bw=5,injection=10"), "edgelist"), end="")
-    x0y0 x1y0 {"class": "x", "count": 2, "bandwidth": 10.0}
-    nid00000 x0y0 {"class": "injection", "count": 1, "bandwidth": 10.0}
-    nid00001 x1y0 {"class": "injection", "count": 1, "bandwidth": 10.0}
+    `name`: a key of `FORMATS`.
     """
     if name not in FORMATS:
         raise UsageError(f"unknown format {name!r}", f"choose from {', '.join(FORMATS)}")

@@ -15,42 +15,22 @@ from nidmap.placement.machine import Topology
 
 
 class Fabric(NamedTuple):
-    """One fabric.
+    """One fabric."""
 
-    Attributes
-    ----------
-    title : str
-        As messages have it.
-    mpi_us : float
-        One short message between neighbours, us, as its sites' configurations assume.
-    hop_ns : float
-        One more switch on the way, ns, likewise.
-    bandwidth : mapping of str to float
-        GB/s a direction of a link of each class, where nothing states it.
-    interface : str
-        What injects so much.
-    adapts : bool
-        True where routers are known to send packets around full links.
-    by_cable : bool
-        True where a message keeps to one cable of a bundle, so that the slowest holds up the
-        others; False where routers choose for each packet and use what all cables have.
-    ports : int
-        Ports to other groups that a router has; 0 where that is free.
-    reach : float
-        Share of what interfaces carry that exchanges between many nodes reach, likely.
-    rank_gbs : tuple of float
-        GB/s that one rank sends at least and at most, as was measured; empty where nothing was.
-    """
-
-    title: str
-    mpi_us: float
-    hop_ns: float
+    title: str  # as messages have it
+    mpi_us: float  # one short message between neighbours, us, as its sites' configurations assume
+    hop_ns: float  # one more switch on the way, ns, likewise
+    # GB/s a direction of a link of each class, where nothing states it
     bandwidth: Mapping[str, float] = {}
-    interface: str = ""
-    adapts: bool = False
+    interface: str = ""  # what injects so much
+    adapts: bool = False  # True where routers are known to send packets around full links
+    # True where a message keeps to one cable of a bundle, so that the slowest holds up the others;
+    # False where routers choose for each packet and use what all cables have
     by_cable: bool = False
-    ports: int = 0
+    ports: int = 0  # ports to other groups that a router has; 0 where that is free
+    # Share of what interfaces carry that exchanges between many nodes reach, likely
     reach: float = 1.0
+    # GB/s that one rank sends at least and at most, as was measured; empty where nothing was
     rank_gbs: tuple[float, ...] = ()
 
     @property
@@ -100,26 +80,12 @@ TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}
 
 
 def known_fabric(topology: Topology) -> Fabric:
-    """Return a network's fabric; one of which nothing is known where it names none.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> known_fabric(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1").topology).adapts
-    False
-    """
+    """Return a network's fabric; one of which nothing is known where it names none."""
     return FABRICS.get(topology.fabric, Fabric("", 0.0, 0.0))
 
 
 def fabric_of(topology: Topology) -> Fabric:
-    """Return a network's fabric, or the one that a network without one is taken for.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> fabric_of(parse_spec("torus:4x4").topology).title
-    'Gemini'
-    """
+    """Return a network's fabric, or the one that a network without one is taken for."""
     if topology.fabric in FABRICS:
         return FABRICS[topology.fabric]
     if topology.kind == "dragonfly" and topology.router_levels == 2:

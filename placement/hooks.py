@@ -29,13 +29,7 @@ SERVICES: dict[str, str] = {}
 
 
 def load(where: str) -> Any:
-    """Import and return what ``module`` or ``module:attribute`` names.
-
-    Examples
-    --------
-    >>> load("nidmap.placement.hooks:load") is load
-    True
-    """
+    """Import and return what ``module`` or ``module:attribute`` names."""
     module, _, attribute = where.partition(":")
     loaded = import_module(module)
     return getattr(loaded, attribute) if attribute else loaded

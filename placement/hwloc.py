@@ -38,15 +38,9 @@ _Element = ElementTree.Element
 
 
 class HardwareFile(NamedTuple):
-    """A node's hardware as one of the ``-m`` options, laid over a machine.
+    """A node's hardware as one of the ``-m`` options, laid over a machine."""
 
-    Attributes
-    ----------
-    hardware : NodeHardware
-        Its source is the file.
-    """
-
-    hardware: NodeHardware
+    hardware: NodeHardware  # its source is the file
 
     @property
     def source(self) -> str:
@@ -54,13 +48,7 @@ class HardwareFile(NamedTuple):
         return self.hardware.source
 
     def over(self, machine: Machine) -> Machine:
-        """Return the machine with this type of node added to those that are known.
-
-        Raises
-        ------
-        ParseError
-            The machine has no such nodes.
-        """
+        """Return the machine with this type of node added to those that are known."""
         refuse_other_node(machine, self.hardware)
         return replace(
             machine,
@@ -71,27 +59,7 @@ class HardwareFile(NamedTuple):
 
 
 def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
-    """Return the hardware that an XML describes.
-
-    Parameters
-    ----------
-    text : bytes or str
-    source : str
-        File name for messages.
-
-    Raises
-    ------
-    ParseError
-        Not XML (with its line), not hwloc's, or a node without a core.
-
-    Examples
-    --------
-    >>> core = '<object type="Core"><object type="PU" os_index="{0}" cpuset="0x{1}"/></object>'
-    >>> cores = core.format(0, 1) + core.format(1, 2)
-    >>> machine = f'<object type="Machine" cpuset="0x3">{cores}</object>'
-    >>> parse_hwloc(f'<topology version="2.0">{machine}</topology>').sentence()
-    '2 cores, 1 L3, 1 NUMA domain, 1 socket'
-    """
+    """Return the hardware that an XML describes."""
     plain = text if isinstance(text, str) else text.decode("latin-1")
     if "<!ENTITY" in plain:
         raise ParseError(source, 0, "XML with custom entities, which hwloc never writes")
@@ -252,13 +220,7 @@ def _gpu_links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, 
 
 
 def _read_cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
-    """Return the processing units of an object; None where it states none, or no end of them.
-
-    Examples
-    --------
-    >>> sorted(_read_cpuset(ElementTree.Element("object", cpuset="0x3,,0x0000000f")))
-    [0, 1, 2, 3, 64, 65]
-    """
+    """Return the processing units of an object; None where it states none, or no end of them."""
     text = at.get(name)
     if text is None or len(text) > 1 << 14 or (name != "cpuset" and text.startswith("0xf...f")):
         return None
@@ -284,17 +246,6 @@ def hardware_of(machine: Machine, rows: Ints) -> NodeHardware:
 
     The type counts that has as many cores (or hardware threads) and GPUs as the machine says
     of these nodes, the last one that was given first; what the machine does not say fits.
-
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (n,)
-
-    Raises
-    ------
-    UsageError
-        Nothing is known of the inside of these nodes, they are of two types, or a file
-        describes others.
     """
     if not machine.hardware:
         hint = "-m node.xml adds it (lstopo --of xml node.xml, on such a node)"
@@ -312,12 +263,7 @@ def hardware_of(machine: Machine, rows: Ints) -> NodeHardware:
 
 
 def refuse_other_node(machine: Machine, one: NodeHardware) -> None:
-    """Refuse a file that describes a node unlike all compute nodes of the machine.
-
-    Raises
-    ------
-    ParseError
-    """
+    """Refuse a file that describes a node unlike all compute nodes of the machine."""
     kinds = _hardware_kinds(machine, machine.compute)
     if any(_may_fit(one, machine, *kind) for kind in kinds) or not kinds:
         return

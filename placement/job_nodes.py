@@ -17,28 +17,15 @@ from nidmap.placement.support.hosts import HostNames
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobNodes:
-    """Jobs on the nodes of a machine.
+    """Jobs on the nodes of a machine."""
 
-    Attributes
-    ----------
-    jobs : tuple of JobRecord
-        Without their nodes, which `rows` says.
-    rows : int64 (m,)
-        Rows of the machine, job by job, each job's ascending.
-    first : int64 (len(jobs) + 1,)
-        Where each job's rows begin.
-    start, end : float64 (len(jobs),)
-        Unix time; inf for the end of a job that runs.
-    strangers : int
-        Nodes that the machine does not have.
-    """
-
-    jobs: tuple[JobRecord, ...]
-    rows: Ints
-    first: Ints
+    jobs: tuple[JobRecord, ...]  # without their nodes, which `rows` says
+    rows: Ints  # (m,), rows of the machine, job by job, each job's ascending
+    first: Ints  # (jobs), where each job's rows begin
+    # start, end: (jobs), unix time; inf for the end of a job that runs
     start: Floats
     end: Floats
-    strangers: int = 0
+    strangers: int = 0  # nodes that the machine does not have
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -68,14 +55,6 @@ def find_job_nodes(machine: Machine, records: Iterable[JobRecord]) -> JobNodes:
     """Return jobs on the rows of a machine; those that have no node there are left out.
 
     A job that is listed twice, with the same id and start, counts once.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> nodes = NodeList.parse("nid[00002,00001],login1")
-    >>> job_nodes = find_job_nodes(parse_spec("torus:4"), [JobRecord("7", nodes, start=10.0)])
-    >>> job_nodes.of(0).tolist(), job_nodes.strangers
-    ([1, 2], 1)
     """
     hosts = HostNames(machine.names.tolist())
     row_of: dict[str, int] = {}  # -1: not of the machine
@@ -104,31 +83,8 @@ def free_at_starts(
     A job has its nodes from its start up to its end: of two, one may begin at the moment
     at which the other ends. One whose start is not known has had them ever since.
 
-    Parameters
-    ----------
-    job_nodes : JobNodes
-    usable : bool (n,)
-        Nodes that could be had at all: not those that are down, or compute nothing.
-    wanted : sequence of int
-        The jobs that are asked about.
-
-    Yields
-    ------
-    int
-    bool (n,)
-        Its own nodes are not among them.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> spans = {"a": (0, 10), "b": (5, 20), "c": (10, 20)}
-    >>> jobs = [JobRecord(name, NodeList([f"nid0000{k}"]), start=s, end=e)
-    ...         for k, (name, (s, e)) in enumerate(spans.items())]
-    >>> machine = parse_spec("torus:4")
-    >>> job_nodes = find_job_nodes(machine, jobs)
-    >>> [(job, mask.nonzero()[0].tolist()) for job, mask in
-    ...  free_at_starts(job_nodes, machine.compute, [0, 1, 2])]
-    [(0, [1, 2, 3]), (1, [2, 3]), (2, [0, 3])]
+    `usable` (n,): nodes that could be had at all: not those that are down, or compute nothing.
+    `wanted`: the jobs that are asked about. Yields (n,): its own nodes are not among them.
     """
     start = np.where(np.isnan(job_nodes.start), -np.inf, job_nodes.start)
     lasting = np.flatnonzero(job_nodes.end > start)

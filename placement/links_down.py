@@ -43,16 +43,7 @@ DOWN = "down"
 def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
     """Return the machine without the links that files say are down.
 
-    Parameters
-    ----------
-    machine : Machine
-    sources : sequence of str
-        The files. Each is a whole list: what several name is the same cable.
-
-    Raises
-    ------
-    ParseError
-        A line that names no link of the machine, or more cables than it has.
+    `sources`: the files. Each is a whole list: what several name is the same cable.
     """
     cables = _RemainingCables(machine)
     for source in sources:
@@ -100,32 +91,24 @@ def _listed_links(listed: LinkRecords) -> Iterator[tuple[tuple[str, str], tuple[
 class _RemainingCables:
     """Every cable of a machine, and what is left of it: between routers, then those of nodes.
 
-    Attributes
-    ----------
-    sources : list of str
-        What says which are down.
-    row : int64 (c,)
-        Bundle of each cable between routers, ascending.
-    ends : (int64 (h,), int64 (h,))
-        Node and attachment of each cable of a node.
-    left : float64 (c + h,)
-        GB/s; NaN where unknown, 0 where it is down.
-    touched : bool (c + h,)
-        Cables that the last source has named.
-    between, of_nodes : dict of (str, str) to list of int
-        Cables that join two routers, or a node and a router, by their names in order.
+    `sources`: what says which are down.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.sources = machine, list[str]()
         self.links, self.names = links_of(machine), router_names(machine)
+        # (c,), bundle of each cable between routers, ascending
         self.row = np.repeat(np.arange(len(self.links)), self.links.count)
+        # (h,), node and attachment of each cable of a node
         self.ends = np.nonzero(machine.router >= 0)
         rates = attachment_rates(machine)[self.ends]
         self.full = np.concatenate([self.links.rates(), rates])
-        self.left = self.full.copy()
+        self.left = self.full.copy()  # (c + h,), GB/s; NaN where unknown, 0 where it is down
+        # (c + h,), cables that the last source has named
         self.touched = np.zeros(len(self.full), dtype=bool)
         a, b = (self.names[end[self.row]].tolist() for end in (self.links.a, self.links.b))
+        # between, of_nodes: cables that join two routers, or a node and a router, by their names in
+        # order
         self.between = _by_pair(a, b, 0)
         nodes = machine.names[self.ends[0]].tolist()
         routers = self.names[machine.router[self.ends]].tolist()

@@ -57,40 +57,19 @@ _BY_PARTITION = (25, 5)
 
 
 class Live(NamedTuple):
-    """What a scheduler says of its machine.
+    """What a scheduler says of its machine."""
 
-    Attributes
-    ----------
-    name : str
-        Of the cluster.
-    why : str
-        What was taken, and how sure that is.
-    dumps : list of Dump
-    site : Site or None
-        The site that the cluster is; there are no dumps then.
-    """
-
-    name: str
-    why: str
+    name: str  # of the cluster
+    why: str  # what was taken, and how sure that is
     dumps: list[Dump]
-    site: Site | None = None
+    site: Site | None = None  # the site that the cluster is; there are no dumps then
 
 
 def ask_scheduler(spec: str) -> Live:
     """Return the machine that a word of ``-m`` asks for.
 
-    Parameters
-    ----------
-    spec : str
-        ``here:``, ``slurm:``, ``pbs:`` or ``flux:``; a partition behind the colon is the one
-        whose topology is wanted.
-
-    Raises
-    ------
-    LaunchError
-        The scheduler is missing, down or slow, or prints what is not its own.
-    UsageError
-        ``here:``, and none is here.
+    `spec`: ``here:``, ``slurm:``, ``pbs:`` or ``flux:``; a partition behind the colon is the one
+    whose topology is wanted.
     """
     kind, _, partition = spec.partition(":")
     if kind == "here":
@@ -236,12 +215,9 @@ def _file_text(path: str) -> str:
 def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
     """Return a machine whose nodes inject what the interfaces of this host do.
 
-    Parameters
-    ----------
-    machine : Machine
-        Unchanged where it states bandwidths of its nodes, or this host has no such interface.
-    system : str
-        Where Linux shows its devices: InfiniBand's rates, the speeds of Slingshot's hsn0, ….
+    `machine`: unchanged where it states bandwidths of its nodes, or this host has no such
+    interface. `system`: where Linux shows its devices: InfiniBand's rates, the speeds of
+    Slingshot's hsn0, ….
     """
     topology = machine.topology
     if {"injection", "up0"} & topology.bandwidth.keys():
@@ -268,16 +244,7 @@ def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
 def places_by_name(states: Dump) -> list[Dump]:
     """Return the tree of cabinets, racks and blades that all nodes' names say; none where not.
 
-    Parameters
-    ----------
-    states : Dump
-        Nodes by name.
-
-    Examples
-    --------
-    >>> states = read_text("NODELIST STATE\\nr1i0n0 idle\\nr1i1n0 idle\\nr2i0n0 idle\\n", "sinfo")
-    >>> [s.name for s in places_by_name(states)[0].switches]
-    ['all', 'r1', 'r1i0', 'r1i1', 'r2', 'r2i0']
+    `states`: nodes by name.
     """
     names = [] if states.nodes is None or states.nodes.name is None else states.nodes.name.tolist()
     for pattern in _PLACES:

@@ -36,38 +36,19 @@ LIVE = ("here:", "slurm:", "pbs:", "flux:")
 
 @dataclass
 class Sources:
-    """What some ``-m`` options name.
-
-    Attributes
-    ----------
-    site : Site, SyntheticSite or None
-    dumps : list of Dump
-        In the order given.
-    groups : GroupRule or None
-        How xnames make dragonfly groups (``xname:…``).
-    prefer : str
-        ``last`` where the last dump counts of those that contradict one another.
-    figures : dict
-        What the words state behind their machines (`nidmap.placement.options`).
-    overlays : list of Overlay or HardwareFile
-        Figures, and what is inside a node, to be laid over the machine's, the last one on top.
-    links_down : list of str
-        Files that say which links are down.
-    name : str
-        What the scheduler calls the machine, '' where none was asked.
-    why : str
-        Why it is taken for the one that this is, and how sure that is.
-    """
+    """What some ``-m`` options name."""
 
     site: Source | None = None
-    dumps: list[Dump] = field(default_factory=list)
-    groups: GroupRule | None = None
-    prefer: str = ""
+    dumps: list[Dump] = field(default_factory=list)  # in the order given
+    groups: GroupRule | None = None  # how xnames make dragonfly groups (``xname:…``)
+    prefer: str = ""  # ``last`` where the last dump counts of those that contradict one another
+    # What the words state behind their machines (`nidmap.placement.options`)
     figures: Figures = field(default_factory=dict)
+    # Figures, and what is inside a node, to be laid over the machine's, the last one on top
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)
-    links_down: list[str] = field(default_factory=list)
-    name: str = ""
-    why: str = ""
+    links_down: list[str] = field(default_factory=list)  # files that say which links are down
+    name: str = ""  # what the scheduler calls the machine, '' where none was asked
+    why: str = ""  # why it is taken for the one that this is, and how sure that is
 
 
 def load_machine(*specs: str) -> Machine:
@@ -111,13 +92,7 @@ def load_machine(*specs: str) -> Machine:
 
 
 def open_sources(*specs: str) -> Sources:
-    """Read all that the specs name, without putting it together.
-
-    Raises
-    ------
-    UsageError, SiteError, ParseError
-        As `load_machine`.
-    """
+    """Read all that the specs name, without putting it together."""
     if not specs:
         raise UsageError("no machine given", "a site, a dump or e.g. torus:8x8x8 is needed")
     if specs.count("-") > 1:

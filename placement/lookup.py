@@ -29,17 +29,7 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 
 def nodes_of(machine: Machine, rows: Iterable[int] | Ints) -> NodeList:
-    """Return the host names of rows, in the order given.
-
-    Parameters
-    ----------
-    machine : Machine
-    rows : int (k,)
-
-    Returns
-    -------
-    NodeList
-    """
+    """Return the host names of rows, in the order given."""
     return NodeList(machine.names[np.asarray(rows, dtype=np.int64)].tolist())
 
 
@@ -51,34 +41,8 @@ def rows_of(
     A host name may have more of its domain than the machine's, or less, where that is
     unambiguous.
 
-    Parameters
-    ----------
-    machine : Machine
-    nodes : str or NodeList or iterable of str
-        Text in any form that `NodeList.parse` reads, or the names themselves.
-    source : str
-        Name of the file that the text comes from, for errors.
-    repeats : bool
-        Allow a node more than once, as in a host file.
-
-    Returns
-    -------
-    int64 (k,)
-
-    Raises
-    ------
-    ParseError
-        Where the list is empty, or names a node that the machine does not
-        have, or one twice although `repeats` is False, or a word makes more
-        names than the machine has nodes. It says the word, its line, and
-        names like it.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("dragonfly:groups=2,chassis=2,blades=4,nodes=4")
-    >>> rows_of(m, "nid[00045,00012],7,#3-4").tolist()
-    [45, 12, 7, 3, 4]
+    `nodes`: text in any form that `NodeList.parse` reads, or the names themselves. `repeats`:
+    allow a node more than once, as in a host file. Returns (k,).
     """
     if isinstance(nodes, str):
         names = NodeList.parse(nodes, source, most=len(machine))
@@ -97,31 +61,14 @@ def rows_of(
 
 
 def find_rows(have: Array, want: Array) -> Ints:
-    """Return where each of `want` first stands in `have`, -1 where it does not.
-
-    Examples
-    --------
-    >>> find_rows(np.array([45, 12, 45]), np.array([12, 13, 45])).tolist()
-    [1, -1, 0]
-    """
+    """Return where each of `want` first stands in `have`, -1 where it does not."""
     order = np.argsort(have, kind="stable")
     at = find_sorted(have[order], want)
     return np.where(at < 0, -1, order[at]) if len(have) else at
 
 
 def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
-    """Return the same of host names, of which some may have more or less of their domain.
-
-    Raises
-    ------
-    ParseError
-        Where two of `want` would be one of `have`.
-
-    Examples
-    --------
-    >>> find_hosts(np.array(["n1", "n2.cm"]), np.array(["n2", "n1.cm", "n3"]), "-").tolist()
-    [1, 0, -1]
-    """
+    """Return the same of host names, of which some may have more or less of their domain."""
     rows = find_rows(have, want)
     left = np.flatnonzero(rows < 0)
     if not len(have) or not any(
@@ -141,13 +88,7 @@ def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
 
 
 def first_repeat(values: Array) -> tuple[int, int] | None:
-    """Return the places of the first value that stands a second time; None where none does.
-
-    Examples
-    --------
-    >>> first_repeat(np.array([45, 12, 45, 12])), first_repeat(np.array(["a", "b"]))
-    ((0, 2), None)
-    """
+    """Return the places of the first value that stands a second time; None where none does."""
     seen: dict[object, int] = {}
     for place, value in enumerate(values.tolist()):
         if (first := seen.setdefault(value, place)) != place:
@@ -156,13 +97,7 @@ def first_repeat(values: Array) -> tuple[int, int] | None:
 
 
 def shared_rows(machine: Machine, names: Strs, source: str) -> Ints:
-    """Return the rows of host names that others list, -1 where the machine has no such node.
-
-    Raises
-    ------
-    ParseError
-        Where it has none of them, or two of them would be one node.
-    """
+    """Return the rows of host names that others list, -1 where the machine has no such node."""
     rows = find_hosts(machine.names, names, source)
     if len(rows) and (rows < 0).all():
         hint = f"it names nodes like {names[0]}, the machine like {machine.names[0]}"

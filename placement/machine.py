@@ -119,30 +119,15 @@ class Links:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Switches:
-    """Slurm's view of the network: a forest of switches over the nodes.
-
-    Attributes
-    ----------
-    names : tuple of str
-    parent : int32 (s,)
-        Index of the switch above, -1 at a root.
-    level : int32 (s,)
-        0 at a leaf.
-    leaf_of : int32 (n,)
-        Leaf switch of each node of the machine, -1 for none.
-    kind : str
-        ``tree``, ``block``, ``ring`` or ``flat``.
-    block_sizes : tuple of int
-    uplinks : int32 (s,) or None
-        Cables from each switch to the one above; None: one each.
-    """
+    """Slurm's view of the network: a forest of switches over the nodes."""
 
     names: tuple[str, ...]
-    parent: Ints32
-    level: Ints32
-    leaf_of: Ints32
-    kind: str = "tree"
+    parent: Ints32  # (s,), index of the switch above, -1 at a root
+    level: Ints32  # (s,), 0 at a leaf
+    leaf_of: Ints32  # (n,), leaf switch of each node of the machine, -1 for none
+    kind: str = "tree"  # ``tree``, ``block``, ``ring`` or ``flat``
     block_sizes: tuple[int, ...] = ()
+    # (s,), cables from each switch to the one above; None means one each
     uplinks: Ints32 | None = None
 
 
@@ -156,17 +141,12 @@ COPY_GBS = (24.0, 16.0, 12.0, 8.0)
 
 
 class Core(NamedTuple):
-    """A core of a node.
+    """A core of a node."""
 
-    Attributes
-    ----------
-    pus : tuple of int
-        Its hardware threads by the operating system's numbers, the first one first.
-    l3, numa, socket : int
-        What it shares with others; a core without an L3 has its NUMA domain's number.
-    """
-
+    # Its hardware threads by the operating system's numbers, the first one first
     pus: tuple[int, ...]
+    # l3, numa, socket: what it shares with others; a core without an L3 has its NUMA domain's
+    # number
     l3: int
     numa: int
     socket: int
@@ -178,58 +158,31 @@ class Core(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A GPU or a NIC.
-
-    Attributes
-    ----------
-    name : str
-    near : tuple of int
-        The cores beside it, as indices of `NodeHardware.cores`; all where nothing is known.
-    """
+    """A GPU or a NIC."""
 
     name: str
+    # The cores beside it, as indices of `NodeHardware.cores`; all where nothing is known
     near: tuple[int, ...]
 
 
 class NodeHardware(NamedTuple):
-    """What is inside the nodes of one type.
+    """What is inside the nodes of one type."""
 
-    Attributes
-    ----------
-    cores : tuple of Core
-        In the order in which they stand in sockets, NUMA domains and caches.
-    gpus, nics : tuple of Device
-        By number, as the driver counts them.
-    gpu_links : tuple of (int, int, float)
-        GB/s a direction of links between two GPUs; () where none are known.
-    reserved : tuple of int
-        Cores that the system keeps for itself, as indices of `cores`.
-    bandwidth : tuple of float
-        GB/s of copies between two cores by where they meet (`CORE_LEVELS`).
-    mark : str
-        How the bandwidths are known: ``measured``, ``published`` or ``assumed``.
-    source : str
-        What states all this.
-    """
-
-    cores: tuple[Core, ...]
+    cores: tuple[Core, ...]  # in the order in which they stand in sockets, NUMA domains and caches
+    # gpus, nics: by number, as the driver counts them
     gpus: tuple[Device, ...] = ()
     nics: tuple[Device, ...] = ()
+    # GB/s a direction of links between two GPUs; () where none are known
     gpu_links: tuple[tuple[int, int, float], ...] = ()
-    reserved: tuple[int, ...] = ()
+    reserved: tuple[int, ...] = ()  # cores that the system keeps for itself, as indices of `cores`
+    # GB/s of copies between two cores by where they meet (`CORE_LEVELS`)
     bandwidth: tuple[float, float, float, float] = COPY_GBS
+    # How the bandwidths are known: ``measured``, ``published`` or ``assumed``
     mark: str = "assumed"
-    source: str = ""
+    source: str = ""  # what states all this
 
     def sentence(self) -> str:
-        """Say what is in the node.
-
-        Examples
-        --------
-        >>> two = NodeHardware((Core((0,), 0, 0, 0), Core((1,), 0, 0, 0)))
-        >>> two.sentence()
-        '2 cores, 1 L3, 1 NUMA domain, 1 socket'
-        """
+        """Say what is in the node."""
         caches = len({core.l3 for core in self.cores})
         counts = [
             (len(self.cores), "core", "cores"),
@@ -367,13 +320,6 @@ def once(make: Callable[[Machine], T]) -> Callable[[Machine], T]:
 
     A machine never changes. What is made of one with other links or nodes begins anew
     (``replace(machine, links=…, _cache={})``).
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> names_of = once(lambda machine: machine.names.tolist())
-    >>> names_of(machine := parse_spec("torus:2")) is names_of(machine)
-    True
     """
     key = f"{make.__module__}.{make.__qualname__}"
 

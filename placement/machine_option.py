@@ -65,11 +65,6 @@ def configured_specs() -> tuple[str, ...]:
     """Return what the user's own file names as the machine; () where it names none.
 
     The file has one key, ``machine``: a word of ``-m``, or a list of them.
-
-    Raises
-    ------
-    SiteError
-        It cannot be read, or says something else.
     """
     from nidmap.placement.sites import loading as site_files
 

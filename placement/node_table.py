@@ -32,29 +32,16 @@ KEYS = {"nid": "NID", "cname": "cname", "name": "name"}
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """One row a node, every column known or marked unknown.
+    """One row a node, every column known or marked unknown."""
 
-    Attributes
-    ----------
-    source : int64 (n,)
-        Which of `sources` named the node first.
-    line : int64 (n,)
-        Its line there.
-    columns : dict of str to array
-        ``nid`` (-1 unknown), words ('' unknown), numbers (0 unknown),
-        ``planned``, ``row`` (in the first dump), and, where some dump has
-        them, ``coords`` (n, 3), ``position`` (n, levels; -1 unknown) and
-        ``weight``.
-    sources : list of str
-    notes : list of str
-        What was left out.
-    """
-
-    source: Ints
-    line: Ints
+    source: Ints  # (n,), which of `sources` named the node first
+    line: Ints  # (n,), its line there
+    # ``nid`` (-1 unknown), words ('' unknown), numbers (0 unknown), ``planned``, ``row`` (in the
+    # first dump), and, where some dump has them, ``coords`` (n, 3), ``position`` (n, levels; -1
+    # unknown) and ``weight``
     columns: dict[str, Array]
     sources: list[str]
-    notes: list[str]
+    notes: list[str]  # what was left out
 
     def __len__(self) -> int:
         return len(self.line)
@@ -152,11 +139,6 @@ def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
     """Return the key that joins and, for each new row, its row in the table (-1: none).
 
     A new row that lacks that key (``gpu1`` among ``nid00001`` …) is joined by the next one.
-
-    Raises
-    ------
-    ParseError
-        Where the two share no node.
     """
     joined = ""
     at = np.full(len(new), -1, dtype=np.int64)
@@ -183,13 +165,7 @@ def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
 
 
 def refuse_other_nodes(table: Table, new: Table, at: Ints, key: str) -> None:
-    """Refuse a dump whose nodes are not those they are joined with.
-
-    Raises
-    ------
-    ParseError
-        Where a joined row has another NID or cname than it had, or two rows are one.
-    """
+    """Refuse a dump whose nodes are not those they are joined with."""
     rows = np.flatnonzero(at >= 0)
     first = np.unique(at[rows], return_index=True)[1]
     if len(first) < len(rows):

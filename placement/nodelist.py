@@ -215,19 +215,6 @@ def fold(names: Sequence[str]) -> str:
 
     A range is as wide as its first number, as Slurm expands it: ``n9,n10`` is
     ``n[9-10]`` and ``n09,n10`` is ``n[09-10]``, but ``n9,n010`` is two numbers.
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> fold(["nid00045", "nid00012", "nid00013", "login"])
-    'nid[00045,00012-00013],login'
     """
     groups: list[tuple[str, list[list[str]]]] = []
     for name in names:
@@ -255,13 +242,7 @@ def _fold_group(prefix: str, runs: list[list[str]]) -> str:
 
 
 def nid_ranges(values: Iterable[int]) -> str:
-    """Fold ascending runs of NIDs, keeping the order.
-
-    Examples
-    --------
-    >>> nid_ranges((45, 12, 13, 14, 13))
-    '45,12-14,13'
-    """
+    """Fold ascending runs of NIDs, keeping the order."""
     return fold([str(value) for value in values]).strip("[]")
 
 
@@ -270,12 +251,6 @@ def numeric_order(names: Sequence[str]) -> list[int]:
 
     Equal numbers of different width stand narrow first; names that are the
     same keep their order.
-
-    Examples
-    --------
-    >>> names = ["n10", "n9", "n09", "m"]
-    >>> [names[k] for k in numeric_order(names)]
-    ['m', 'n9', 'n09', 'n10']
     """
     parts = [split_number(name) for name in names]
     prefixes = sorted({prefix for prefix, _ in parts}, key=_sorting_key)

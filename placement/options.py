@@ -57,33 +57,10 @@ MPIS = ("cray-mpich", "mpich", "intel", "mvapich", "openmpi")
 class Options:
     """The options of one word, each given at most once; what is wrong names the word.
 
-    Parameters
-    ----------
-    text : str
-        The whole word: what it is of, a colon, and ``key=value`` between commas.
-    sizes : bool
-        True where the first of them may be sizes alone.
-    rest : str or None
-        The part of the word that holds options; None: what is behind the colon.
-
-    Attributes
-    ----------
-    kind : str
-        What stands before the colon.
-    sizes : str
-        '' for none.
-    given : dict of str to str
-
-    Raises
-    ------
-    UsageError
-        Something else than ``key=value``, or a key twice.
-
-    Examples
-    --------
-    >>> found = Options("torus:4x4,nodes=2", sizes=True)
-    >>> found.kind, found.dims(found.sizes, "extents", 4), found.whole("nodes", 1)
-    ('torus', (4, 4), 2)
+    `text`: the whole word: what it is of, a colon, and ``key=value`` between commas. `sizes`:
+    True where the first of them may be sizes alone. `rest`: the part of the word that holds
+    options; None means what is behind the colon. `kind`: what stands before the colon. `sizes`:
+    '' for none.
     """
 
     def __init__(self, text: str, sizes: bool = False, rest: str | None = None) -> None:
@@ -182,24 +159,8 @@ def _quote_text(text: str) -> str:
 def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
     """Return a word of ``-m`` without the figures in it, and these; `CHOICES` are words as given.
 
-    Parameters
-    ----------
-    word : str
-        A machine and, behind commas, ``key=value``; a file's own commas are its name's.
-    mixed : bool
-        True for a synthetic machine, whose own options stand among the figures.
-
-    Raises
-    ------
-    UsageError
-        Something else than ``key=value``, a key twice or unknown, a value that makes no sense.
-
-    Examples
-    --------
-    >>> split_figures("shaheen2,routing=adaptive,process=2")
-    ('shaheen2', {'routing': 'adaptive', 'process': 2.0, 'process_mark': 'given'})
-    >>> split_figures("torus:4x4,latency=0,bw=1", mixed=True)
-    ('torus:4x4,bw=1', {'latency': 0.0})
+    `word`: a machine and, behind commas, ``key=value``; a file's own commas are its name's.
+    `mixed`: True for a synthetic machine, whose own options stand among the figures.
     """
     if "," not in word or (not mixed and os.path.exists(word)):
         return word, {}
@@ -223,23 +184,7 @@ def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
 def with_figures(machine: Machine, **figures: str | float | None) -> Machine:
     """Return a machine with figures in place of what it states, as ``-m`` takes them.
 
-    Parameters
-    ----------
-    machine : Machine
-    **figures
-        Those of `FIGURES`, ``_`` for ``-``; None and '' leave the machine's own.
-
-    Raises
-    ------
-    UsageError
-        A figure that is unknown or makes no sense, a routing that does not apply.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> slower = with_figures(nidmap.load_machine("shaheen2"), process=2, latency=5)
-    >>> slower.topology.parameters["process"], slower.topology.parameters["latency"]
-    (2.0, 5.0)
+    `figures`: those of `FIGURES`, ``_`` for ``-``; None and '' leave the machine's own.
     """
     words = [f"{key.replace('_', '-')}={value}" for key, value in figures.items()
              if value not in (None, "")]  # fmt: skip
@@ -250,13 +195,7 @@ def with_figures(machine: Machine, **figures: str | float | None) -> Machine:
 
 
 def lay_figures(machine: Machine, figures: Figures) -> Machine:
-    """Return a machine with figures that `split_figures` has read.
-
-    Raises
-    ------
-    UsageError
-        A routing that does not apply to its network.
-    """
+    """Return a machine with figures that `split_figures` has read."""
     if not figures:
         return machine
     stated = dict(machine.topology.parameters)

@@ -12,52 +12,24 @@ from nidmap.placement.support.array_types import Ints
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The first thing wrong with a would-be permutation of 0 … n-1.
+    """The first thing wrong with a would-be permutation of 0 … n-1."""
 
-    Attributes
-    ----------
-    kind : str
-        ``outside``, ``twice`` or ``missing``.
-    value : int
-        The value that is outside, listed twice, or missing.
-    at : int
-        Where it stands (the second time); the number of entries where it is missing.
-    first : int
-        Where it stands first, for ``twice``; else -1.
-    count : int
-        How many values have this fault.
-    """
-
-    kind: str
-    value: int
-    at: int
-    first: int
-    count: int
+    kind: str  # ``outside``, ``twice`` or ``missing``
+    value: int  # the value that is outside, listed twice, or missing
+    at: int  # where it stands (the second time); the number of entries where it is missing
+    first: int  # where it stands first, for ``twice``; else -1
+    count: int  # how many values have this fault
 
 
 def inverse(values: Ints) -> Ints:
-    """Return the inverse of a permutation of 0 … n-1.
-
-    Examples
-    --------
-    >>> inverse(np.array([2, 0, 1])).tolist()
-    [1, 2, 0]
-    """
+    """Return the inverse of a permutation of 0 … n-1."""
     out = np.empty_like(values)
     out[values] = np.arange(len(values), dtype=values.dtype)
     return out
 
 
 def why_broken(values: Ints, n: int) -> Broken | None:
-    """Return what keeps `values` from being a permutation of 0 … n-1; None where it is one.
-
-    Examples
-    --------
-    >>> why_broken(np.array([0, 2, 1]), 3) is None
-    True
-    >>> why_broken(np.array([0, 2, 2]), 3)
-    Broken(kind='twice', value=2, at=2, first=1, count=1)
-    """
+    """Return what keeps `values` from being a permutation of 0 … n-1; None where it is one."""
     outside = np.flatnonzero((values < 0) | (values >= n))
     if len(outside):
         return Broken("outside", int(values[outside[0]]), int(outside[0]), -1, len(outside))

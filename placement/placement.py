@@ -94,15 +94,7 @@ class Placement:
     origin: Origin = Origin()
 
     def __post_init__(self) -> None:
-        """Refuse what places no job, and keep a private copy of the order.
-
-        Raises
-        ------
-        UsageError
-            No node, a node without a rank, or more ranks than any machine has.
-        PlanError
-            Two ranks on one slot, a slot without a rank, a slot that is not there.
-        """
+        """Refuse what places no job, and keep a private copy of the order."""
         for column in (self.counts, self.names if self.machine is None else self.rows):
             if len(column) != len(self.names):
                 what = "counts of ranks" if column is self.counts else "rows"

@@ -147,17 +147,7 @@ def choose_nodes(
 def request_for(machine: Machine, nodes: NodeRequest, *, any_tree: bool = False) -> Request:
     """Return what every planner is asked.
 
-    Parameters
-    ----------
-    machine : Machine
-    nodes : NodeRequest
-    any_tree : bool
-        Whether the planner chooses the tree of a topology.conf itself.
-
-    Raises
-    ------
-    PlanError, UsageError
-        As `plan`.
+    `any_tree`: whether the planner chooses the tree of a topology.conf itself.
     """
     count, promised = nodes.count, nodes.promised
     if nodes.states is not None:
@@ -217,11 +207,6 @@ def usual_strategy(pattern: object) -> str:
 
     Without a pattern there is nothing to predict, and ``compact`` disturbs
     and is disturbed by the fewest other jobs.
-
-    Examples
-    --------
-    >>> usual_strategy("")
-    'compact'
     """
     return "auto" if pattern else "compact"
 
@@ -338,17 +323,7 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
 def overfull(machine: Machine, rows: Ints, counts: Ints) -> str:
     """Say which nodes get more ranks than they have cores; '' where none does.
 
-    Parameters
-    ----------
-    machine : Machine
-    rows, counts : int64 (k,)
-        Nodes, and the ranks on each.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> overfull(nidmap.load_machine("shaheen2"), np.array([100]), np.array([500]))
-    '1 node gets more ranks than it has cores: nid00108 500 on 32'
+    `rows`, `counts` (k,): nodes, and the ranks on each.
     """
     cores = machine.cores[rows]
     full = np.flatnonzero((cores > 0) & (counts > cores))

@@ -26,37 +26,18 @@ BOOTING_STATES = ("powering_up", "powered_down")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong where: in a dump, between dumps, or in the machine that they make.
+    """What is wrong where: in a dump, between dumps, or in the machine that they make."""
 
-    Attributes
-    ----------
-    line : int
-        From 1; 0 where no single line is to blame.
-    kind : str
-        A short stable word for it: ``hex``, ``duplicate-nid``, ``coordinates``,
-        ``one-ended-link``, ``contradiction``, ``hole``, ``note`` …
-    text : str
-        What is wrong, in one line.
-    hint : str
-        What can be done about it.
-    fault : bool
-        True where no machine can be made (``plan`` refuses it, ``machine check`` lists it);
-        False for a remark: worth knowing and normal, as a hole is.
-    source : str
-        File, site or spec; a reader leaves it to its `Dump`.
-
-    Examples
-    --------
-    >>> print(Finding(7, "hex", "HEX 0x8 is not NID 7", source="a.txt"))
-    a.txt:7: fault: HEX 0x8 is not NID 7
-    """
-
-    line: int
+    line: int  # from 1; 0 where no single line is to blame
+    # A short stable word for it: ``hex``, ``duplicate-nid``, ``coordinates``, ``one-ended-link``,
+    # ``contradiction``, ``hole``, ``note`` …
     kind: str
-    text: str
-    hint: str = ""
+    text: str  # what is wrong, in one line
+    hint: str = ""  # what can be done about it
+    # True where no machine can be made (``plan`` refuses it, ``machine check`` lists it); False for
+    # a remark: worth knowing and normal, as a hole is
     fault: bool = True
-    source: str = ""
+    source: str = ""  # file, site or spec; a reader leaves it to its `Dump`
 
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
@@ -91,59 +72,35 @@ class LineCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeRecords:
-    """One row a node, in the order of the dump; columns of equal length n.
+    """One row a node, in the order of the dump; columns of equal length n."""
 
-    Attributes
-    ----------
-    line : int32 (n,)
-        Line of the dump that the record stood on (0 where lines mean nothing, as in JSON).
-    nid : int64 (n,) or None
-        Node identifiers, -1 where one node has none.
-    name : str (n,) or None
-        Host names as Slurm knows them (``nid00045``, ``node018``).
-    cname : str (n,) or None
-        Cray cnames or HPE xnames, lower case.
-    role : str (n,) or None
-        ``compute`` or ``service``.
-    state : str (n,) or None
-        Lower-case word as printed, suffixes stripped: ``up``, ``down``,
-        ``admindown``, ``idle``, ``allocated`` …; '' where the dump gives none.
-    mode : str (n,) or None
-        ``interactive``, ``batch``, ``other``; '' where the dump gives none.
-    coords : int32 (n, 3) or None
-        x, y, z as printed (what they mean depends on the network).
-    position : int32 (n, levels) or None
-        Coordinates in the levels of a topology, where a site config states them.
-    router : str (n,) or None
-        Name of the router or switch that the node hangs on, where the dump says.
-    sockets, cores, memory_mb, nics, gpus : int32/int64 (n,) or None
-        Of the node; 0 where unknown.
-    features : str (n,) or None
-        Slurm features, comma-separated.
-    planned : bool (n,) or None
-        True where backfill has promised the node (suffix ``-`` of sinfo).
-    weight : int64 (n,) or None
-        Slurm's node weight.
-    """
-
+    # (n,), line of the dump that the record stood on (0 where lines mean nothing, as in JSON)
     line: Ints32
-    nid: Ints | None = None
-    name: Strs | None = None
-    cname: Strs | None = None
-    role: Strs | None = None
+    nid: Ints | None = None  # (n,), node identifiers, -1 where one node has none
+    name: Strs | None = None  # (n,), host names as Slurm knows them (``nid00045``, ``node018``)
+    cname: Strs | None = None  # (n,), Cray cnames or HPE xnames, lower case
+    role: Strs | None = None  # (n,), ``compute`` or ``service``
+    # (n,), lower-case word as printed, suffixes stripped: ``up``, ``down``, ``admindown``,
+    # ``idle``, ``allocated`` …; '' where the dump gives none
     state: Strs | None = None
+    # (n,), ``interactive``, ``batch``, ``other``; '' where the dump gives none
     mode: Strs | None = None
+    # (n, 3), x, y, z as printed (what they mean depends on the network)
     coords: Ints32 | None = None
+    # (n, levels), coordinates in the levels of a topology, where a site config states them
     position: Ints32 | None = None
+    # (n,), name of the router or switch that the node hangs on, where the dump says
     router: Strs | None = None
+    # sockets, cores, memory_mb, nics, gpus: (n,), of the node; 0 where unknown
     sockets: Ints32 | None = None
     cores: Ints32 | None = None
     memory_mb: Ints | None = None
     nics: Ints32 | None = None
     gpus: Ints32 | None = None
-    features: Strs | None = None
+    features: Strs | None = None  # (n,), Slurm features, comma-separated
+    # (n,), True where backfill has promised the node (suffix ``-`` of sinfo)
     planned: Mask | None = None
-    weight: Ints | None = None
+    weight: Ints | None = None  # (n,), Slurm's node weight
 
     def __len__(self) -> int:
         return len(self.line)
@@ -151,41 +108,28 @@ class NodeRecords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkRecords:
-    """One row a link end as printed: the port of `a` sees the port of `b`.
+    """One row a link end as printed: the port of `a` sees the port of `b`."""
 
-    Attributes
-    ----------
-    line : int32 (m,)
-    a, b : str (m,)
-        Names of the routers or hosts at the two ends (``c0-0c0s0a0``, a
-        Gemini ``c0-0c0s0g0``, an InfiniBand switch's name).
-    a_port, b_port : int32 or str (m,)
-        Port or tile (a tile's octal digits as a number: l57 is 47).
-    kind : str (m,)
-        ``green``, ``black``, ``blue``; ``x+`` … ``z-``; ``ib``, ``cable``.
-    coords_a, coords_b : int32 (m, 3) or None
-        Router coordinates where the dump prints them: (group, chassis, slot)
-        on Aries, (x, y, z) on Gemini.
-    host_a, host_b : bool (m,) or None
-        True where that end is a host (an HCA), not a switch.
-    bandwidth : float64 (m,) or None
-        GB/s a direction of this one link, where the dump says; NaN unknown.
-    adapter : str (m,) or None
-        The adapter at the end that is a host (``mlx5_0``, ``eth1``; ``mlx5_0/2`` of its second
-        port); '' where it has no name, and between switches.
-    """
-
-    line: Ints32
+    line: Ints32  # (m,)
+    # a, b: (m,), names of the routers or hosts at the two ends (``c0-0c0s0a0``, a Gemini
+    # ``c0-0c0s0g0``, an InfiniBand switch's name)
     a: Strs
     b: Strs
+    # a_port, b_port: (m,), port or tile (a tile's octal digits as a number: l57 is 47)
     a_port: Array
     b_port: Array
-    kind: Strs
+    kind: Strs  # (m,), ``green``, ``black``, ``blue``; ``x+`` … ``z-``; ``ib``, ``cable``
+    # coords_a, coords_b: (m, 3), router coordinates where the dump prints them: (group, chassis,
+    # slot) on Aries, (x, y, z) on Gemini
     coords_a: Ints32 | None = None
     coords_b: Ints32 | None = None
+    # host_a, host_b: (m,), True where that end is a host (an HCA), not a switch
     host_a: Mask | None = None
     host_b: Mask | None = None
+    # (m,), GB/s a direction of this one link, where the dump says; NaN unknown
     bandwidth: Floats | None = None
+    # (m,), the adapter at the end that is a host (``mlx5_0``, ``eth1``; ``mlx5_0/2`` of its second
+    # port); '' where it has no name, and between switches
     adapter: Strs | None = None
 
     def __len__(self) -> int:
@@ -216,28 +160,14 @@ class LinkRecords:
 
 @dataclass(frozen=True, slots=True)
 class SwitchRecord:
-    """One switch, block or ring of a Slurm topology.
-
-    Attributes
-    ----------
-    name : str
-    nodes : tuple of str
-        Names of the nodes directly below, in the order given.
-    children : tuple of str
-        Names of the switches directly below.
-    line : int
-    level : int
-        0 for a leaf; -1 where the dump does not say.
-    uplinks : int
-        Cables to what is above: as many as there are parallel switches there.
-    """
+    """One switch, block or ring of a Slurm topology."""
 
     name: str
-    nodes: tuple[str, ...] = ()
-    children: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()  # names of the nodes directly below, in the order given
+    children: tuple[str, ...] = ()  # names of the switches directly below
     line: int = 0
-    level: int = -1
-    uplinks: int = 1
+    level: int = -1  # 0 for a leaf; -1 where the dump does not say
+    uplinks: int = 1  # cables to what is above: as many as there are parallel switches there
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -296,32 +226,17 @@ class Dump:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job that has or had nodes.
+    """A job that has or had nodes."""
 
-    Attributes
-    ----------
-    id : str
-        ``4711``; ``4711_3`` of an array, ``4711+1`` of a heterogeneous job.
-    nodes : NodeList
-    name, user : str
-        As the user wrote them: any characters, to be escaped wherever they
-        are shown. '' where nothing safe says them.
-    partition : str
-        Slurm's partition, PBS's queue.
-    start, end : float
-        Unix time in seconds; NaN for a start that is not known, inf for a job that runs.
-    state : str
-        Slurm's word, ``COMPLETED``; '' where nothing says.
-    ppn : int
-        Ranks per node; 0 where nothing says.
-    """
-
-    id: str
+    id: str  # ``4711``; ``4711_3`` of an array, ``4711+1`` of a heterogeneous job
     nodes: NodeList
+    # name, user: as the user wrote them: any characters, to be escaped wherever they are shown. ''
+    # where nothing safe says them.
     name: str = ""
     user: str = ""
-    partition: str = ""
+    partition: str = ""  # Slurm's partition, PBS's queue
+    # start, end: unix time in seconds; NaN for a start that is not known, inf for a job that runs
     start: float = math.nan
     end: float = math.inf
-    state: str = ""
-    ppn: int = 0
+    state: str = ""  # Slurm's word, ``COMPLETED``; '' where nothing says
+    ppn: int = 0  # ranks per node; 0 where nothing says

@@ -84,42 +84,14 @@ MINICRAY_HEADER = 99
 
 
 def is_spec(text: str) -> bool:
-    """Return True where `text` begins with the name of a synthetic kind and a colon.
-
-    Examples
-    --------
-    >>> is_spec("torus:8x8x8"), is_spec("edison.txt")
-    (True, False)
-    """
+    """Return True where `text` begins with the name of a synthetic kind and a colon."""
     return text.partition(":")[0] in KINDS and ":" in text
 
 
 def parse_spec(text: str) -> Machine:
     """Build the synthetic machine that `text` describes.
 
-    Parameters
-    ----------
-    text : str
-        See the forms above.
-
-    Returns
-    -------
-    Machine
-        Every node compute and up; the links are made by rule when asked for.
-
-    Raises
-    ------
-    UsageError
-        Where the kind, a key or a value is unknown, missing, given twice or
-        out of range; the message names it and what there is.
-
-    Examples
-    --------
-    >>> m = parse_spec("dragonfly:groups=9,chassis=6,blades=16,nodes=4")
-    >>> len(m), m.topology.wiring, str(m.names[-1]), m.coords[-1].tolist()
-    (3456, 'consecutive', 'nid03455', [8, 5, 15, 3])
-    >>> parse_spec("torus:8x8x8,nodes=2").coords[17].tolist()
-    [0, 1, 0, 1]
+    Every node compute and up; the links are made by rule when asked for.
     """
     text, figures = split_figures(text.strip(), mixed=True)
     kind, colon, _ = text.partition(":")

@@ -27,26 +27,9 @@ from nidmap.placement.support.array_types import Ints, Strs
 def slurm_switches(machine: Machine) -> Switches:
     """Return the switches that Slurm sees.
 
-    Parameters
-    ----------
-    machine : Machine
-
-    Returns
-    -------
-    Switches
-        The machine's own where a topology.conf was given, whatever its kind;
-        else a tree of its compute nodes, in Slurm's order: leaves first, each
-        level in the order of its coordinates. Service nodes and nodes
-        without a place hang on no switch (``leaf_of`` -1).
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = slurm_switches(parse_spec("tree:4x2x2"))
-    >>> found.names[:2], found.names[-1], found.level.tolist()
-    (('level2-0-level1-0', 'level2-0-level1-1'), 'root', [0, 0, 0, 0, 1, 1, 2])
-    >>> found.leaf_of.tolist()
-    [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
+    The machine's own where a topology.conf was given, whatever its kind; else a tree of its
+    compute nodes, in Slurm's order: leaves first, each level in the order of its coordinates.
+    Service nodes and nodes without a place hang on no switch (``leaf_of`` -1).
     """
     if machine.switches is not None:
         return machine.switches
@@ -79,14 +62,7 @@ def slurm_switches(machine: Machine) -> Switches:
 
 
 def members(switches: Switches) -> list[Ints]:
-    """Return the rows directly below each switch, in the machine's order; empty above the leaves.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> [m.tolist() for m in members(slurm_switches(parse_spec("tree:2x2")))]
-    [[0, 1], [2, 3], []]
-    """
+    """Return the rows directly below each switch in the machine's order; none above the leaves."""
     rows = np.argsort(switches.leaf_of, kind="stable")
     ends = np.searchsorted(switches.leaf_of[rows], np.arange(len(switches.names) + 1))
     return [rows[a:b] for a, b in pairwise(ends)]
@@ -97,12 +73,6 @@ def block_sizes(blocks: Switches) -> list[int]:
 
     Slurm takes the first block's nodes for the base size then, and all powers
     of two of it up to 16.
-
-    Examples
-    --------
-    >>> leaf = np.array([0, 0, 1, 1], dtype=np.int32)
-    >>> block_sizes(Switches(("a", "b"), np.array([-1, -1]), np.array([0, 0]), leaf, "block"))
-    [2, 4, 8, 16, 32]
     """
     if blocks.block_sizes:
         return sorted(blocks.block_sizes)
@@ -113,24 +83,8 @@ def block_sizes(blocks: Switches) -> list[int]:
 def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) -> Ints:
     """Return for each switch the sum over the leaves in its subtree.
 
-    Parameters
-    ----------
-    switches : Switches
-    at_leaf : int64 (s,)
-        A figure a leaf; what stands at other switches counts, too.
-    combine : numpy.ufunc
-        What to do instead of adding, such as ``np.minimum``.
-
-    Returns
-    -------
-    int64 (s,)
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> tree = slurm_switches(parse_spec("tree:2x2"))
-    >>> subtree_sums(tree, np.array([2, 1, 0])).tolist()
-    [2, 1, 3]
+    `at_leaf` (s,): a figure a leaf; what stands at other switches counts, too. `combine`: what to
+    do instead of adding, such as ``np.minimum``. Returns (s,).
     """
     total = at_leaf.astype(np.int64)
     for level in range(int(switches.level.max(initial=-1))):
@@ -140,14 +94,7 @@ def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) 
 
 
 def forest_roots(switches: Switches) -> NDArray[np.int32]:
-    """Return the root above each switch, itself where nothing is above.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> forest_roots(slurm_switches(parse_spec("tree:2x2"))).tolist()
-    [2, 2, 2]
-    """
+    """Return the root above each switch, itself where nothing is above."""
     root = np.arange(len(switches.parent), dtype=np.int32)
     for level in range(int(switches.level.max(initial=0)) - 1, -1, -1):
         here = np.flatnonzero((switches.level == level) & (switches.parent >= 0))
@@ -179,21 +126,8 @@ _TOKEN = re.compile(r"[0-9]+|[^0-9]")
 def slurm_order(names: Strs) -> Ints:
     """Return the indices that put node names into Slurm's order.
 
-    Parameters
-    ----------
-    names : str (n,)
-
-    Returns
-    -------
-    int64 (n,)
-        ``names[slurm_order(names)]`` is sorted as slurmctld's node table is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> names = np.array(["n10", "n9", "n1-ib", "n1", "n01", "n009"])
-    >>> names[slurm_order(names)].tolist()
-    ['n009', 'n01', 'n1', 'n1-ib', 'n9', 'n10']
+    `names` (n,). Returns (n,): ``names[slurm_order(names)]`` is sorted as slurmctld's node table
+    is.
     """
     if _digits_alike(names):
         if bool((names[:-1] <= names[1:]).all()):

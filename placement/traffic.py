@@ -23,33 +23,16 @@ _TABLE = 1 << 21
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traffic:
-    """Who sends how much to whom.
+    """Who sends how much to whom."""
 
-    Attributes
-    ----------
-    source, target : int64 (m,)
-        Ends of each flow: ranks, nodes or rows of a machine. A pair may come more
-        than once, and an end may send to itself.
-    bytes : float64 or int64 (m,)
-        What all messages of the flow carry together; an edge's weight where
-        nobody knows bytes.
-    messages : float64 or int64 (m,)
-        How many they are.
-    all_to_alls : AllToAlls
-        What is not listed; its messages are the products of ranks.
-
-    Examples
-    --------
-    >>> ring = Traffic.of(np.arange(4), np.array([1, 2, 3, 0]), 8.0)
-    >>> both = (ring + ring.reversed()).by_node(np.array([0, 0, 1, 1]), 2)
-    >>> list(zip(*(x.tolist() for x in (both.source, both.target, both.bytes, both.messages))))
-    [(0, 0, 16.0, 2.0), (0, 1, 16.0, 2.0), (1, 0, 16.0, 2.0), (1, 1, 16.0, 2.0)]
-    """
-
+    # source, target: (m,), ends of each flow: ranks, nodes or rows of a machine. A pair may come
+    # more than once, and an end may send to itself.
     source: Ints
     target: Ints
+    # (m,), what all messages of the flow carry together; an edge's weight where nobody knows bytes
     bytes: Array
-    messages: Array
+    messages: Array  # (m,), how many they are
+    # What is not listed; its messages are the products of ranks
     all_to_alls: AllToAlls = NO_ALL_TO_ALLS
 
     @classmethod
@@ -74,14 +57,8 @@ class Traffic:
     def everyone(cls, ends: Ints, ranks: Ints | int, size: float) -> Traffic:
         """Return an all-to-all: every ordered pair of ranks at different ends.
 
-        Parameters
-        ----------
-        ends : int (k,)
-            Each once.
-        ranks : int (k,) or int
-            Ranks at each.
-        size : float
-            Bytes from each rank to each other.
+        `ends` (k,): each once. `ranks` (k,): ranks at each. `size`: bytes from each rank to each
+        other.
         """
         return cls.lines(np.zeros(len(ends), dtype=np.int64), ends, ranks, size)
 
@@ -89,22 +66,9 @@ class Traffic:
     def lines(cls, line: Ints, end: Ints, ranks: Ints | int, size: float) -> Traffic:
         """Return one all-to-all a line, as an FFT's rows and columns have.
 
-        Parameters
-        ----------
-        line : int (e,)
-            Line of each entry, any numbers.
-        end : int (e,)
-            A (line, end) that comes twice counts as one with the ranks of both.
-        ranks : int (e,) or int
-            Ranks of that line there.
-        size : float
-            Bytes from each rank of a line to each other.
-
-        Examples
-        --------
-        >>> fft = Traffic.lines(np.array([0, 0, 1, 1]), np.array([0, 2, 4, 5]), 1, 8.0)
-        >>> fft.all_to_alls.sent(6).tolist()
-        [8.0, 0.0, 8.0, 0.0, 8.0, 8.0]
+        `line` (e,): line of each entry, any numbers. `end` (e,): a (line, end) that comes twice
+        counts as one with the ranks of both. `ranks` (e,): ranks of that line there. `size`:
+        bytes from each rank of a line to each other.
         """
         line, end = np.asarray(line), np.asarray(end)
         count = np.broadcast_to(np.asarray(ranks, dtype=np.float64), end.shape)
@@ -165,15 +129,7 @@ class Traffic:
         return self if apart.all() else replace(self.some(apart), all_to_alls=self.all_to_alls)
 
     def sent_and_received(self, ends: int) -> tuple[Floats, Floats]:
-        """Return the bytes that each end sends to others and receives, float64 (ends,) each.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> flows = Traffic.of(np.array([0, 0, 2]), np.array([1, 2, 2]), 10.0)
-        >>> [amounts.tolist() for amounts in flows.sent_and_received(3)]
-        [[20.0, 0.0, 0.0], [0.0, 10.0, 10.0]]
-        """
+        """Return the bytes that each end sends to others and receives, float64 (ends,) each."""
         away = self.away()
         sent, received = (add_by_key(end, away.bytes, ends) for end in (away.source, away.target))
         if len(self.all_to_alls):
@@ -203,12 +159,6 @@ class Traffic:
         """Return each ordered pair once, ascending, with the sums of its flows.
 
         All-to-alls stay as they are.
-
-        Examples
-        --------
-        >>> twice = Traffic.of(np.array([0, 0, 1]), np.array([1, 1, 1]), 2.0).by_pair(2)
-        >>> twice.source.tolist(), twice.messages.tolist(), twice.bytes.tolist()
-        ([0, 1], [2.0, 1.0], [4.0, 2.0])
         """
         key = self.source * ends + self.target
         pair, size, messages = _sum_pairs(key, self.bytes, self.messages, ends * ends)
@@ -228,17 +178,8 @@ class Traffic:
     def by_node(self, node: Ints, nodes: int) -> Traffic:
         """Return what goes from node to node: each ordered pair of nodes once.
 
-        Parameters
-        ----------
-        node : int64 (ends,)
-            Node of each end, 0 … nodes-1.
-        nodes : int
-
-        Returns
-        -------
-        Traffic
-            What stays inside a node is a flow from it to itself; all-to-alls count
-            pairs of ranks on different nodes.
+        `node` (ends,): node of each end, 0 … nodes-1. What stays inside a node is a flow from it
+        to itself; all-to-alls count pairs of ranks on different nodes.
         """
         lines = self.all_to_alls.moved(node, nodes) if len(self.all_to_alls) else NO_ALL_TO_ALLS
         moved = replace(self, source=node[self.source], target=node[self.target], all_to_alls=lines)
@@ -269,14 +210,7 @@ def _sum_pairs(key: Ints, size: Array, messages: Array, keys: int) -> tuple[Ints
 
 
 def join_traffic(parts: Iterable[Traffic]) -> Traffic:
-    """Return several traffics as one; a pair may stand in it once a part.
-
-    Examples
-    --------
-    >>> one = Traffic.of(np.array([0]), np.array([1]), 1.0)
-    >>> join_traffic([one, one.reversed()]).source.tolist()
-    [0, 1]
-    """
+    """Return several traffics as one; a pair may stand in it once a part."""
     several = [part for part in parts if len(part) or len(part.all_to_alls)]
     if len(several) < 2:
         return several[0] if several else NO_TRAFFIC

@@ -40,24 +40,9 @@ COLUMNS = (
 def to_pandas(machine: Machine) -> pandas.DataFrame:
     """Return one row a node, the coordinates as columns by their level's name.
 
-    Parameters
-    ----------
-    machine : Machine
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by node name; columns nid, cname, one a level (the last is
-        called ``node``), role, state, mode, sockets, cores, memory_mb, nics,
-        gpus, features, planned, free, router (the first one's name), and
-        weight where Slurm's node weights are known.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> table = to_pandas(parse_spec("torus:2x2,nodes=2"))
-    >>> print(*table.loc["nid00003", ["x", "y", "node", "router"]])
-    1 0 1 x1y0
+    Indexed by node name; columns nid, cname, one a level (the last is called ``node``), role,
+    state, mode, sockets, cores, memory_mb, nics, gpus, features, planned, free, router (the first
+    one's name), and weight where Slurm's node weights are known.
     """
     import pandas
 
@@ -87,14 +72,7 @@ def attachment_class(machine: Machine) -> str:
 
 
 def injection(machine: Machine) -> float:
-    """Return GB/s a direction of one node-to-router link; NaN where unlimited or unknown.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> injection(parse_spec("fattree:leaf=2,leaves=2,spines=1,bw=3.5"))
-    3.5
-    """
+    """Return GB/s a direction of one node-to-router link; NaN where unlimited or unknown."""
     figures = machine.topology.bandwidth
     for name in (attachment_class(machine), "injection", "up"):
         if name in figures:
@@ -105,28 +83,12 @@ def injection(machine: Machine) -> float:
 def to_networkx(machine: Machine) -> networkx.Graph[str]:
     """Return nodes and routers as one undirected graph.
 
-    Parameters
-    ----------
-    machine : Machine
-
-    Returns
-    -------
-    networkx.Graph
-        Nodes of the machine under their names with ``kind`` ``node`` and the
-        columns of `to_pandas`; routers under theirs with ``kind`` ``router``,
-        ``index`` and coordinates. Every edge has ``class`` (``green``, ``x``,
-        ``injection`` …), ``count`` (parallel links) and ``bandwidth`` (GB/s a
-        direction of all of them; left out where it is unknown or unlimited).
-        A pair of routers that two classes join has the sums, and the classes
-        with a ``+`` between. The graph itself says ``name``, ``topology``,
-        ``wiring`` and ``site``.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> graph = to_networkx(parse_spec("torus:3x1,bw=5"))
-    >>> graph.edges["x0y0", "x1y0"]
-    {'class': 'x', 'count': 1, 'bandwidth': 5.0}
+    Nodes of the machine under their names with ``kind`` ``node`` and the columns of `to_pandas`;
+    routers under theirs with ``kind`` ``router``, ``index`` and coordinates. Every edge has
+    ``class`` (``green``, ``x``, ``injection`` …), ``count`` (parallel links) and ``bandwidth``
+    (GB/s a direction of all of them; left out where it is unknown or unlimited). A pair of
+    routers that two classes join has the sums, and the classes with a ``+`` between. The graph
+    itself says ``name``, ``topology``, ``wiring`` and ``site``.
     """
     import networkx
 
@@ -168,14 +130,7 @@ def edges(machine: Machine) -> Iterator[tuple[str, str, str, int, float]]:
 
 
 def attachment_rates(machine: Machine) -> Floats:
-    """Return GB/s a direction of each attachment, float64 (n, k); NaN: unlimited or unknown.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> attachment_rates(parse_spec("torus:2,injection=10")).tolist()
-    [[10.0], [10.0]]
-    """
+    """Return GB/s a direction of each attachment, float64 (n, k); NaN: unlimited or unknown."""
     usual = np.full(machine.router.shape, injection(machine))
     stated = machine.attachment_gbs
     return usual if stated is None else np.where(np.isnan(stated), usual, stated)
@@ -230,28 +185,13 @@ HARDWARE = ("sockets", "cores", "memory_mb", "nics", "gpus", "features")
 def summarise(machine: Machine) -> dict[str, Any]:
     """Return the figures of a machine.
 
-    Parameters
-    ----------
-    machine : Machine
-
-    Returns
-    -------
-    dict
-        ``name``, ``kind``, ``fabric``, ``site``, ``scheduler``, ``sources``,
-        ``wiring`` (in words), ``levels`` (each with its extent and how many
-        are present), ``nodes`` (total, compute, service, free, and by role
-        and state), ``count_holes`` (by level; empty where a level has no fixed
-        size), ``routers``, ``links`` (by class), ``attachments`` (``most`` a node,
-        on how many ``routers``, GB/s of the usual one, of the slowest and the fastest, of all),
-        ``hardware`` (kinds of compute node), ``inside`` (what is known of the inside of some, in
-        words), ``switches`` and ``notes``.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = summarise(parse_spec("dragonfly:groups=2,chassis=2,blades=4,nodes=4"))
-    >>> found["nodes"]["compute"], found["levels"][1], found["holes"]
-    (64, {'level': 'chassis', 'extent': 2, 'present': 4}, {})
+    ``name``, ``kind``, ``fabric``, ``site``, ``scheduler``, ``sources``, ``wiring`` (in words),
+    ``levels`` (each with its extent and how many are present), ``nodes`` (total, compute,
+    service, free, and by role and state), ``count_holes`` (by level; empty where a level has no
+    fixed size), ``routers``, ``links`` (by class), ``attachments`` (``most`` a node, on how many
+    ``routers``, GB/s of the usual one, of the slowest and the fastest, of all), ``hardware``
+    (kinds of compute node), ``inside`` (what is known of the inside of some, in words),
+    ``switches`` and ``notes``.
     """
     topology = machine.topology
     return {

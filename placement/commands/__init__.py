@@ -156,22 +156,8 @@ NAMES = {"quart": "Quart", "quickjs": "quickjs-ng", "resvg_py": "resvg-py"}
 def missing(module: str, what: str = "this") -> UsageError | None:
     """Return the error to raise where a module of an extra is not installed.
 
-    Parameters
-    ----------
-    module : str
-        The module that could not be imported.
-    what : str
-        What needs it, for the message.
-
-    Returns
-    -------
-    UsageError or None
-        None where no extra brings it: then the install is broken.
-
-    Examples
-    --------
-    >>> print(missing("networkx.readwrite"))
-    this needs networkx, which is not installed; pip install 'nidmap[graphs]'
+    `module`: the module that could not be imported. `what`: what needs it, for the message. None
+    where no extra brings it: then the install is broken.
     """
     package = module.partition(".")[0]
     if package not in EXTRAS:

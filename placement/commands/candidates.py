@@ -25,18 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """What a command's options say of the nodes to choose from.
+    """What a command's options say of the nodes to choose from."""
 
-    Attributes
-    ----------
-    include, exclude : int64 (k,)
-        Rows to have, and not to have.
-    availability : Availability or None
-        What ``--from`` or Slurm says; None where neither was asked.
-    """
-
+    # include, exclude: (k,), rows to have, and not to have
     include: Ints
     exclude: Ints
+    # What ``--from`` or Slurm says; None where neither was asked
     availability: Availability | None = None
 
     @property
@@ -47,11 +41,7 @@ class Candidates:
     def request(self, count: int, kind: str) -> NodeRequest:
         """Return the wish for so many of the nodes that may be chosen.
 
-        Parameters
-        ----------
-        count : int
-        kind : str
-            The kind of nodes that is wanted (`scheduler.kinds`); '': of a list all.
+        `kind`: the kind of nodes that is wanted (`scheduler.kinds`); '': of a list all.
         """
         now = self.availability
         listed = now is not None and now.named
@@ -70,15 +60,8 @@ def candidates(
 ) -> Candidates:
     """Read what the options name, or ask Slurm what is idle and promised where they want that.
 
-    Parameters
-    ----------
-    machine : Machine
-    count : int
-        Nodes wanted.
-    source, include, exclude : str or None
-        ``--from``, ``--include``, ``--exclude``.
-    **slurm
-        ``partition``, ``constraint``, ``reservation``.
+    `count`: nodes wanted. `source`, `include`, `exclude`: ``--from``, ``--include``,
+    ``--exclude``. `slurm`: ``partition``, ``constraint``, ``reservation``.
     """
     answer = None
     if source is not None or any(slurm.values()):
@@ -104,13 +87,7 @@ def refuse_slurm_options(source: str | None, values: Collection[str | None]) -> 
 
 
 def _listed_rows(machine: Machine, text: str | None, option: str) -> Ints:
-    """Return the rows that a list option names, in its order; none for None.
-
-    Raises
-    ------
-    ParseError
-        A word that names no node of the machine.
-    """
+    """Return the rows that a list option names, in its order; none for None."""
     if text is None:
         return np.empty(0, dtype=np.int64)
     content, source = read_list(text, option)

@@ -25,14 +25,9 @@ _NAMES = {
 
 
 class LazyGroup(click.Group):
-    """A click group some of whose commands are imported when they are asked for.
+    """A click group some of whose commands are imported when they are asked for."""
 
-    Attributes
-    ----------
-    lazy : dict
-        Command -> where it lives, and its one line of help.
-    """
-
+    # Command -> where it lives, and its one line of help
     lazy: ClassVar[dict[str, tuple[str, str]]] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,10 +53,7 @@ class LazyGroup(click.Group):
 def among(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """Return what completes a word to the names of a kind.
 
-    Parameters
-    ----------
-    kind : str
-        ``machine``, ``planner``, ``order``, ``pattern`` or ``launcher``.
+    `kind`: ``machine``, ``planner``, ``order``, ``pattern`` or ``launcher``.
     """
 
     def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -170,15 +162,7 @@ _SIZE = re.compile(r"(-?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?)\s?(?:([kKMGT])(i?)B?
 class ByteCount(Param):
     """A number of bytes: ``8``, ``64kB`` (10^3), ``64KiB`` (2^10), ``1.5MiB`` (2^20).
 
-    Parameters
-    ----------
-    whole : bool
-        True refuses what is not a whole number of bytes, and returns int.
-
-    Examples
-    --------
-    >>> ByteCount().convert("1.5KiB", None, None), ByteCount(whole=True).convert("64kB", None, None)
-    (1536.0, 64000)
+    `whole`: True refuses what is not a whole number of bytes, and returns int.
     """
 
     name = "bytes"

@@ -179,13 +179,7 @@ def _fetch_texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def piped_text() -> tuple[str, str]:
-    """Return what stands on standard input, and its name; nothing where a person would type it.
-
-    Raises
-    ------
-    UsageError
-        Nothing is there, and this runs in no job whose nodes could be meant.
-    """
+    """Return what stands on standard input, and its name; nothing where a person would type it."""
     typed = sys.stdin is not None and sys.stdin.isatty()
     text, source = ("", "-") if typed else read_list("-")
     if typed and load(SERVICES["job here"])(os.environ) is None:
@@ -279,11 +273,7 @@ def _node_columns(machine: Machine, rows: Ints) -> dict[str, list[Any]]:
 def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
     """Return nodes as the document ``nidmap.nodes/1``.
 
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (k,)
-        Each once, in the order in which they are listed.
+    `rows` (k,): each once, in the order in which they are listed.
     """
     from nidmap.placement import lookup, planners
 

@@ -60,13 +60,7 @@ SUFFIXES = {
 
 
 def _segment_nodes(text: str) -> int:
-    """Return the nodes of a segment; ``auto`` is 0.
-
-    Examples
-    --------
-    >>> _segment_nodes("12"), _segment_nodes("auto")
-    (12, 0)
-    """
+    """Return the nodes of a segment; ``auto`` is 0."""
     if text == "auto":
         return 0
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
@@ -186,13 +180,7 @@ plan.help = (plan.help or "").replace("STRATEGIES", _wrapped)
 
 
 def _shorten_lines(text: str) -> str:
-    """Return a text whose lines a terminal shows: long node lists by their beginning and end.
-
-    Examples
-    --------
-    >>> _shorten_lines("nid[00000-00003]\\n") == "nid[00000-00003]\\n"
-    True
-    """
+    """Return a text whose lines a terminal shows: long node lists by their beginning and end."""
     return "".join(map(_shorten_line, text.splitlines(keepends=True)))
 
 
@@ -220,13 +208,7 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **params: A
 
 
 def _of_job(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the nodes of the job that this runs in: how many, which, and the ranks on each.
-
-    Raises
-    ------
-    UsageError
-        Outside of a job.
-    """
+    """Return the nodes of the job that this runs in: how many, which, and the ranks on each."""
     job = load(SERVICES["job here"])(os.environ)
     if job is None:
         raise click.MissingParameter(param_type="option", param_hint="'-N' / '--count'")

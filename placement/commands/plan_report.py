@@ -49,23 +49,13 @@ _PINNING = ("nodelist", "lines", "sbatch", "pbs")
 
 @dataclass(frozen=True)
 class PlanReport:
-    """A plan, and what it was asked with.
-
-    Attributes
-    ----------
-    machine : Machine
-    plan : Plan
-    options : PlanOptions
-    offered : Candidates
-    own : Baseline
-        What the scheduler does by itself, whatever the plan is compared with.
-    """
+    """A plan, and what it was asked with."""
 
     machine: Machine
     plan: Plan
     options: PlanOptions
     offered: Candidates
-    own: Baseline
+    own: Baseline  # what the scheduler does by itself, whatever the plan is compared with
 
     @cached_property
     def job(self) -> HeaderJob:
@@ -228,12 +218,7 @@ class PlanReport:
 def plan_document(machine: Machine, plan: Plan, seed: int = 0) -> dict[str, Any]:
     """Return a plan as the document ``nidmap.plan/1``.
 
-    Parameters
-    ----------
-    machine : Machine
-    plan : Plan
-    seed : int
-        That it was made with.
+    `seed`: that it was made with.
     """
     document: dict[str, Any] = {
         "schema": "nidmap.plan/1",

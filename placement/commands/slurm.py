@@ -198,15 +198,7 @@ def _script_text(settings: str, kept: str) -> str:
 
 
 def _ask_to_write(path: str, text: str, kept: str) -> None:
-    """Show what would change as a diff, and go on only once somebody agrees.
-
-    Raises
-    ------
-    UsageError
-        Nobody is there to ask.
-    click.Abort
-        The answer is no.
-    """
+    """Show what would change as a diff, and go on only once somebody agrees."""
     before = _read_script(path) if os.path.exists(path) and not kept else ""
     lines = difflib.unified_diff(
         before.splitlines(keepends=True),
@@ -302,18 +294,7 @@ def _print_options(work: Any) -> None:
 
 
 def _comment_words(comment: str) -> dict[str, str]:
-    """Return what a comment says.
-
-    Raises
-    ------
-    UsageError
-        A word that means nothing here.
-
-    Examples
-    --------
-    >>> _comment_words("nidmap:pattern=stencil:8x8,periodic;bytes=64KiB")
-    {'pattern': 'stencil:8x8,periodic', 'bytes': '64KiB'}
-    """
+    """Return what a comment says."""
     words: dict[str, str] = {}
     for part in comment.removeprefix("nidmap:").split(";"):
         name, mark, value = part.partition("=")
@@ -349,13 +330,7 @@ def _constraint_options(job_options: dict[str, Any]) -> tuple[dict[str, str], st
 
 
 def _job_size(job_options: dict[str, Any]) -> tuple[int, int | None]:
-    """Return nodes, and ranks a node where the options say them.
-
-    Raises
-    ------
-    UsageError
-        Where they do not say how many nodes.
-    """
+    """Return nodes, and ranks a node where the options say them."""
     ranks, per_node = (int(job_options.get(name) or 0) for name in ("ntasks", "ntasks-per-node"))
     low, _, high = str(job_options.get("nodes", "")).partition("-")
     if low.isdigit() and high in ("", low):

@@ -55,41 +55,13 @@ def assemble(
 ) -> Machine:
     """Build the machine that some dumps describe together.
 
-    Parameters
-    ----------
-    dumps : sequence of Dump
-        In any order. Nodes are joined by NID, cname or name; Slurm's states
-        count more than a Cray's.
-    site : Site, SyntheticSite or None
-        States what the dumps do not: the numbering, the wiring, bandwidths,
-        what is in a node; and the nodes themselves where no dump says where
-        they are.
-    name : str
-        What to call the machine; '' takes the site's or the first dump's.
-    groups : GroupRule or None
-        How xnames make dragonfly groups.
-    prefer : str
-        ``last`` takes the word of the last dump where some contradict one
-        another; '' refuses them.
-
-    Returns
-    -------
-    Machine
-        Rows in NID order. A node whose role no source gives is a compute
-        node; one whose state no source gives is up.
-
-    Raises
-    ------
-    ParseError
-        At the first contradiction, or fatal fault of a dump.
-
-    Examples
-    --------
-    >>> from nidmap.placement.readers import read_text
-    >>> dump = read_text("2 c0-0c0s1n0 compute 0 0 1\\n3 c0-0c0s1n1 compute 0 0 1\\n", "t.txt")
-    >>> m = assemble([dump])
-    >>> m.topology.kind, m.names.tolist(), m.coords.tolist()
-    ('torus', ['nid00002', 'nid00003'], [[0, 0, 1, 0], [0, 0, 1, 1]])
+    `dumps`: in any order. Nodes are joined by NID, cname or name; Slurm's states count more than
+    a Cray's. `site`: states what the dumps do not: the numbering, the wiring, bandwidths, what is
+    in a node; and the nodes themselves where no dump says where they are. `name`: what to call
+    the machine; '' takes the site's or the first dump's. `groups`: how xnames make dragonfly
+    groups. `prefer`: ``last`` takes the word of the last dump where some contradict one another;
+    '' refuses them. Rows in NID order. A node whose role no source gives is a compute node; one
+    whose state no source gives is up.
     """
     for dump in dumps:
         for fault in dump.findings:
@@ -175,24 +147,9 @@ def _says_places(dump: Dump) -> bool:
 def join_dumps(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
     """Join the nodes of all dumps.
 
-    Parameters
-    ----------
-    dumps : sequence of Dump
-        In any order: inventories come before topologies, and these before
-        Slurm's states. Where a topology or an inventory is there, dumps that
-        only list states bring no nodes of their own.
-    as_given : bool
-        Let the last of several inventories count most, not the one that says most.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    ParseError
-        Where two dumps contradict one another, share no node, or none of
-        them has nodes.
+    `dumps`: in any order: inventories come before topologies, and these before Slurm's states.
+    Where a topology or an inventory is there, dumps that only list states bring no nodes of their
+    own. `as_given`: let the last of several inventories count most, not the one that says most.
     """
     table: Table | None = None
 
@@ -238,13 +195,7 @@ def _no_nodes(dumps: Sequence[Dump]) -> ParseError:
 
 
 def fill_from_site(table: Table, site: Dump) -> None:
-    """Fill in what a site says of the nodes and no dump does: roles and what is in a node.
-
-    Raises
-    ------
-    ParseError
-        Where the site has none of the nodes.
-    """
+    """Fill in what a site says of the nodes and no dump does: roles and what is in a node."""
     new = Table.of(site)
     try:
         _, at = match_rows(table, new)

@@ -22,15 +22,7 @@ CHOICES = {"rails": "lists of cables (ibnetdiscover, LLDP)", "topology": "topolo
 
 
 def choose_parts(dump: Dump, chosen: Mapping[str, str]) -> Dump:
-    """Return what the words behind a file's name choose of it.
-
-    Raises
-    ------
-    UsageError
-        The dump has no such parts to choose from.
-    ParseError
-        It has others.
-    """
+    """Return what the words behind a file's name choose of it."""
     if "rails" in chosen:
         dump = choose_rails(dump, chosen["rails"])
     return choose_topology(dump, chosen["topology"]) if "topology" in chosen else dump
@@ -55,12 +47,8 @@ def choose_topology(dump: Dump, name: str) -> Dump:
 def choose_rails(dump: Dump, words: str) -> Dump:
     """Return a list of cables without the cables of other adapters than these.
 
-    Parameters
-    ----------
-    dump : Dump
-    words : str
-        ``mlx5_[0-3]``, several between colons; an adapter means all its ports. The first one that
-        a node has says where it is.
+    `words`: ``mlx5_[0-3]``, several between colons; an adapter means all its ports. The first one
+    that a node has says where it is.
     """
     listed = dump.links
     if dump.kind != "cables" or listed is None or listed.adapter is None:

@@ -36,21 +36,11 @@ _ALWAYS = ("role", "coords", "sockets", "cores", "memory_mb", "gpus")
 
 
 class Contradictions(NamedTuple):
-    """What some dumps say differently.
+    """What some dumps say differently."""
 
-    Attributes
-    ----------
-    findings : list of Finding
-        Each blames the later dump of the two.
-    formats : set of str
-        Formats of which two dumps contradict one another.
-    absent : set of str
-        Cabinets of the site that a whole dump of its nodes lacks.
-    """
-
-    findings: list[Finding]
-    formats: set[str]
-    absent: set[str]
+    findings: list[Finding]  # each blames the later dump of the two
+    formats: set[str]  # formats of which two dumps contradict one another
+    absent: set[str]  # cabinets of the site that a whole dump of its nodes lacks
 
     def error(self) -> ParseError:
         """Return the error that refuses the dumps: the first contradiction, the others counted."""
@@ -72,19 +62,6 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
     states: Slurm's state counts more than a Cray's, and is not a contradiction),
     and which nodes there are where both are of one format. Of a site, only
     the cabinets: what else it says is filled in where no dump does.
-
-    Parameters
-    ----------
-    dumps : sequence of Dump
-    site : Site, SyntheticSite or None
-
-    Examples
-    --------
-    >>> from nidmap.placement.readers import read_text
-    >>> rows = ("1 0x1 c0-0c0s0n1 compute up batch", "1 0x1 c0-0c0s0n1 service up batch")
-    >>> apart = contradictions([read_text(row, f"{i}.txt") for i, row in enumerate(rows)])
-    >>> print(apart.findings[0])
-    1.txt:1: fault: c0-0c0s0n1 is service, but compute in 0.txt:1
     """
     listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.kind != "site"]
     apart = Contradictions([], set(), set())

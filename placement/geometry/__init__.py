@@ -40,27 +40,9 @@ def locate_nodes(
 ) -> Geometry:
     """Return the topology of a machine and the places of its nodes.
 
-    Parameters
-    ----------
-    table : Table
-        The nodes, in their final order.
-    dumps : sequence of Dump
-        For links, switches and what fabric they are of.
-    site : Source or None
-        The site (or the spec) that states the network.
-    groups : GroupRule or None
-        How xnames make groups.
-    places : int32 (m, levels) or None
-        Where that site has nodes, listed or not.
-
-    Returns
-    -------
-    Geometry
-
-    Raises
-    ------
-    ParseError
-        Where nodes, links and site contradict one another.
+    `table`: the nodes, in their final order. `dumps`: for links, switches and what fabric they
+    are of. `site`: the site (or the spec) that states the network. `groups`: how xnames make
+    groups. `places` (m, levels): where that site has nodes, listed or not.
     """
     stated = None if site is None else site.topology()
     if stated is not None and table.known("position").all():
@@ -107,12 +89,8 @@ def number_positions(
 ) -> Geometry:
     """Return a network all of whose positions have a router.
 
-    Parameters
-    ----------
-    topology : Topology
-    coords : int32 (n, levels)
-    switches : int64 (n, k) or None
-        With several NICs: the group's switches that each node's are on; None takes a rule.
+    `coords` (n, levels). `switches` (n, k): with several NICs: the group's switches that each
+    node's are on; None takes a rule.
     """
     if topology.kind.startswith("dragonfly") and topology.router_levels == 2:
         return slingshot.attach_switches(topology, coords, switches)

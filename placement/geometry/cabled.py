@@ -54,41 +54,17 @@ MOST_SWITCHES = 5000
 
 
 class Islands(NamedTuple):
-    """A partition of s switches.
+    """A partition of s switches."""
 
-    Attributes
-    ----------
-    kind : str
-        ``dragonfly`` or ``dragonfly+``.
-    group : int64 (s,)
-        Any number for each group.
-    level : int64 (s,)
-        0 where nodes are, or would be; 1 at a spine.
-    """
-
-    kind: str
-    group: Ints
-    level: Ints
+    kind: str  # ``dragonfly`` or ``dragonfly+``
+    group: Ints  # (s,), any number for each group
+    level: Ints  # (s,), 0 where nodes are, or would be; 1 at a spine
 
 
 def find_islands(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
     """Return the groups of a DragonFly+ or a dragonfly; None where the cables make neither.
 
-    Parameters
-    ----------
-    a, b : int64 (m,)
-        Ends of cables between switches.
-    hosts : int64 (s,)
-        Hosts on each switch.
-
-    Examples
-    --------
-    Two leaves and a spine, twice:
-
-    >>> found = find_islands(np.array([0, 1, 3, 4, 2]), np.array([2, 2, 5, 5, 5]),
-    ...                      np.array([9, 9, 0, 9, 9, 0]))
-    >>> found.kind, found.group.tolist(), found.level.tolist()
-    ('dragonfly+', [0, 0, 0, 3, 3, 3], [0, 0, 1, 0, 0, 1])
+    `a`, `b` (m,): ends of cables between switches. `hosts` (s,): hosts on each switch.
     """
     usual = np.median(hosts[hosts > 0]) if hosts.any() else 0.0
     for limit in sorted({0, *hosts[hosts <= FEW_HOSTS * usual].tolist()}):
@@ -128,18 +104,7 @@ def idle_leaves(a: Ints, b: Ints, leaf: Mask) -> Mask:
     Those are leaves whose hosts are all switched off; a spine's cables go to other groups,
     and so do those of the core of a fat tree, to other pods.
 
-    Parameters
-    ----------
-    a, b : int64 (m,)
-        Ends of cables between switches.
-    leaf : bool (s,)
-        Those with hosts.
-
-    Examples
-    --------
-    >>> idle_leaves(np.array([0, 0, 1, 1]), np.array([2, 3, 2, 3]),
-    ...             np.array([True, False, False, False])).tolist()
-    [False, True, False, False]
+    `a`, `b` (m,): ends of cables between switches. `leaf` (s,): those with hosts.
     """
     count, group = len(leaf), _first_switch(a, b, leaf)
     alone = ~leaf & (np.bincount(np.concatenate([a[leaf[b]], b[leaf[a]]]), minlength=count) == 0)
@@ -187,12 +152,8 @@ def _nearly_cliques(group: Ints, near: Floats) -> bool:
 def _mostly_joined(ends: tuple[Ints, Ints], groups: Ints) -> bool:
     """Return whether there are several groups, and cables join most pairs of them.
 
-    Parameters
-    ----------
-    ends : tuple of int64 (m,)
-        Groups at the ends of cables between groups.
-    groups : int64 (g,)
-        The groups that count.
+    `ends` (m,): groups at the ends of cables between groups. `groups` (g,): the groups that
+    count.
     """
     low, high = np.minimum(*ends), np.maximum(*ends)
     counts = np.isin(low, groups) & np.isin(high, groups)
@@ -206,52 +167,26 @@ MOST_CABLES = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ListedCables:
-    """Every cable once.
+    """Every cable once."""
 
-    Attributes
-    ----------
-    names : str (s,)
-        Switches, sorted.
-    a, b : int64 (m,)
-        Switches at the ends of cables between switches.
-    gbs : float64 (m,)
-    host : str (h,)
-        Host of each host cable.
-    at : int64 (h,)
-        Its switch.
-    host_gbs : float64 (h,)
-    adapter : str (h,)
-        What the host calls its end.
-    """
-
-    names: Strs
+    names: Strs  # (s,), switches, sorted
+    # a, b: (m,), switches at the ends of cables between switches
     a: Ints
     b: Ints
-    gbs: Floats
-    host: Strs
-    at: Ints
-    host_gbs: Floats
-    adapter: Strs
+    gbs: Floats  # (m,)
+    host: Strs  # (h,), host of each host cable
+    at: Ints  # (h,), its switch
+    host_gbs: Floats  # (h,)
+    adapter: Strs  # (h,), what the host calls its end
 
 
 def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geometry:
     """Return the places of hosts on the switches of a fabric.
 
-    Parameters
-    ----------
-    table : Table
-        Hosts by name, in their final order.
-    dumps : sequence of Dump
-        Of hosts, switches and cables.
-    given : Topology or None
-        A site's, for its bandwidths.
-
-    Returns
-    -------
-    Geometry
-        Kind ``fattree`` with levels ``…, level2, leaf, node``; ``dragonfly+``
-        or ``dragonfly`` with ``group`` and the router; ``tree`` with
-        ``level1, node`` where the cables make neither layers nor groups.
+    `table`: hosts by name, in their final order. `dumps`: of hosts, switches and cables. `given`:
+    a site's, for its bandwidths. Kind ``fattree`` with levels ``…, level2, leaf, node``;
+    ``dragonfly+`` or ``dragonfly`` with ``group`` and the router; ``tree`` with ``level1, node``
+    where the cables make neither layers nor groups.
     """
     cables = _join_ends(dumps)
     wanted = [name for dump in dumps for name in _named_rails(dump)]
@@ -381,35 +316,17 @@ def _switch_parts(cables: _ListedCables, level: Ints) -> list[Ints]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NetworkShape:
-    """What kind of network the cables make.
-
-    Attributes
-    ----------
-    kind : str
-    levels : tuple of str
-        Of the switches, outermost first.
-    level : int64 (s,)
-        Of each switch, 0 where nodes are.
-    units : list of int64 (s,)
-        For each level of the coordinates, the leaves' own first, a number of the unit that
-        each switch is in.
-    classes : tuple of str
-        Link classes.
-    host_class : str
-        The class of the cables of nodes.
-    kind_of : int8 (m,)
-        Class of each cable between switches.
-    parameters : dict
-    notes : tuple of str
-    """
+    """What kind of network the cables make."""
 
     kind: str
-    levels: tuple[str, ...]
-    level: Ints
+    levels: tuple[str, ...]  # of the switches, outermost first
+    level: Ints  # (s,), of each switch, 0 where nodes are
+    # (s,), for each level of the coordinates, the leaves' own first, a number of the unit that each
+    # switch is in
     units: list[Ints]
-    classes: tuple[str, ...]
-    host_class: str
-    kind_of: Ints
+    classes: tuple[str, ...]  # link classes
+    host_class: str  # the class of the cables of nodes
+    kind_of: Ints  # (m,), class of each cable between switches
     parameters: dict[str, Any]
     notes: tuple[str, ...]
 

@@ -44,21 +44,8 @@ def locate_cray(
 ) -> Geometry:
     """Return the network that cnames tell.
 
-    Parameters
-    ----------
-    table : Table
-    parts : int32 (n, 5)
-        Places of the nodes by their cnames.
-    dumps : sequence of Dump
-        For links, and the fabric that coordinates or links tell.
-    site : Source or None
-    places : int32 (m, levels) or None
-        Where that site has nodes, listed or not.
-
-    Raises
-    ------
-    ParseError
-        Where a node is not where its NID, its name or another dump says.
+    `parts` (n, 5): places of the nodes by their cnames. `dumps`: for links, and the fabric that
+    coordinates or links tell. `places` (m, levels): where that site has nodes, listed or not.
     """
     if site is None:
         fabrics = {d.fabric for d in dumps} & {"aries", "gemini"}
@@ -155,25 +142,9 @@ def locate_xc(
 ) -> Geometry:
     """Return where the nodes of an XC sit.
 
-    Parameters
-    ----------
-    table : Table
-    parts : int32 (n, 5)
-        Places of the nodes by their cnames.
-    xc : Xc
-        The machine's numbering.
-    dumps : sequence of Dump
-        Their link lists are the machine's links.
-    stated : Topology or None
-        What a site states.
-    places : int32 (m, 4) or None
-        Where that site has nodes.
-
-    Raises
-    ------
-    ParseError
-        Where coordinates contradict a cname, or a node's router is in no
-        link list.
+    `parts` (n, 5): places of the nodes by their cnames. `xc`: the machine's numbering. `dumps`:
+    their link lists are the machine's links. `stated`: what a site states. `places` (m, 4): where
+    that site has nodes.
     """
     coords = xc.coords(parts)
     _refuse_other_coords(table, coords)
@@ -214,16 +185,9 @@ def _xc_shape(
 def xc_topology(groups: int, positions: int, wiring: str, links: int) -> Topology:
     """Return the topology of an XC.
 
-    Parameters
-    ----------
-    groups : int
-        Absent ones counted.
-    positions : int
-        Cabinet positions in a row.
-    wiring : str
-        How blue links join groups (`nidmap.placement.topologies.dragonfly`).
-    links : int
-        Blue links per group pair.
+    `groups`: absent ones counted. `positions`: cabinet positions in a row. `wiring`: how blue
+    links join groups (`nidmap.placement.topologies.dragonfly`). `links`: blue links per group
+    pair.
     """
     parameters = {"positions": positions, "global": links}
     extents, gbs = (groups, *GROUP), dict(FABRICS["aries"].bandwidth)
@@ -268,23 +232,9 @@ def locate_xe(
 ) -> Geometry:
     """Return where the nodes of an XE or XK sit.
 
-    Parameters
-    ----------
-    table : Table
-    parts : int32 (n, 5)
-        Places of the nodes by their cnames.
-    rule : GeminiNumbering or None
-        The numbering that fits; None where coordinates alone tell.
-    dumps : sequence of Dump
-        Their link lists are the machine's links.
-    stated : Topology or None
-        What a site states.
-
-    Raises
-    ------
-    ParseError
-        Where a node's coordinates are unknown, outside the machine, or are
-        three nodes'.
+    `parts` (n, 5): places of the nodes by their cnames. `rule`: the numbering that fits; None
+    where coordinates alone tell. `dumps`: their link lists are the machine's links. `stated`:
+    what a site states.
     """
     coords, ruled = _torus_coords(table, parts, rule)
     lists = [d for d in dumps if d.links is not None and d.fabric == "gemini"]

@@ -25,23 +25,12 @@ WIDE = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostCables:
-    """Cables of hosts, one row each.
+    """Cables of hosts, one row each."""
 
-    Attributes
-    ----------
-    host : int64 (c,)
-        Row of the host.
-    switch : int64 (c,)
-    adapter : str (c,)
-        What the host calls its end, '' where nothing says.
-    gbs : float64 (c,)
-        GB/s a direction, NaN where unknown.
-    """
-
-    host: Ints
-    switch: Ints
-    adapter: Strs
-    gbs: Floats
+    host: Ints  # (c,), row of the host
+    switch: Ints  # (c,)
+    adapter: Strs  # (c,), what the host calls its end, '' where nothing says
+    gbs: Floats  # (c,), GB/s a direction, NaN where unknown
 
 
 class Attachments(NamedTuple):
@@ -68,24 +57,8 @@ def attach_hosts(
 ) -> Attachments:
     """Return the attachments of each host, that of the first rail first.
 
-    Parameters
-    ----------
-    cables : HostCables
-    part : int64 (s,)
-        Equal for switches that cables join.
-    hosts : int
-    wanted : sequence of str
-        Adapters that the user named, in the order that counts; none: all.
-
-    Examples
-    --------
-    Two hosts, whose first adapters are both on one switch with a host of its own beside them:
-
-    >>> a = np.array
-    >>> cables = HostCables(a([0, 0, 1, 1, 2, 3]), a([2, 0, 2, 1, 2, 2]),
-    ...                     a(["ib0", "ib1", "ib0", "ib1", "ib0", "ib0"]), np.full(6, 25.0))
-    >>> attach_hosts(cables, np.zeros(3, np.int64), 4).switch.tolist()
-    [[0, 2], [1, 2], [2, -1], [2, -1]]
+    `part` (s,): equal for switches that cables join. `wanted`: adapters that the user named, in
+    the order that counts; none: all.
     """
     label, words = _number_rails(cables, wanted)
     counts = np.bincount(cables.host, minlength=hosts)

@@ -34,40 +34,18 @@ NODES = {"aries": 4, "gemini": 2}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedLinks:
-    """What link lists say of a machine.
+    """What link lists say of a machine."""
 
-    Attributes
-    ----------
-    topology : Topology
-        With the lists as its wiring.
-    keys : int64 (r,)
-        Number of each router's position in the box, ascending.
-    coords : int32 (r, 3)
-    names : str (r,)
-    links : Links
-    """
-
-    topology: Topology
-    keys: Ints
-    coords: NDArray[np.int32]
-    names: Strs
+    topology: Topology  # with the lists as its wiring
+    keys: Ints  # (r,), number of each router's position in the box, ascending
+    coords: NDArray[np.int32]  # (r, 3)
+    names: Strs  # (r,)
     links: Links
 
     def network(self, coords: NDArray[np.int32], own: Ints, source: str) -> Geometry:
         """Return the network of nodes, each on its router.
 
-        Parameters
-        ----------
-        coords : int32 (n, 4)
-        own : int64 (n,)
-            Number of the position of each node's router.
-        source : str
-            The list, for errors.
-
-        Raises
-        ------
-        ParseError
-            Where a node's router is not listed.
+        `coords` (n, 4). `own` (n,): number of the position of each node's router.
         """
         router = find_sorted(self.keys, own)
         missing = np.flatnonzero(router < 0)
@@ -114,14 +92,7 @@ def router_lists(dumps: Sequence[Dump]) -> tuple[Strs, NDArray[np.int32]]:
 
 
 def blades(names: Strs) -> NDArray[np.int32]:
-    """Return column, row, cage, slot and first node of routers ``c0-0c0s0a0`` or ``…g1``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> blades(np.array(["c1-0c2s3a0", "c1-0c2s3g1"])).tolist()
-    [[1, 0, 2, 3, 0], [1, 0, 2, 3, 2]]
-    """
+    """Return column, row, cage, slot and first node of routers ``c0-0c0s0a0`` or ``…g1``."""
     node = np.char.replace(np.char.replace(names, "a", "n"), "g", "n")
     parts = parse_cnames(node)
     second: Mask = np.asarray(np.char.endswith(names, "g1"))
@@ -132,16 +103,8 @@ def blades(names: Strs) -> NDArray[np.int32]:
 def aries(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     """Return the routers and links of an XC as its lists say.
 
-    Parameters
-    ----------
-    dumps : sequence of Dump
-        With links.
-    topology : Topology
-        Its ``positions`` tell groups from cnames; its bandwidths count.
-
-    Returns
-    -------
-    ListedLinks
+    `dumps`: with links. `topology`: its ``positions`` tell groups from cnames; its bandwidths
+    count.
     """
     names, printed = router_lists(dumps)
     coords = _by_rule(names, printed, topology)
@@ -192,13 +155,7 @@ def _by_rule(names: Strs, printed: NDArray[np.int32], topology: Topology) -> NDA
 def _router_coordinates(
     names: Strs, printed: NDArray[np.int32], topology: Topology, source: str
 ) -> NDArray[np.int32]:
-    """Return x, y, z of all Geminis: as printed, else by the numbering rule.
-
-    Raises
-    ------
-    ParseError
-        Where neither tells, or one is outside the torus.
-    """
+    """Return x, y, z of all Geminis: as printed, else by the numbering rule."""
     coords = _by_rule(names, printed, topology)
     wrong = ((coords < 0) | (coords >= np.array(topology.extents[:3]))).any(axis=1)
     if wrong.any():
@@ -246,21 +203,7 @@ def _drop_far_ends(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Int
 
 
 def with_nodes(dump: Dump) -> Dump:
-    """Return the dump with the nodes of its routers, or as it is where it lists none.
-
-    Raises
-    ------
-    ParseError
-        Where the numbering rule does not follow from the list.
-
-    Examples
-    --------
-    >>> from nidmap.placement.readers import read_text
-    >>> ends = ["c0-0c0s0a0l00(0:0:0)", "c0-0c0s1a0l00(0:0:1)"]
-    >>> text = "".join(f"{a} green -> {b}\\n" for a, b in (ends, ends[::-1]))
-    >>> with_nodes(read_text(text)).nodes.nid.tolist()
-    [0, 1, 2, 3, 4, 5, 6, 7]
-    """
+    """Return the dump with the nodes of its routers, or as it is where it lists none."""
     if dump.fabric not in NODES or dump.routers is None or dump.nodes is not None:
         return dump
     per = NODES[dump.fabric]

@@ -24,71 +24,37 @@ _NO_NAMES: Strs = np.empty(0, dtype=np.str_)
 
 @dataclass(frozen=True, eq=False, repr=False)  # as little as may be: start-up counts
 class Geometry:
-    """A topology and the places of n nodes in it.
-
-    Attributes
-    ----------
-    topology : Topology
-    coords : int32 (n, levels)
-    router : int32 (n, k)
-        Router index of each attachment, -1 for none.
-    router_coords : int32 (r, router_levels) or None
-        None where the topology and the nodes alone tell.
-    router_names : str (r,)
-        Empty where the topology names them.
-    links : Links or None
-        None where a rule makes them.
-    nid : int64 (n,) or None
-        NIDs by the machine's numbering rule, for nodes that have none.
-    attachment_gbs : float64 (n, k) or None
-        As `Machine` has them.
-    notes : tuple of str
-        What was assumed.
-    """
+    """A topology and the places of n nodes in it."""
 
     topology: Topology
-    coords: NDArray[np.int32]
-    router: NDArray[np.int32]
+    coords: NDArray[np.int32]  # (n, levels)
+    router: NDArray[np.int32]  # (n, k), router index of each attachment, -1 for none
+    # (r, router_levels), None where the topology and the nodes alone tell
     router_coords: NDArray[np.int32] | None = None
+    # (r,), empty where the topology names them
     router_names: Strs = field(default_factory=lambda: _NO_NAMES)
-    links: Links | None = None
-    nid: Ints | None = None
-    attachment_gbs: Floats | None = None
-    notes: tuple[str, ...] = ()
+    links: Links | None = None  # None where a rule makes them
+    nid: Ints | None = None  # (n,), NIDs by the machine's numbering rule, for nodes that have none
+    attachment_gbs: Floats | None = None  # (n, k), as `Machine` has them
+    notes: tuple[str, ...] = ()  # what was assumed
 
 
 def refuse_first(
     table: Table, wrong: Mask | np.bool_, text: Callable[[int], str], hint: str = ""
 ) -> None:
-    """Refuse the first node of a table that is marked, with what `text` says of its row.
-
-    Raises
-    ------
-    ParseError
-    """
+    """Refuse the first node of a table that is marked, with what `text` says of its row."""
     if wrong.any():
         row = int(np.argmax(wrong))
         raise table.error(row, text(row), hint)
 
 
 class SwitchPositions(NamedTuple):
-    """Coordinates of n nodes on s switches of d levels.
+    """Coordinates of n nodes on s switches of d levels."""
 
-    Attributes
-    ----------
-    coords : int32 (n, d + 1)
-        Of the nodes, outermost level first.
-    order : int64 (s,)
-        The switches, leaves first, each level in the order of its coordinates.
-    rank : int64 (s,)
-        Place of each switch in that order.
-    switches : int32 (s, d)
-        Coordinates of the switches in that order, -1 below a switch's own level.
-    """
-
-    coords: NDArray[np.int32]
-    order: Ints
-    rank: Ints
+    coords: NDArray[np.int32]  # (n, d + 1), of the nodes, outermost level first
+    order: Ints  # (s,), the switches, leaves first, each level in the order of its coordinates
+    rank: Ints  # (s,), place of each switch in that order
+    # (s, d), coordinates of the switches in that order, -1 below a switch's own level
     switches: NDArray[np.int32]
 
 
@@ -97,17 +63,10 @@ def switch_positions(
 ) -> SwitchPositions:
     """Return the positions of nodes on switches.
 
-    Parameters
-    ----------
-    leaf : int (n,)
-        Switch that each node hangs on.
-    level : int (s,)
-        Level of each switch, 0 for a leaf.
-    units : sequence of int (s,)
-        For each level, the leaves' own first: a number of the unit that each switch is in.
-    first : int (s,)
-        Units are numbered inside the next larger one in the order of their leaves, and the
-        leaves in the order of these numbers.
+    `leaf` (n,): switch that each node hangs on. `level` (s,): level of each switch, 0 for a leaf.
+    `units` (s,): for each level, the leaves' own first: a number of the unit that each switch is
+    in. `first` (s,): units are numbered inside the next larger one in the order of their leaves,
+    and the leaves in the order of these numbers.
     """
     count, leaves = len(level), level == 0
     number = np.full((count, len(units)), -1, dtype=np.int32)

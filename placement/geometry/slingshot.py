@@ -43,21 +43,13 @@ RULES = ("cabinet", "rack", "half-cabinet", "2-racks")
 
 @dataclass(frozen=True, slots=True)
 class GroupRule:
-    """How xnames make dragonfly groups.
+    """How xnames make dragonfly groups."""
 
-    Attributes
-    ----------
-    rule : str
-        ``cabinet`` or ``rack`` (one a group), ``half-cabinet`` (chassis 0-3
-        and 4-7), ``racks`` (`racks` consecutive ones of those present).
-    racks : int
-    nics : int
-        NICs a node.
-    """
-
+    # ``cabinet`` or ``rack`` (one a group), ``half-cabinet`` (chassis 0-3 and 4-7), ``racks``
+    # (`racks` consecutive ones of those present)
     rule: str = "cabinet"
     racks: int = 1
-    nics: int = 1
+    nics: int = 1  # NICs a node
 
     def __str__(self) -> str:
         return f"{self.racks} racks per group" if self.rule == "racks" else f"{self.rule} = group"
@@ -66,19 +58,7 @@ class GroupRule:
 def parse_groups(text: str) -> GroupRule:
     """Read ``xname:group=half-cabinet,nics=4``.
 
-    Parameters
-    ----------
-    text : str
-        ``group=`` cabinet, rack, half-cabinet or ``2-racks``; ``nics=`` a node.
-
-    Raises
-    ------
-    UsageError
-
-    Examples
-    --------
-    >>> str(parse_groups("xname:group=4-racks,nics=2"))
-    '4 racks per group'
+    `text`: ``group=`` cabinet, rack, half-cabinet or ``2-racks``; ``nics=`` a node.
     """
     options = Options(text)
     options.only("group", "nics")
@@ -98,21 +78,9 @@ def locate_ex(
 ) -> Geometry:
     """Return the places of nodes by their xnames.
 
-    Parameters
-    ----------
-    table : Table
-        With xnames in ``cname``.
-    dumps : sequence of Dump
-        `routers` with the switches' xnames where SLS lists them.
-    groups : GroupRule or None
-        None: one cabinet a group, one NIC a node.
-    bandwidth : mapping or None
-        A site's, GB/s by link class; None or empty: 200 Gb/s everywhere.
-
-    Raises
-    ------
-    ParseError
-        Where an xname is not a node's.
+    `table`: with xnames in ``cname``. `dumps`: `routers` with the switches' xnames where SLS
+    lists them. `groups`: None means one cabinet a group, one NIC a node. `bandwidth`: a site's,
+    GB/s by link class; None or empty: 200 Gb/s everywhere.
     """
     chosen = groups or GroupRule()
     parts = _split_xnames(table)
@@ -194,14 +162,9 @@ def attach_switches(
 ) -> Geometry:
     """Return the network of a Slingshot machine: all switches of its groups, NICs by rule.
 
-    Parameters
-    ----------
-    topology : Topology
-        `switches` in its parameters where groups differ in size.
-    coords : int32 (n, 3)
-    switches : int64 (n, k) or None
-        Switches in the group that each node's NICs are on, -1 for none; None
-        takes `nidmap.placement.topologies.dragonfly.attachments`.
+    `topology`: `switches` in its parameters where groups differ in size. `coords` (n, 3).
+    `switches` (n, k): switches in the group that each node's NICs are on, -1 for none; None takes
+    `nidmap.placement.topologies.dragonfly.attachments`.
     """
     most = topology.extents[1]
     sizes = np.array(topology.parameters.get("switches", (most,) * topology.extents[0]))

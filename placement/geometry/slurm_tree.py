@@ -26,17 +26,8 @@ from nidmap.placement.topologies import bundle_links
 def switches_of(dump: Dump, names: Strs) -> Switches:
     """Return Slurm's switches over the nodes of a machine.
 
-    Parameters
-    ----------
-    dump : Dump
-        With switches (tree, block, ring) or ``flat``.
-    names : str (n,)
-        The machine's node names.
-
-    Returns
-    -------
-    Switches
-        In the dump's order; `leaf_of` is -1 for a node that it does not name.
+    `dump`: with switches (tree, block, ring) or ``flat``. `names` (n,): the machine's node names.
+    In the dump's order; `leaf_of` is -1 for a node that it does not name.
     """
     records = dump.switches
     index = {s.name: i for i, s in enumerate(records)}
@@ -62,19 +53,9 @@ def switches_of(dump: Dump, names: Strs) -> Switches:
 def locate_leaves(table: Table, dump: Dump) -> Geometry:
     """Return the places of nodes that only Slurm's topology describes.
 
-    Parameters
-    ----------
-    table : Table
-        Nodes by name.
-    dump : Dump
-        A tree, blocks (grouped by their sizes, below one root) or rings
-        (below one root).
-
-    Returns
-    -------
-    Geometry
-        Kind ``tree``; levels ``level<k>`` … ``level1``, ``node``, the leaf
-        being level 1; the links are the file's.
+    `table`: nodes by name. `dump`: a tree, blocks (grouped by their sizes, below one root) or
+    rings (below one root). Kind ``tree``; levels ``level<k>`` … ``level1``, ``node``, the leaf
+    being level 1; the links are the file's.
     """
     forest = switches_of(dump, table["name"])
     hint = "every node of a tree needs a switch"
@@ -160,10 +141,7 @@ def _below_new(forest: Switches, below: Ints, group: Ints, names: list[str]) -> 
 def place_forest(forest: Switches) -> Geometry:
     """Return coordinates, routers and links of nodes on the leaves of a forest.
 
-    Parameters
-    ----------
-    forest : Switches
-        Those of a level before those above it.
+    `forest`: those of a level before those above it.
     """
     height, roots = _tree_height(forest), int((forest.parent < 0).sum())
     kept = height if roots > 1 or height == 1 else height - 1

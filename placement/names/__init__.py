@@ -40,23 +40,8 @@ _DIGITS = 18
 def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 1) -> Strs:
     """Write rows of numbers as names.
 
-    Parameters
-    ----------
-    table : int (n, k)
-    before : sequence of k or k + 1 str
-        What stands before each number, and behind the last.
-    width : int
-        Digits of each number at least, zeros in front.
-
-    Returns
-    -------
-    str (n,)
-        '' where a row holds a negative number.
-
-    Examples
-    --------
-    >>> write_names(np.array([[1, 20], [300, 4], [0, -1]]), ("c", "-", "a0")).tolist()
-    ['c1-20a0', 'c300-4a0', '']
+    `table` (n, k). `before`: what stands before each number, and behind the last. `width`: digits
+    of each number at least, zeros in front. Returns (n,): '' where a row holds a negative number.
     """
     number = f"%0{max(width, 1)}d"
     count = table.shape[1]
@@ -70,22 +55,9 @@ def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 
 def parse_cnames(names: ArrayLike) -> Ints32:
     """Read node cnames.
 
-    Parameters
-    ----------
-    names : str (n,)
-        Upper or lower case.
-
-    Returns
-    -------
-    int32 (n, 5)
-        Columns col, row, cage, slot, node; a row of -1 where the text is not
-        the cname of a node or names a cage, slot or node that no Cray has
-        (`parse_cname` says which).
-
-    Examples
-    --------
-    >>> parse_cnames(["c11-2c0s15n3", "c0-0c3s0n0", "login1"]).tolist()
-    [[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1], [-1, -1, -1, -1, -1]]
+    `names` (n,): upper or lower case. Returns (n, 5): columns col, row, cage, slot, node; a row
+    of -1 where the text is not the cname of a node or names a cage, slot or node that no Cray has
+    (`parse_cname` says which).
     """
     matches = map(_NODE.fullmatch, np.asarray(names, dtype=np.str_).tolist())
     places = ["-1 -1 -1 -1 -1" if match is None else " ".join(match.groups()) for match in matches]
@@ -95,20 +67,8 @@ def parse_cnames(names: ArrayLike) -> Ints32:
 def format_cnames(parts: ArrayLike) -> Strs:
     """Write node cnames.
 
-    Parameters
-    ----------
-    parts : int (n, 5)
-        Columns col, row, cage, slot, node.
-
-    Returns
-    -------
-    str (n,)
-        '' where a row holds a negative number.
-
-    Examples
-    --------
-    >>> format_cnames([[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1]]).tolist()
-    ['c11-2c0s15n3', '']
+    `parts` (n, 5): columns col, row, cage, slot, node. Returns (n,): '' where a row holds a
+    negative number.
     """
     return write_names(np.asarray(parts).reshape(-1, 5), ("c", "-", "c", "s", "n"))
 
@@ -116,24 +76,8 @@ def format_cnames(parts: ArrayLike) -> Strs:
 def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> Strs:
     """Write numbers as node names.
 
-    Parameters
-    ----------
-    numbers : int64 (n,)
-    width : int
-        Digits at least, zeros in front; larger numbers take more.
-    prefix : str
-
-    Returns
-    -------
-    str (n,)
-        '' where the number is negative.
-
-    Examples
-    --------
-    >>> nid_names([45, 123456, -1]).tolist()
-    ['nid00045', 'nid123456', '']
-    >>> nid_names([0, 7], width=1, prefix="node").tolist()
-    ['node0', 'node7']
+    `numbers` (n,). `width`: digits at least, zeros in front; larger numbers take more. Returns
+    (n,): '' where the number is negative.
     """
     return write_names(np.asarray(numbers, dtype=np.int64)[:, None], (prefix,), width)
 
@@ -141,25 +85,10 @@ def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> Strs:
 def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, Ints32]:
     """Part names from the number they end in.
 
-    Parameters
-    ----------
-    names : str (n,)
-
-    Returns
-    -------
-    prefixes : str (n,)
-        What stands before the number.
-    numbers : int64 (n,)
-        -1 where a name does not end in a digit.
-    widths : int32 (n,)
-        Digits of the number, leading zeros counted, at most 18 (digits
-        further left belong to the prefix); 0 where there is no number.
-
-    Examples
-    --------
-    >>> prefix, number, width = name_numbers(["nid00045", "r1n7", "login"])
-    >>> prefix.tolist(), number.tolist(), width.tolist()
-    (['nid', 'r1n', 'login'], [45, 7, -1], [5, 1, 0])
+    `names` (n,). Returns `prefixes` (n,): what stands before the number. Returns `numbers` (n,):
+    -1 where a name does not end in a digit. Returns `widths` (n,): digits of the number, leading
+    zeros counted, at most 18 (digits further left belong to the prefix); 0 where there is no
+    number.
     """
     parts = [split_number(name) for name in np.asarray(names, dtype=np.str_).tolist()]
     numbers = np.array([int(digits or -1) for _, digits in parts], dtype=np.int64)
@@ -168,13 +97,7 @@ def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, Ints32]:
 
 
 def split_number(name: str) -> tuple[str, str]:
-    """Return a name without the number that it ends in, and the digits of that.
-
-    Examples
-    --------
-    >>> split_number("r1n07"), split_number("login")
-    (('r1n', '07'), ('login', ''))
-    """
+    """Return a name without the number that it ends in, and the digits of that."""
     begin = max(len(name.rstrip("0123456789")), len(name) - _DIGITS)
     return name[:begin], name[begin:]
 
@@ -203,26 +126,8 @@ _XNAME_LIMITS = {"cabinet": 9999, "chassis": 7, "nic": 3}
 def parse_cname(text: str) -> tuple[int, ...]:
     """Return column, row, cage, slot, node and Gemini that a cname names, -1 for what it does not.
 
-    Parameters
-    ----------
-    text : str
-        Of a cabinet (its position in the row, and the row), of a cage, of a blade, of a node, or
-        of one of the two Geminis of a blade; in upper or lower case.
-
-    Raises
-    ------
-    ParseError
-        Where it is not a cname (leading zeros are not), or names a cage,
-        slot, node or router that no Cray has.
-
-    Examples
-    --------
-    >>> parse_cname("C11-2C0S15N3"), parse_cname("c0-0c1")
-    ((11, 2, 0, 15, 3, -1), (0, 0, 1, -1, -1, -1))
-    >>> parse_cname("c0-0c3s0n0")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    nidmap.placement.errors.ParseError: c0-0c3s0n0: cage 3 is impossible; a cabinet has cages 0 to 2
+    `text`: of a cabinet (its position in the row, and the row), of a cage, of a blade, of a node,
+    or of one of the two Geminis of a blade; in upper or lower case.
     """
     match = _CNAME.fullmatch(text)
     if match is None:
@@ -238,43 +143,15 @@ def parse_cname(text: str) -> tuple[int, ...]:
 
 
 class Xname(NamedTuple):
-    """A component of a Cray EX.
+    """A component of a Cray EX."""
 
-    Attributes
-    ----------
-    name : str
-        In lower case, without leading zeros.
-    parts : tuple of int
-        Cabinet, chassis, slot, board and node, -1 for what it leaves out.
-    is_node : bool
-        True for the name of one whole node.
-    """
-
-    name: str
-    parts: tuple[int, ...]
-    is_node: bool
+    name: str  # in lower case, without leading zeros
+    parts: tuple[int, ...]  # cabinet, chassis, slot, board and node, -1 for what it leaves out
+    is_node: bool  # True for the name of one whole node
 
 
 def parse_xname(text: str) -> Xname:
-    """Read an xname, upper or lower case, with or without leading zeros.
-
-    Raises
-    ------
-    ParseError
-        Where it is not an xname, or names a cabinet, chassis or network
-        card that there cannot be.
-
-    Examples
-    --------
-    >>> parse_xname("X1000c0S03b1n0")
-    Xname(name='x1000c0s3b1n0', parts=(1000, 0, 3, 1, 0), is_node=True)
-    >>> parse_xname("x3000c0r015j1p0").name
-    'x3000c0r15j1p0'
-    >>> parse_xname("x1000c9s0b0n0")
-    Traceback (most recent call last):
-    ...
-    nidmap.placement.errors.ParseError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
-    """
+    """Read an xname, upper or lower case, with or without leading zeros."""
     match = _XNAME.fullmatch(text)
     if match is None:
         raise ParseError(text or "''", 0, "not an xname", "a node's looks like x1000c0s3b1n0")
@@ -290,11 +167,5 @@ def parse_xname(text: str) -> Xname:
 
 
 def plain_xname(text: str) -> str:
-    """Return an xname in lower case without leading zeros.
-
-    Examples
-    --------
-    >>> plain_xname("X1000C0S07B0N1")
-    'x1000c0s7b0n1'
-    """
+    """Return an xname in lower case without leading zeros."""
     return re.sub(r"(?<![0-9])0+(?=[0-9])", "", text.lower())

@@ -31,11 +31,6 @@ def compile_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     where what they repeat goes back (gh-106052): there the greedy ones stand for them.
     So the pattern has to match the same, in linear time, with either: no
     quantified part may be followed by what could also belong to it.
-
-    Examples
-    --------
-    >>> compile_pattern(r"[a-z]++\d*+").fullmatch("nid00012").group()
-    'nid00012'
     """
     if sys.version_info < (3, 11, 5):
         pattern = re.sub(r"(?<=[*+?}])\+", "", pattern)
@@ -45,13 +40,7 @@ def compile_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
 def with_lines(
     matches: Iterable[re.Match[str]], text: str, first: int = 1
 ) -> Iterator[tuple[re.Match[str], int]]:
-    r"""Yield each match in a text with the line that it begins on, the text's first being `first`.
-
-    Examples
-    --------
-    >>> [(match[0], line) for match, line in with_lines(re.finditer("b", "a\nb\nab"), "a\nb\nab")]
-    [('b', 2), ('b', 3)]
-    """
+    r"""Yield each match in a text with the line on which it begins; the text's first is `first`."""
     done = 0
     for match in matches:
         first += text.count("\n", done, match.start())
@@ -67,22 +56,12 @@ NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*|#\d+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A stretch of host list text and where it stood.
-
-    Attributes
-    ----------
-    text : str
-    line : int
-        Line of the source on which it begins, from 1.
-    expected : int
-        Nodes that the source says there are; 0 where it does not say.
-    state : str
-        State of the job that has them, as printed; '' where the source says none.
-    """
+    """A stretch of host list text and where it stood."""
 
     text: str
-    line: int = 1
-    expected: int = 0
+    line: int = 1  # line of the source on which it begins, from 1
+    expected: int = 0  # nodes that the source says there are; 0 where it does not say
+    # State of the job that has them, as printed; '' where the source says none
     state: str = field(default="", repr=False, compare=False)
 
 
@@ -173,29 +152,8 @@ class _ListWord:
 def expand(pieces: Iterable[TextPiece], source: str, most: int = MAX_NAMES) -> list[str]:
     """Return all names of some host list text, in order, repeats kept.
 
-    Parameters
-    ----------
-    pieces : iterable of TextPiece
-    source : str
-        Name of the source for errors; '' for text given directly.
-    most : int
-        Nodes that there are: a word that makes more different names is refused
-        before it is expanded.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ParseError
-        At the word's line: what is not a name, an open bracket, a range that
-        runs backwards, more than `MAX_NAMES` names.
-
-    Examples
-    --------
-    >>> expand([TextPiece("r[1-2]n[01-02],login nid00045*2")], "")
-    ['r1n01', 'r1n02', 'r2n01', 'r2n02', 'login', 'nid00045', 'nid00045']
+    `most`: nodes that there are: a word that makes more different names is refused before it is
+    expanded.
     """
     reader = _WordReader(source, most)
     entries = [entry for piece in pieces for entry in reader.read(piece)]
@@ -204,18 +162,7 @@ def expand(pieces: Iterable[TextPiece], source: str, most: int = MAX_NAMES) -> l
 
 
 def count(pieces: Iterable[TextPiece], source: str) -> int:
-    """Return how many names a text holds, repeats counted, without expanding it.
-
-    Raises
-    ------
-    ParseError
-        As `expand`.
-
-    Examples
-    --------
-    >>> count([TextPiece("r[1-2]n[01-03],login nid[0-499]*3")], "")
-    1507
-    """
+    """Return how many names a text holds, repeats counted, without expanding it."""
     reader = _WordReader(source)
     for piece in pieces:
         reader.read(piece)

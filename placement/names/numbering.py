@@ -59,22 +59,8 @@ class Numbering(ABC):
     def vote(cls: type[Rule], parts: ArrayLike, nid: ArrayLike) -> tuple[Rule, Mask] | None:
         """Find the numbering with which most nodes agree, and which do.
 
-        Parameters
-        ----------
-        parts, nid
-            As for `fit`.
-
-        Returns
-        -------
-        (Numbering, bool (n,)) or None
-            The numbering and the mask of the nodes that agree with it (those
-            left out count as agreeing); None where no node agrees with any.
-
-        Examples
-        --------
-        >>> xc, agrees = Xc.vote([[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [2, 1, 0, 0, 0]], [768, 960, 7])
-        >>> xc.positions, agrees.tolist()
-        (4, [True, True, False])
+        Returns (n,): the numbering and the mask of the nodes that agree with it (those left out
+        count as agreeing); None where no node agrees with any.
         """
         table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
         number = np.asarray(nid, dtype=np.int64).reshape(-1)
@@ -92,19 +78,10 @@ class Numbering(ABC):
     def fit(cls: type[Rule], parts: ArrayLike, nid: ArrayLike) -> Rule | None:
         """Find the numbering of a machine from nodes that state place and NID.
 
-        Parameters
-        ----------
-        parts : int (n, 5)
-            Places; rows with a negative number say nothing and are left out.
-        nid : int64 (n,)
-            Their NIDs; negative ones are left out.
-
-        Returns
-        -------
-        Numbering or None
-            The numbering with which all nodes agree, the smallest where
-            several do. None where there is none (as on a small torus that
-            numbers differently) or no node was given.
+        `parts` (n, 5): places; rows with a negative number say nothing and are left out. `nid`
+        (n,): their NIDs; negative ones are left out. The numbering with which all nodes agree,
+        the smallest where several do. None where there is none (as on a small torus that numbers
+        differently) or no node was given.
         """
         vote = cls.vote(parts, nid)
         return None if vote is None or not vote[1].all() else vote[0]
@@ -135,24 +112,11 @@ class Xc(Numbering):
     (P = 8) and Cori (P = 12), and on the routers of Edison and Theta. Where P is
     odd, which no machine seen had, the last cabinet of a row is taken to be a
     group of its own.
-
-    Attributes
-    ----------
-    positions : int
-        Cabinet positions in a row, absent ones counted.
-
-    Examples
-    --------
-    >>> shaheen = Xc(12)
-    >>> shaheen.nid([[11, 2, 0, 15, 3]]).tolist()
-    [6783]
-    >>> shaheen.coords([[11, 2, 0, 15, 3]]).tolist()
-    [[17, 3, 15, 3]]
     """
 
     title: ClassVar = "XC"
 
-    positions: int
+    positions: int  # cabinet positions in a row, absent ones counted
 
     def __post_init__(self) -> None:
         if self.positions < 1:
@@ -176,20 +140,8 @@ class Xc(Numbering):
     def nid(self, parts: ArrayLike) -> Ints:
         """Return the NIDs of places.
 
-        Parameters
-        ----------
-        parts : int (n, 5)
-            Columns col, row, cage, slot, node.
-
-        Returns
-        -------
-        int64 (n,)
-            -1 where the place is outside the machine.
-
-        Examples
-        --------
-        >>> Xc(10).nid([[0, 1, 2, 15, 3], [10, 0, 0, 0, 0]]).tolist()
-        [2111, -1]
+        `parts` (n, 5): columns col, row, cage, slot, node. Returns (n,): -1 where the place is
+        outside the machine.
         """
         col, row, cage, slot, node = columns = columns_of(parts, 5)
         number = _CABINET * (row * self.positions + col) + 64 * cage + 4 * slot + node
@@ -198,21 +150,9 @@ class Xc(Numbering):
     def coords(self, parts: ArrayLike) -> Ints32:
         """Return the Aries coordinates of places.
 
-        Parameters
-        ----------
-        parts : int (n, 5)
-            Columns col, row, cage, slot, node.
-
-        Returns
-        -------
-        int32 (n, 4)
-            Columns group, chassis (0 to 5), blade (0 to 15), node; the first
-            three name the router. A row of -1 outside the machine.
-
-        Examples
-        --------
-        >>> Xc(8).coords([[2, 3, 0, 2, 1]]).tolist()
-        [[13, 0, 2, 1]]
+        `parts` (n, 5): columns col, row, cage, slot, node. Returns (n, 4): columns group, chassis
+        (0 to 5), blade (0 to 15), node; the first three name the router. A row of -1 outside the
+        machine.
         """
         col, row, cage, slot, node = columns_of(parts, 5)
         group = row * self.groups_a_row + col // 2
@@ -222,20 +162,8 @@ class Xc(Numbering):
     def parts_of_coords(self, coords: ArrayLike) -> Ints32:
         """Return the places of Aries coordinates.
 
-        Parameters
-        ----------
-        coords : int (n, 4)
-            Columns group, chassis, blade, node.
-
-        Returns
-        -------
-        int32 (n, 5)
-            A row of -1 where there is no such place.
-
-        Examples
-        --------
-        >>> Xc(12).parts_of_coords([[17, 3, 15, 3], [0, 6, 0, 0]]).tolist()
-        [[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1]]
+        `coords` (n, 4): columns group, chassis, blade, node. Returns (n, 5): a row of -1 where
+        there is no such place.
         """
         group, chassis, slot, node = columns_of(coords, 4)
         row, pair = np.divmod(group, self.groups_a_row)
@@ -249,13 +177,6 @@ class Xc(Numbering):
 
         Where only the first row of cabinets is there, so that any P would
         do, the smallest even one that holds all columns.
-
-        Examples
-        --------
-        >>> Xc.fit([[0, 0, 0, 1, 1], [0, 2, 2, 8, 0]], [5, 4000])
-        Xc(positions=10)
-        >>> Xc.fit([[3, 0, 0, 0, 0]], [576])
-        Xc(positions=4)
         """
         positions = _vote_positions(parts, nid)
         if positions is not None:
@@ -304,27 +225,12 @@ class GeminiNumbering(Numbering):
     it fills without a gap; for Blue Waters (P = 24, Q = 12: 24 x 24 x 24) it is an
     inference. Small machines number differently: where a dump gives coordinates
     and NIDs, they win over this rule.
-
-    Attributes
-    ----------
-    columns : int
-        Cabinets in a row (P), also the extent of x.
-    rows : int
-        Rows of cabinets (Q); y has twice as many values.
-
-    Examples
-    --------
-    >>> titan = GeminiNumbering(25, 8)
-    >>> titan.nid([[24, 0, 2, 0, 2]]).tolist()
-    [9278]
-    >>> titan.coords([[24, 0, 2, 0, 2]]).tolist()
-    [[13, 1, 16, 0]]
     """
 
     title: ClassVar = "XE or XK"
 
-    columns: int
-    rows: int
+    columns: int  # cabinets in a row (P), also the extent of x
+    rows: int  # rows of cabinets (Q); y has twice as many values
 
     def __post_init__(self) -> None:
         if self.columns < 1 or self.rows < 1:
@@ -343,20 +249,8 @@ class GeminiNumbering(Numbering):
     def nid(self, parts: ArrayLike) -> Ints:
         """Return the NIDs of places.
 
-        Parameters
-        ----------
-        parts : int (n, 5)
-            Columns col, row, cage, slot, node.
-
-        Returns
-        -------
-        int64 (n,)
-            -1 where the place is outside the machine.
-
-        Examples
-        --------
-        >>> GeminiNumbering(25, 8).nid([[0, 0, 0, 1, 0], [2, 0, 2, 0, 0], [0, 8, 0, 0, 0]]).tolist()
-        [2, 1502, -1]
+        `parts` (n, 5): columns col, row, cage, slot, node. Returns (n,): -1 where the place is
+        outside the machine.
         """
         columns = columns_of(parts, 5)
         return np.where(self.inside(*columns), _nid_of(self.columns, self.rows, columns), -1)
@@ -375,21 +269,8 @@ class GeminiNumbering(Numbering):
     def coords(self, parts: ArrayLike) -> Ints32:
         """Return the torus coordinates of places.
 
-        Parameters
-        ----------
-        parts : int (n, 5)
-            Columns col, row, cage, slot, node.
-
-        Returns
-        -------
-        int32 (n, 4)
-            Columns x, y, z and the node on its Gemini (0 or 1); a row of -1
-            outside the machine.
-
-        Examples
-        --------
-        >>> GeminiNumbering(24, 12).coords([[1, 0, 0, 0, 3]]).tolist()
-        [[1, 1, 0, 1]]
+        `parts` (n, 5): columns col, row, cage, slot, node. Returns (n, 4): columns x, y, z and
+        the node on its Gemini (0 or 1); a row of -1 outside the machine.
         """
         columns = columns_of(parts, 5)
         xyz = _torus_of(self.columns, self.rows, columns)
@@ -398,20 +279,8 @@ class GeminiNumbering(Numbering):
     def parts_of_coords(self, coords: ArrayLike) -> Ints32:
         """Return the places of torus coordinates.
 
-        Parameters
-        ----------
-        coords : int (n, 4)
-            Columns x, y, z and the node on its Gemini.
-
-        Returns
-        -------
-        int32 (n, 5)
-            A row of -1 where there is no such place.
-
-        Examples
-        --------
-        >>> GeminiNumbering(25, 8).parts_of_coords([[13, 1, 16, 0], [25, 0, 0, 0]]).tolist()
-        [[24, 0, 2, 0, 2], [-1, -1, -1, -1, -1]]
+        `coords` (n, 4): columns x, y, z and the node on its Gemini. Returns (n, 5): a row of -1
+        where there is no such place.
         """
         x, y, z, low = columns_of(coords, 4)
         limits = ((x, self.columns), (y, 2 * self.rows), (z, _Z), (low, 2))
@@ -420,17 +289,7 @@ class GeminiNumbering(Numbering):
 
     @classmethod
     def candidates(cls, parts: Ints, nid: Ints) -> Iterator[GeminiNumbering]:
-        """Yield the numberings that most nodes imply, those of the fewest rows and columns first.
-
-        Examples
-        --------
-        >>> places = [[0, 0, 0, 1, 0], [2, 0, 2, 0, 0], [24, 0, 2, 0, 2]]
-        >>> GeminiNumbering.fit(places, [2, 1502, 9278])
-        GeminiNumbering(columns=25, rows=8)
-        >>> _, agrees = GeminiNumbering.vote(places, [3, 1502, 9278])
-        >>> agrees.tolist()
-        [False, True, True]
-        """
+        """Yield the numberings that most nodes imply, those with the fewest cabinets first."""
         there = parts[:, 3] < _SLOTS
         yield from itertools.starmap(cls, _likely_floors(parts[there], nid[there]))
 

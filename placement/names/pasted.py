@@ -69,30 +69,8 @@ _TELLING = re.compile(rf"(?:{_STATES})[*~#$@^!%+\-]*|(?:\d+-)?\d+:\d\d(?::\d\d)?
 def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
     """Find the host lists in a text.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name of the source for errors.
-
-    Returns
-    -------
-    pieces : list of TextPiece
-        In the order of the text.
-    once : bool
-        True where the text lists a node again without meaning it twice, as
-        ``sinfo -N`` does once a partition.
-
-    Raises
-    ------
-    ParseError
-        Where a row or record of a recognised command cannot be understood.
-
-    Examples
-    --------
-    >>> found, once = pieces("NODELIST   NODES\\nn[1-2]   2\\n", "")
-    >>> found, once
-    ([TextPiece(text='n[1-2]', line=2, expected=2)], False)
+    Returns `pieces`: in the order of the text. Returns `once`: True where the text lists a node
+    again without meaning it twice, as ``sinfo -N`` does once a partition.
     """
     text = text.removeprefix("\ufeff")
     first = _HEAD.search(text)
@@ -122,18 +100,7 @@ def _pbs_hosts(text: str, source: str, head: str) -> list[TextPiece]:
 
 
 def pe_hosts(text: str, source: str) -> list[TextPiece]:
-    """Return the nodes of Grid Engine's PE_HOSTFILE, each with its slots.
-
-    Raises
-    ------
-    ParseError
-        At a line that is no such line.
-
-    Examples
-    --------
-    >>> pe_hosts("n1.cm 8 all.q@n1.cm UNDEFINED\\nn2.cm 4 all.q@n2.cm <NULL>\\n", "")[1]
-    TextPiece(text='n2.cm:4', line=2, expected=0)
-    """
+    """Return the nodes of Grid Engine's PE_HOSTFILE, each with its slots."""
     text_pieces: list[TextPiece] = []
     for line, row in enumerate(text.split("\n"), start=1):
         match = _PE_HOST.fullmatch(row)
@@ -150,17 +117,6 @@ def scontrol(text: str, source: str) -> list[TextPiece]:
 
     A job that has no nodes yet has ``NodeList=(null)``; ``ReqNodeList`` and
     ``ExcNodeList`` are what it asked for, not what it has.
-
-    Raises
-    ------
-    ParseError
-        Where a record has two fields of that name: the name of a job may
-        hold anything, a forged field included.
-
-    Examples
-    --------
-    >>> scontrol("JobId=7 JobName=a\\n   ReqNodeList=(null)\\n   NodeList=n[1-2]\\n", "")
-    [TextPiece(text='n[1-2]', line=3, expected=0)]
     """
     return [
         piece
@@ -195,23 +151,8 @@ def _read_record(record: str, kind: str, line: int, source: str) -> list[TextPie
 def exec_host(value: str, line: int, source: str) -> list[TextPiece]:
     """Return the nodes of PBS's ``exec_host``, each once a slot.
 
-    Parameters
-    ----------
-    value : str
-        ``n1/0*24+n2/0*24`` (PBS: index and count), ``n1/0+n1/1`` or
-        ``n1/0-23`` (Torque: slots by number), without white space.
-    line : int
-    source : str
-
-    Raises
-    ------
-    ParseError
-        Where a part is none of these.
-
-    Examples
-    --------
-    >>> [piece.text for piece in exec_host("n1/0*24+n2/0-3,5", 1, "")]
-    ['n1:24', 'n2:5']
+    `value`: ``n1/0*24+n2/0*24`` (PBS: index and count), ``n1/0+n1/1`` or ``n1/0-23`` (Torque:
+    slots by number), without white space.
     """
     text_pieces: list[TextPiece] = []
     for part in value.split("+"):
@@ -233,19 +174,7 @@ def _count_slots(match: re.Match[str]) -> int:
 
 
 def flux_resource_set(text: str, source: str) -> list[TextPiece]:
-    """Return the nodes of Flux's R, as ``flux job info ID R`` or ``flux resource R`` print it.
-
-    Raises
-    ------
-    ParseError
-        Where it is not JSON, or names no nodes (an R without ``nodelist``
-        knows only the ranks of brokers).
-
-    Examples
-    --------
-    >>> flux_resource_set('{"version":1,"execution":{"R_lite":[],"nodelist":["n[1-2]"]}}', "")
-    [TextPiece(text='n[1-2]', line=1, expected=0)]
-    """
+    """Return the nodes of Flux's R, as ``flux job info ID R`` or ``flux resource R`` print it."""
     try:
         nodelist = json.loads(text)["execution"]["nodelist"]
     except (ValueError, RecursionError):
@@ -269,26 +198,7 @@ class _TableLine(NamedTuple):
 def table(text: str, source: str) -> tuple[list[TextPiece], bool] | None:
     """Return the node lists of a table, and whether it repeats nodes without meaning it.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-
-    Returns
-    -------
-    (list of Piece, bool) or None
-        None where the text is not a table of Slurm's.
-
-    Raises
-    ------
-    ParseError
-        At a row that does not fit the table, and where a table has lost its header.
-
-    Examples
-    --------
-    >>> rows = "JOBID NAME ST TIME NODES NODELIST(REASON)\\n7 my job R 0:01 2 n[1-2]\\n"
-    >>> table(rows + "8 b PD 0:00 2 (Priority)\\n", "")
-    ([TextPiece(text='n[1-2]', line=2, expected=2)], False)
+    None where the text is not a table of Slurm's.
     """
     lines = with_lines(_LINE.finditer(text), text)
     rows = (_TableLine(line, match[0].rstrip()) for match, line in lines if match[0].strip())
@@ -392,27 +302,8 @@ def read_list(argument: str, option: str = "") -> tuple[str, str]:
     read, gzip too; everything else is the list itself. A node called like a file in the
     working directory is therefore taken for the file.
 
-    Parameters
-    ----------
-    argument : str
-    option : str
-        Name of the option, the source of a list given directly.
-
-    Returns
-    -------
-    text : str
-    source : str
-        ``-`` (behind the option's name), the file's path, or `option`.
-
-    Raises
-    ------
-    ParseError
-        Where the file cannot be read or is too large.
-
-    Examples
-    --------
-    >>> read_list("nid[00012-00015]", "--nodes")
-    ('nid[00012-00015]', '--nodes')
+    `option`: name of the option, the source of a list given directly. Returns `source`: ``-``
+    (behind the option's name), the file's path, or `option`.
     """
     if argument == "-":
         reader = f"{option} -".lstrip()

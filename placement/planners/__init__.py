@@ -39,17 +39,10 @@ _NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a plan is compared with.
+    """What a plan is compared with."""
 
-    Attributes
-    ----------
-    strategy : str
-        The planner that chooses the same nodes; rank r is on slot r.
-    words : str
-        What that is, for a sentence: ``Slurm's own choice (topology/none)``.
-    """
-
-    strategy: str = "slurm-none"
+    strategy: str = "slurm-none"  # the planner that chooses the same nodes; rank r is on slot r
+    # What that is, for a sentence: ``Slurm's own choice (topology/none)``
     words: str = "Slurm's own choice (topology/none)"
 
 
@@ -165,26 +158,15 @@ class Outlook(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What a planner answers that has more to say than which rows.
+    """What a planner answers that has more to say than which rows."""
 
-    Attributes
-    ----------
-    rows : int64 (count,)
-    why : str
-        One sentence for a person; '' for the usual one.
-    facts : mapping
-        Figures that `--json` shows beside the usual ones.
-    warnings : tuple of str
-        What to beware of, one sentence each.
-    outlook : Outlook or None
-        The order of the ranks, and what other nodes would win; None where the strategy
-        predicts nothing.
-    """
-
-    rows: Ints
-    why: str = ""
+    rows: Ints  # (count,)
+    why: str = ""  # one sentence for a person; '' for the usual one
+    # Figures that `--json` shows beside the usual ones
     facts: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # what to beware of, one sentence each
+    # The order of the ranks, and what other nodes would win; None where the strategy predicts
+    # nothing
     outlook: Outlook | None = None
 
     @property
@@ -252,32 +234,15 @@ _planners: Registry[Planner] = Registry(
 
 
 class Needs(NamedTuple):
-    """What a strategy needs of a machine, so that it is known without a plan whether it applies.
+    """What a strategy needs of a machine, so that it is known without a plan whether it applies."""
 
-    Attributes
-    ----------
-    kinds : tuple of str
-        Kinds of topology, one of which it must be; empty: any.
-    switches : str
-        Kind of Slurm's switches (``tree``, ``block``); '': any.
-    links : bool
-        True where the links between routers must be listed, or follow from a rule.
-    """
-
-    kinds: tuple[str, ...] = ()
-    switches: str = ""
+    kinds: tuple[str, ...] = ()  # kinds of topology, one of which it must be; empty: any
+    switches: str = ""  # kind of Slurm's switches (``tree``, ``block``); '': any
+    # True where the links between routers must be listed, or follow from a rule
     links: bool = False
 
     def lacking(self, machine: Machine) -> str:
-        """Say what the machine does not have; '' where it has all.
-
-        Examples
-        --------
-        >>> from nidmap.placement.specs import parse_spec
-        >>> torus = parse_spec("torus:4x4")
-        >>> Needs(("dragonfly",)).lacking(torus), Needs(("torus",)).lacking(torus)
-        ('a dragonfly, and torus:4x4 is a torus', '')
-        """
+        """Say what the machine does not have; '' where it has all."""
         kind = machine.topology.kind
         if self.kinds and kind not in self.kinds:
             return f"a {' or a '.join(self.kinds)}, and {machine.name} is a {kind}"
@@ -319,14 +284,7 @@ def planner(
 
 
 def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
-    """Return the strategies that apply to a machine, of some or of all that there are.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> fitting_planners(parse_spec("torus:4x4"), ["hilbert", "blades"])
-    ['hilbert']
-    """
+    """Return the strategies that apply to a machine, of some or of all that there are."""
     return [n for n in (names() if among is None else among) if not _lacking_needs(machine, n)]
 
 
@@ -347,13 +305,7 @@ def find_predicting(name: str) -> Predicting:
 
 
 def find(name: str) -> Planner:
-    """Return the planner called `name`.
-
-    Raises
-    ------
-    UsageError
-        Where there is none; the message names those there are.
-    """
+    """Return the planner called `name`."""
     if name in PREDICTING:
         predicting = find_predicting(name)
         return lambda machine, request: predicting(machine, request).rows
@@ -380,25 +332,9 @@ def free_rows(request: Request) -> tuple[Ints, Mask]:
 def nested_units(machine: Machine, rows: Ints) -> list[Ints]:
     """Return the number of the unit that each row sits in, level by level above the node.
 
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (k,)
-
-    Returns
-    -------
-    list of int64 (k,)
-        Outermost level first. A unit is known by all coordinates down to its
-        level (a chassis of one group is not that of another), and numbered
-        from 0 in the order of the coordinates, absent ones left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=1")
-    >>> [level.tolist() for level in nested_units(machine, np.array([0, 3, 4, 5]))]
-    [[0, 0, 1, 1], [0, 1, 2, 2], [0, 1, 2, 3]]
+    `rows` (k,). Returns (k,): outermost level first. A unit is known by all coordinates down to
+    its level (a chassis of one group is not that of another), and numbered from 0 in the order of
+    the coordinates, absent ones left out.
     """
     coords = machine.coords[rows]
     extents = machine.topology.extents
@@ -411,15 +347,7 @@ def nested_units(machine: Machine, rows: Ints) -> list[Ints]:
 
 
 def spans(machine: Machine, rows: Ints) -> dict[str, int]:
-    """Return how many groups, chassis, blades … the nodes touch, by level name.
-
-    Examples
-    --------
-    >>> import nidmap, numpy as np
-    >>> m = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=4")
-    >>> spans(m, np.array([0, 1, 4, 40]))
-    {'group': 2, 'chassis': 2, 'blade': 3}
-    """
+    """Return how many groups, chassis, blades … the nodes touch, by level name."""
     counts = [int(unit.max(initial=-1)) + 1 for unit in nested_units(machine, rows)]
     if machine.topology.kind == "torus":
         return {"router": counts[-1]}

@@ -40,35 +40,10 @@ def blades(machine: Machine, request: Request) -> Ints:
     from its first blade on. Of every blade at most `per_blade` nodes are
     taken, its first free ones.
 
-    Parameters
-    ----------
-    machine : Machine
-        A dragonfly; on Slingshot a column is one switch position.
-    request : Request
-        `per_blade` 1 is the paper's own experiment: 216 nodes are 12 blades in
-        each of 18 groups. Included nodes are taken first of their blade, and
-        may be more than `per_blade`.
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the order column, then first, second … node of each blade,
-        then group: groups vary fastest.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free, or too few with `per_blade` a blade.
-    UsageError
-        Where the machine is not a dragonfly, or `per_blade` is below 1.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("dragonfly:groups=3,chassis=2,blades=2,nodes=2")
-    >>> blades(machine, Request(count=7, free=machine.free)).tolist()
-    [0, 8, 16, 1, 9, 17, 2]
+    `machine`: a dragonfly; on Slingshot a column is one switch position. `request`: `per_blade` 1
+    is the paper's own experiment: 216 nodes are 12 blades in each of 18 groups. Included nodes
+    are taken first of their blade, and may be more than `per_blade`. Returns (count,): rows in
+    the order column, then first, second … node of each blade, then group: groups vary fastest.
     """
     free = _free_places(machine, request)
     order = np.lexsort((free.group, free.slot, free.turn))
@@ -80,27 +55,16 @@ def blades(machine: Machine, request: Request) -> Ints:
 
 
 class _FreePlaces(NamedTuple):
-    """Where the free nodes of a dragonfly sit, and which of them the job may have.
+    """Where the free nodes of a dragonfly sit, and which of them the job may have."""
 
-    Attributes
-    ----------
-    rows : int64 (k,)
-    must : bool (k,)
-        Those that are taken in any case.
-    slot, group : int64 (k,)
-        Rank among the rows of the same blade, those that must be taken first, and group.
-    turn : int64 (k,)
-        The turn of its column.
-    usable : bool (k,)
-        At most `per_blade` of each blade, and those that must be taken.
-    """
-
-    rows: Ints
-    must: Mask
+    rows: Ints  # (k,)
+    must: Mask  # (k,), those that are taken in any case
+    # slot, group: (k,), rank among the rows of the same blade, those that must be taken first, and
+    # group
     slot: Ints
     group: Ints
-    turn: Ints
-    usable: Mask
+    turn: Ints  # (k,), the turn of its column
+    usable: Mask  # (k,), at most `per_blade` of each blade, and those that must be taken
 
 
 def _free_places(machine: Machine, request: Request) -> _FreePlaces:
@@ -134,20 +98,9 @@ def _column_count(machine: Machine) -> int:
 def _column_turns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
     """Return the turn of every column.
 
-    Parameters
-    ----------
-    machine : Machine
-    column : int64 (k,)
-        Columns of the nodes that may be taken.
-    must : bool (k,)
-        Those that are taken in any case.
-    count : int
-        Nodes wanted, those included; at most k.
-
-    Returns
-    -------
-    int64 (columns,)
-        0 for the first column, then its chassis round, then the next chassis.
+    `column` (k,): columns of the nodes that may be taken. `must` (k,): those that are taken in
+    any case. `count`: nodes wanted, those included; at most k. Returns (columns,): 0 for the
+    first column, then its chassis round, then the next chassis.
     """
     blades = machine.topology.extents[-2]
     size = _column_count(machine)
@@ -164,14 +117,8 @@ def _column_turns(machine: Machine, column: Ints, must: Mask, count: int) -> Int
 def _slices_from_each(room: Ints, forced: Ints, count: int) -> Ints:
     """Return how many slices a job touches that starts in each of them.
 
-    Parameters
-    ----------
-    room : int64 (chassis,)
-        Nodes that may be taken of each slice besides those that must.
-    forced : int64 (chassis,)
-        Nodes of each slice that must be taken.
-    count : int
-        Nodes wanted in all.
+    `room` (chassis,): nodes that may be taken of each slice besides those that must. `forced`
+    (chassis,): nodes of each slice that must be taken. `count`: nodes wanted in all.
     """
     touched = np.empty(len(room), dtype=np.int64)
     for start in range(len(room)):
@@ -184,52 +131,18 @@ def _slices_from_each(room: Ints, forced: Ints, count: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What direct links between groups join in a set of nodes.
+    """What direct links between groups join in a set of nodes."""
 
-    Attributes
-    ----------
-    blades : int
-        Blades (switches) that the nodes sit on.
-    pairs : int
-        Pairs of these blades with a link between them.
-    groups : int
-        Groups that the nodes sit in.
-    group_pairs : int
-        Pairs of these groups with a link between blades of the set.
-    """
-
-    blades: int
-    pairs: int
-    groups: int
-    group_pairs: int
+    blades: int  # blades (switches) that the nodes sit on
+    pairs: int  # pairs of these blades with a link between them
+    groups: int  # groups that the nodes sit in
+    group_pairs: int  # pairs of these groups with a link between blades of the set
 
 
 def count_joined(machine: Machine, rows: Ints) -> Joined:
     """Count what the links between groups join directly in a set of nodes.
 
-    Parameters
-    ----------
-    machine : Machine
-        A dragonfly.
-    rows : int64 (k,)
-        For a node of several NICs its first router counts.
-
-    Returns
-    -------
-    Joined
-
-    Raises
-    ------
-    UsageError
-        Where the wiring rule cannot be applied to the machine.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
-    >>> count_joined(machine, np.array([0, 2, 4, 5]))
-    Joined(blades=4, pairs=3, groups=3, group_pairs=3)
+    `machine`: a dragonfly. `rows` (k,): for a node of several NICs its first router counts.
     """
     a, b, group = _links_between(machine)
     chosen = np.zeros(len(group), dtype=bool)
@@ -269,34 +182,9 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
     to most of those there. On small machines the set found has been held
     against the best of all.
 
-    Parameters
-    ----------
-    machine : Machine
-        A dragonfly.
-    request : Request
-        `per_blade` as for `blades`. The blades of included nodes are in the set.
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the order of `blades`: column, then first, second … node of
-        each blade, then group.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free, or too few with `per_blade` a blade.
-    UsageError
-        Where the machine is not a dragonfly, `per_blade` is below 1, or the
-        wiring rule cannot be applied to the machine.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
-    >>> blades_linked(machine, Request(count=3, free=machine.free)).tolist()
-    [0, 2, 4]
+    `machine`: a dragonfly. `request`: `per_blade` as for `blades`. The blades of included nodes
+    are in the set. Returns (count,): rows in the order of `blades`: column, then first, second …
+    node of each blade, then group.
     """
     free = _free_places(machine, request)
     router = machine.router[free.rows, 0]
@@ -309,13 +197,7 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
 class _BladeSearch:
     """The search for the set of blades (routers).
 
-    Parameters
-    ----------
-    machine : Machine
-    free : _FreePlaces
-        The routers of those that must be taken are in the set.
-    count : int
-        Nodes wanted.
+    `free`: the routers of those that must be taken are in the set. `count`: nodes wanted.
     """
 
     def __init__(self, machine: Machine, free: _FreePlaces, count: int) -> None:

@@ -67,31 +67,8 @@ def compact(machine: Machine, request: Request) -> Ints:
     "Communication-aware processor allocation for supercomputers",
     Algorithmica 50, 2008); on larger ones those about which most nodes are free.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-        Included nodes, and what they sit in, count among the fewest.
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the machine's order; on a torus along the Hilbert curve.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
-    >>> free = machine.free.copy()
-    >>> free[[0, 4]] = False
-    >>> compact(machine, Request(count=4, free=free)).tolist()
-    [8, 9, 10, 11]
+    `request`: included nodes, and what they sit in, count among the fewest. Returns (count,):
+    rows in the machine's order; on a torus along the Hilbert curve.
     """
     rows, must = free_rows(request)
     if machine.topology.kind == "torus":
@@ -132,29 +109,10 @@ def _whole_units(level: Ints, must: Mask, inside: Mask) -> Ints:
 def fewest_units(parents: list[Ints], size: Ints, must: Mask, need: int) -> Ints:
     """Return innermost units with `need` nodes that touch the fewest units, outermost level first.
 
-    Parameters
-    ----------
-    parents : list of int64
-        For each of up to three levels but the outermost, from the outside in, the unit above
-        each of its units.
-    size : int64 (units,)
-        Free nodes of each innermost unit, at least 1.
-    must : bool (units,)
-        Innermost units that must be taken.
-    need : int
-        At least 1, at most all nodes there are.
-
-    Returns
-    -------
-    int64 (k,)
-        Those that must be taken first, then by size.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> none = np.zeros(5, dtype=bool)
-    >>> fewest_units([np.array([0, 0, 0, 1, 1])], np.array([2, 2, 2, 1, 4]), none, 5)
-    array([4, 3])
+    `parents`: for each of up to three levels but the outermost, from the outside in, the unit
+    above each of its units. `size` (units,): free nodes of each innermost unit, at least 1.
+    `must` (units,): innermost units that must be taken. `need`: at least 1, at most all nodes
+    there are. Returns (k,): those that must be taken first, then by size.
     """
     if not parents:
         return largest_units(size, must, need)
@@ -172,19 +130,7 @@ def largest_units(size: Ints, must: Mask, need: int) -> Ints:
 
 
 def fewest_children(parent: Ints, size: Ints, must: Mask, need: int) -> Ints:
-    """Return units with `need` nodes: in the fewest parents, then as few units as can be.
-
-    Parameters
-    ----------
-    parent : int64 (units,)
-    size : int64 (units,)
-    must : bool (units,)
-    need : int
-
-    Returns
-    -------
-    int64 (k,)
-    """
+    """Return units with `need` nodes: in the fewest parents, then as few units as can be."""
     held = np.bincount(parent, weights=size).astype(np.int64)
     groups = len(largest_units(held, np.bincount(parent, weights=must) > 0, need))
     prices = np.unique(np.concatenate([[0, 0.5], size, np.arange(min(size.max(), 64))]))
@@ -202,22 +148,9 @@ def _price_groups(
 ) -> tuple[Floats, Ints]:
     """Return what the best so many groups are worth at each price a chassis, and which they are.
 
-    Parameters
-    ----------
-    parent : int64 (chassis,)
-        Group of each chassis; every group has one.
-    size : int64 (chassis,)
-        Weights.
-    must : bool (chassis,)
-        Chassis that must be taken: they come first in their group, and the
-        group must be taken.
-    prices : float64 (p,)
-    groups : int
-
-    Returns
-    -------
-    worth : float64 (p,)
-    ranking : int64 (p, groups)
+    `parent` (chassis,): group of each chassis; every group has one. `size` (chassis,): weights.
+    `must` (chassis,): chassis that must be taken: they come first in their group, and the group
+    must be taken. `prices` (p,). Returns `worth` (p,). Returns `ranking` (p, groups).
     """
     count = np.bincount(parent)
     order = np.lexsort((-size, ~must, parent))
@@ -239,15 +172,8 @@ def _price_groups(
 def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) -> Ints:
     """Return the fewest blades found in the fewest groups and chassis.
 
-    Parameters
-    ----------
-    outer : int64 (chassis,)
-        Group of each chassis.
-    inner : int64 (blades,)
-        Chassis of each blade.
-    size, must : (blades,)
-    need : int
-        As for `fewest_units`.
+    `outer` (chassis,): group of each chassis. `inner` (blades,): chassis of each blade. `size`,
+    `must` (blades,).
     """
     chassis = len(outer)
     held = np.bincount(inner, weights=size, minlength=chassis).astype(np.int64)
@@ -301,20 +227,8 @@ CENTRES = 32
 def _nearest_together(machine: Machine, rows: Ints, must: Mask, count: int) -> Ints:
     """Return rows of a torus with few hops between them.
 
-    Parameters
-    ----------
-    machine : Machine
-        A torus.
-    rows : int64 (k,)
-        Rows that may be taken, at least `count`.
-    must : bool (k,)
-        Those of them that must be.
-    count : int
-
-    Returns
-    -------
-    int64 (count,)
-        In the order of `rows`.
+    `machine`: a torus. `rows` (k,): rows that may be taken, at least `count`. `must` (k,): those
+    of them that must be. Returns (count,): in the order of `rows`.
     """
     ball = _Ball(machine, rows, must, count)
     nearest, _ = min(map(ball.around, ball.centres), key=lambda gathered: gathered[1])
@@ -328,14 +242,7 @@ def _ring_hops(extent: int) -> Ints:
 
 
 class _Ball:
-    """The nodes nearest to a centre, for many centres.
-
-    Parameters
-    ----------
-    machine : Machine
-    rows, must, count
-        As for `_nearest_together`.
-    """
+    """The nodes nearest to a centre, for many centres."""
 
     def __init__(self, machine: Machine, rows: Ints, must: Mask, count: int) -> None:
         self.extents = machine.topology.extents[:-1]

@@ -28,31 +28,7 @@ if TYPE_CHECKING:
 
 @planner("nid-order")
 def take_first(machine: Machine, request: Request) -> Ints:
-    """Take the first free nodes in the machine's order, those to include among them.
-
-    Parameters
-    ----------
-    machine : Machine
-        Not looked at.
-    request : Request
-
-    Returns
-    -------
-    int64 (count,)
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("torus:4x4")
-    >>> take_first(machine, Request(count=3, free=machine.free, include=np.array([9]))).tolist()
-    [0, 1, 9]
-    """
+    """Take the first free nodes in the machine's order, those to include among them."""
     rows, must = free_rows(request)
     return np.sort(np.concatenate([rows[must], rows[~must][: request.count - int(must.sum())]]))
 
@@ -61,31 +37,9 @@ def take_first(machine: Machine, request: Request) -> Ints:
 def draw_nodes(machine: Machine, request: Request) -> Ints:
     """Draw nodes by lot: every set of free nodes is equally likely.
 
-    Parameters
-    ----------
-    machine : Machine
-        Not looked at.
-    request : Request
-        `seed` decides the lot; the same seed on the same free nodes draws the same.
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the machine's order: the nodes are random, their order is not,
-        so that a comparison shows what the choice alone costs.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("torus:4x4")
-    >>> len(draw_nodes(machine, Request(count=5, free=machine.free, seed=1)))
-    5
+    `request`: `seed` decides the lot; the same seed on the same free nodes draws the same.
+    Returns (count,): rows in the machine's order: the nodes are random, their order is not, so
+    that a comparison shows what the choice alone costs.
     """
     rows, must = free_rows(request)
     lot = np.random.default_rng(request.seed)
@@ -103,28 +57,7 @@ def spread(machine: Machine, request: Request) -> Ints:
     the next level (chassis; y lines; …) are evened out in the same way, and so
     on down to blades, routers or leaves.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the machine's order.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
-    >>> spread(machine, Request(count=4, free=machine.free)).tolist()
-    [0, 4, 8, 12]
+    Returns (count,): rows in the machine's order.
     """
     rows, must = free_rows(request)
     order = _even_order(nested_units(machine, rows), must)
@@ -148,28 +81,7 @@ def level_spread(machine: Machine, request: Request) -> Ints:
     unit. On a torus the levels are router, line and plane of its coordinates;
     on a tree they are its switches.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the machine's order.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
-    >>> level_spread(machine, Request(count=3, free=machine.free)).tolist()
-    [0, 1, 2]
+    Returns (count,): rows in the machine's order.
     """
     rows, must = free_rows(request)
     levels = nested_units(machine, rows)
@@ -197,29 +109,8 @@ def hilbert(machine: Machine, request: Request) -> Ints:
     as many chassis of each, and so on, a small copy of the whole dragonfly. Where
     few groups count for more, take `hilbert-groups`.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-        Included nodes belong to the set whose span is made least.
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the order of the curve.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("torus:4x4")
-    >>> hilbert(machine, Request(count=4, free=machine.free)).tolist()
-    [0, 1, 5, 4]
+    `request`: included nodes belong to the set whose span is made least. Returns (count,): rows
+    in the order of the curve.
     """
     return _take_along(machine, request, hilbert_key)
 
@@ -230,20 +121,7 @@ def morton(machine: Machine, request: Request) -> Ints:
 
     As `hilbert`, on the Morton curve (Z order): simpler, with jumps.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-
-    Returns
-    -------
-    int64 (count,)
-        Rows in the order of the curve.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free.
+    Returns (count,): rows in the order of the curve.
     """
     return _take_along(machine, request, morton_key)
 
@@ -295,15 +173,8 @@ def _even_order(levels: list[Ints], must: Mask) -> Ints:
     whose own next share below is the smallest. What must be taken is dealt
     first and counts in the shares.
 
-    Parameters
-    ----------
-    levels : list of int64 (k,)
-        Units of the members, outermost level first (see `nidmap.placement.planners.nested_units`).
-    must : bool (k,)
-
-    Returns
-    -------
-    int64 (k,)
+    `levels` (k,): units of the members, outermost level first (see
+    `nidmap.placement.planners.nested_units`). `must` (k,). Returns (k,).
     """
     shares: list[Ints] = []
     for level in reversed(levels):
@@ -331,16 +202,7 @@ def _take_along(machine: Machine, request: Request, key: Key) -> Ints:
 def curve_positions(machine: Machine, rows: Ints, key: Key) -> Ints:
     """Return the positions of rows along a curve through the machine.
 
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (k,)
-    key : callable
-        `nidmap.placement.curves.hilbert_key` or `morton_key`.
-
-    Returns
-    -------
-    int64 (k,)
+    `rows` (k,). `key`: `nidmap.placement.curves.hilbert_key` or `morton_key`. Returns (k,).
     """
     coords = machine.coords[rows]
     extents = machine.topology.extents

@@ -27,18 +27,10 @@ from nidmap.placement.switch_tree import block_sizes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """The units that a segment stays in.
+    """The units that a segment stays in."""
 
-    Attributes
-    ----------
-    of : int64 (n,)
-        Block of each row of the machine, -1 for none.
-    word : str
-        What one is called.
-    """
-
-    of: Ints
-    word: str
+    of: Ints  # (n,), block of each row of the machine, -1 for none
+    word: str  # what one is called
 
     def whole(self, request: Request, segment: int) -> Ints:
         """Return how many segments the free nodes of each block make."""
@@ -47,22 +39,7 @@ class Blocks:
 
 
 def blocks_of(machine: Machine, segment: int) -> Blocks:
-    """Return the smallest blocks that hold a segment of so many nodes.
-
-    Raises
-    ------
-    PlanError
-        No block is that large.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = blocks_of(parse_spec("tree:4x2x2"), 3)
-    >>> found.word, found.of.tolist()
-    ('level1', [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])
-    >>> blocks_of(parse_spec("tree:4x2x2"), 5).word
-    'level2'
-    """
+    """Return the smallest blocks that hold a segment of so many nodes."""
     switches = machine.switches
     if switches is not None and switches.kind == "block":
         base, *_ = sizes = block_sizes(switches)
@@ -84,36 +61,9 @@ def in_segments(
 ) -> Ints:
     """Return the rows that a planner chooses where the job comes in segments.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-        With the nodes of a segment; one that is larger than the job has no
-        effect, as in Slurm.
-    choose : callable
-        The planner.
-
-    Returns
-    -------
-    int64 (count,)
-        Block by block; inside a block in the planner's order, so that each
-        `segment` rows in a row are a segment.
-
-    Raises
-    ------
-    PlanError
-        The nodes make no whole segments, or the free ones of the blocks do not.
-
-    Examples
-    --------
-    >>> from nidmap.placement.planners import find
-    >>> from nidmap.placement.planners import Request
-    >>> from nidmap.placement.specs import parse_spec
-    >>> machine = parse_spec("tree:4x4")
-    >>> free = machine.free.copy()
-    >>> free[[0, 4]] = False
-    >>> in_segments(machine, Request(count=6, free=free, segment=2), find("nid-order")).tolist()
-    [1, 2, 5, 6, 8, 9]
+    `request`: with the nodes of a segment; one that is larger than the job has no effect, as in
+    Slurm. Returns (count,): block by block; inside a block in the planner's order, so that each
+    `segment` rows in a row are a segment.
     """
     segment = min(request.segment or 0, request.count)
     segments, left_over = divmod(request.count, segment)

@@ -33,13 +33,6 @@ def slurm_block(machine: Machine, request: Request) -> Ints:
 
     ``request.segment`` is Slurm's ``--segment``. A job that would need more base
     blocks than its nodes would fill waits, whatever is free.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free, or Slurm would let the job wait.
-    UsageError
-        Where the machine has no topology/block.
     """
     blocks = switches_in_node_order(machine)
     return choose_rows(machine, request, lambda job: pick_blocks(job, blocks, request.segment))
@@ -48,14 +41,9 @@ def slurm_block(machine: Machine, request: Request) -> Ints:
 def pick_blocks(job: SlurmJob, blocks: Switches, segment: int | None = None) -> Ints | None:
     """Return the nodes that Slurm takes under topology/block, None where the job would wait.
 
-    Parameters
-    ----------
-    job : SlurmJob
-        Required nodes beside several segments must be the whole job, as from Slurm 25.05 on.
-    blocks : Switches
-        ``leaf_of`` is the base block of each node, in Slurm's node order.
-    segment : int or None
-        Nodes of a segment; it has no effect where it is larger than the job.
+    `job`: required nodes beside several segments must be the whole job, as from Slurm 25.05 on.
+    `blocks`: ``leaf_of`` is the base block of each node, in Slurm's node order. `segment`: nodes
+    of a segment; it has no effect where it is larger than the job.
     """
     size = segment if segment and segment <= job.count else job.count
     if job.count % size:
@@ -78,21 +66,11 @@ def pick_blocks(job: SlurmJob, blocks: Switches, segment: int | None = None) -> 
 
 @dataclass(slots=True)
 class _BlockLevel:
-    """The blocks that a job of a size goes into.
+    """The blocks that a job of a size goes into."""
 
-    Attributes
-    ----------
-    bases : int
-        Base blocks of one.
-    lower : int
-        Base blocks of a block of the next smaller size.
-    most : int
-        So many of these a job may take.
-    """
-
-    bases: int
-    lower: int
-    most: int
+    bases: int  # base blocks of one
+    lower: int  # base blocks of a block of the next smaller size
+    most: int  # so many of these a job may take
 
     @property
     def limited(self) -> bool:

@@ -43,45 +43,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlurmJob:
-    """A job that wants nodes, all arrays in Slurm's node order.
+    """A job that wants nodes, all arrays in Slurm's node order."""
 
-    Attributes
-    ----------
-    count : int
-        Nodes wanted.
-    free : bool (n,)
-    must : bool (n,)
-        Required nodes (``-w``), a part of `free`.
-    weight : int64 (n,)
-        Node weights; Slurm takes low ones first.
-    cpus : int64 (n,)
-        CPUs of each node, 1 everywhere where they are equal or unknown.
-    """
-
-    count: int
-    free: Mask
-    must: Mask
-    weight: Ints
-    cpus: Ints
+    count: int  # nodes wanted
+    free: Mask  # (n,)
+    must: Mask  # (n,), required nodes (``-w``), a part of `free`
+    weight: Ints  # (n,), node weights; Slurm takes low ones first
+    cpus: Ints  # (n,), CPUs of each node, 1 everywhere where they are equal or unknown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The nodes to choose from once weights have had their say.
+    """The nodes to choose from once weights have had their say."""
 
-    Attributes
-    ----------
-    taken : bool (n,)
-        Already decided: required, or of a weight all of which is needed.
-    open : bool (n,)
-        Those of the next weight as well: some of them are taken.
-    left : int
-        Nodes still to be taken out of `open` and not `taken`.
-    """
-
-    taken: Mask
-    open: Mask
-    left: int
+    taken: Mask  # (n,), already decided: required, or of a weight all of which is needed
+    open: Mask  # (n,), those of the next weight as well: some of them are taken
+    left: int  # nodes still to be taken out of `open` and not `taken`
 
 
 def lightest_that_fit(job: SlurmJob, part: Mask) -> Pool | None:
@@ -108,19 +85,9 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
     Where it finds nothing it is asked again without the nodes of the fewest
     CPUs, and so on: Slurm does so against knapsack problems.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-        Its `include` is Slurm's ``-w`` with a larger ``-N``; its `weights`, or else the
-        machine's own, are Slurm's node weights.
-    pick : callable
-        Returns the nodes of a `SlurmJob` that Slurm takes, in any order; None where it would wait.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free, or Slurm would let the job wait.
+    `request`: its `include` is Slurm's ``-w`` with a larger ``-N``; its `weights`, or else the
+    machine's own, are Slurm's node weights. `pick`: returns the nodes of a `SlurmJob` that Slurm
+    takes, in any order; None where it would wait.
     """
     free_rows(request)  # refuses where too few are free or too many included
     order = machine_slurm_order(machine)
@@ -167,46 +134,20 @@ def slurm_none(machine: Machine, request: Request) -> Ints:
     The run of equal weight that is enough and tightest, else the largest run
     and so on. Equal to the real
     slurmctld's allocations on random occupancies with holes and node weights.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free, or Slurm would let the job wait.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("tree:4x4x4")
-    >>> free = np.ones(64, dtype=bool)
-    >>> free[[1, 5, 6, 9, 15]] = False
-    >>> slurm_none(machine, Request(count=4, free=free)).tolist()
-    [10, 11, 12, 13]
     """
     return choose_rows(machine, request, pick_nodes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """The runs, one a row in the order of the node table.
+    """The runs, one a row in the order of the node table."""
 
-    Attributes
-    ----------
-    nodes : int64 (m,)
-        The free nodes that are not required, ascending.
-    first, last : int64 (r,)
-        Each run is ``nodes[first:last]``.
-    required : int64 (r,)
-        The first required node in it, -1 for none.
-    weight, cpus, size : int64 (r,)
-        Of the run; its size without required nodes.
-    """
-
-    nodes: Ints
+    nodes: Ints  # (m,), the free nodes that are not required, ascending
+    # first, last: (r,), each run is ``nodes[first:last]``
     first: Ints
     last: Ints
-    required: Ints
+    required: Ints  # (r,), the first required node in it, -1 for none
+    # weight, cpus, size: (r,), of the run; its size without required nodes
     weight: Ints
     cpus: Ints
     size: Ints

@@ -41,24 +41,6 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     `nidmap.placement.switch_tree.slurm_switches`. Equal to the real
     slurmctld's allocations on random occupancies, weights and (uneven,
     disjoint) trees.
-
-    Raises
-    ------
-    PlanError
-        Where too few nodes are free, or no top switch has enough of them.
-    UsageError
-        Where the machine's topology.conf has blocks or rings.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("tree:4x4x4")
-    >>> free = np.ones(64, dtype=bool)
-    >>> free[[1, 5, 6, 9, 15]] = False
-    >>> slurm_tree(machine, Request(count=8, free=free)).tolist()
-    [0, 2, 3, 4, 7, 8, 10, 11]
     """
     return _choose_on_switches(machine, request, pick_tree)
 
@@ -68,17 +50,6 @@ def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does with TopologyParam=Dragonfly: one leaf, else spread over all.
 
     Switches and errors are as in `slurm_tree`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.planners import Request
-    >>> machine = parse_spec("tree:4x4x4")
-    >>> free = np.ones(64, dtype=bool)
-    >>> free[[1, 5, 6, 9, 15]] = False
-    >>> slurm_dragonfly(machine, Request(count=8, free=free)).tolist()
-    [0, 4, 8, 12, 16, 20, 24, 28]
     """
     return _choose_on_switches(machine, request, pick_dragonfly)
 
@@ -194,14 +165,8 @@ def _fill_leaves(tree: Switches, pool: Pool, top: int) -> Ints | None:
 class _Walk:
     """Slurm's walks over the leaves below one root, one for each leaf that it takes.
 
-    Parameters
-    ----------
-    tree : Switches
-    number : int64 (s,)
-        Nodes that may be taken below each switch.
-    used : bool (s,)
-        Switches with a node below that is taken already.
-    top : int
+    `number` (s,): nodes that may be taken below each switch. `used` (s,): switches with a node
+    below that is taken already.
     """
 
     def __init__(self, tree: Switches, number: Ints, used: Mask, top: int) -> None:

@@ -46,30 +46,20 @@ HEAD = 64 * 1024
 
 
 class Format(NamedTuple):
-    """What the house knows of a format of dumps.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        What such dumps are to a machine that several make together: ``site`` (what a site
-        states), ``places`` (where nodes are), ``links`` (of routers, without nodes), ``cables``
-        (hosts, switches and what joins them), ``inventory`` (which nodes there are, their roles
-        and states), ``topology`` (a scheduler's switches over nodes), ``states`` (of nodes that
-        another dump has brought).
-    sniff : callable
-        Tells whether the beginning of a text, or one line, is of this format.
-    read : callable
-        Makes records of a text and the name of its source, or raises ParseError.
-    scheduler : str
-        Whose output it is: ``slurm``, ``pbs``; '' no scheduler's.
-    """
+    """What the house knows of a format of dumps."""
 
     name: str
+    # What such dumps are to a machine that several make together: ``site`` (what a site states),
+    # ``places`` (where nodes are), ``links`` (of routers, without nodes), ``cables`` (hosts,
+    # switches and what joins them), ``inventory`` (which nodes there are, their roles and states),
+    # ``topology`` (a scheduler's switches over nodes), ``states`` (of nodes that another dump has
+    # brought)
     kind: str
+    # Tells whether the beginning of a text, or one line, is of this format
     sniff: Callable[[str], bool]
+    # Makes records of a text and the name of its source, or raises ParseError
     read: Callable[[str, str], Dump]
-    scheduler: str = ""
+    scheduler: str = ""  # whose output it is: ``slurm``, ``pbs``; '' no scheduler's
 
 
 #: All formats by name; other distributions add theirs under the entry point group.
@@ -96,93 +86,23 @@ def dump_format(
 
 
 def find(name: str) -> Format:
-    """Return what is known of a format.
-
-    Raises
-    ------
-    UsageError
-        Where there is no such format; the message names those there are.
-
-    Examples
-    --------
-    >>> find("xtprocadmin").sniff("17 0x11 c0-0c0s4n1 compute up batch")
-    True
-    """
+    """Return what is known of a format."""
     return FORMATS.find(name)
 
 
 def read(source: str) -> Dump:
-    """Read a dump of any format that nidmap knows.
-
-    Parameters
-    ----------
-    source : str
-        Path of a file, plain or gzip, or ``-`` for standard input.
-
-    Returns
-    -------
-    Dump
-
-    Raises
-    ------
-    ParseError
-        Where it cannot be read, is of no format known, or is broken; the
-        message names file and line.
-    """
+    """Read a dump of any format that nidmap knows."""
     return read_text(load(source), source)
 
 
 def read_text(text: str, source: str = "text") -> Dump:
-    r"""Read a dump that is already in memory.
-
-    Parameters
-    ----------
-    text : str
-    source : str
-        What to call it in errors.
-
-    Returns
-    -------
-    Dump
-
-    Raises
-    ------
-    ParseError
-        As `read`.
-
-    Examples
-    --------
-    >>> dump = read_text("2 c0-0c0s1n0 compute 0 0 1\n3 c0-0c0s1n1 compute 0 0 1\n")
-    >>> dump.format, dump.nodes.nid.tolist()
-    ('torus-coordinates', [2, 3])
-    """
+    r"""Read a dump that is already in memory."""
     plain = text.replace("\r\n", "\n") if "\r" in text else text
     return find(recognise(plain, source)).read(plain, source)
 
 
 def recognise(text: str, source: str) -> str:
-    r"""Return the name of the format that a text is of.
-
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-
-    Raises
-    ------
-    ParseError
-        Where it holds nothing, or nothing that nidmap knows.
-
-    Examples
-    --------
-    >>> recognise("# a note\nSwitchName=s0 Nodes=n[0-5]\n", "topology.conf")
-    'topology-conf'
-    >>> recognise("hello\n", "letter.txt")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    nidmap.placement.errors.ParseError: letter.txt:1: 'hello' is in no format ...
-    """
+    r"""Return the name of the format that a text is of."""
     head = text[:HEAD]
     numbered = enumerate(head.split("\n"), 1)
     records = ((k, x) for k, x in numbered if x.strip() and not x.lstrip().startswith("#"))
@@ -202,21 +122,7 @@ def recognise(text: str, source: str) -> str:
 def resembling(part: str, but: str = "") -> str:
     """Return the format that a line, or the beginning of a text, looks like.
 
-    Parameters
-    ----------
-    part : str
-    but : str
-        A format that is out of question.
-
-    Returns
-    -------
-    str
-        '' where it looks like none.
-
-    Examples
-    --------
-    >>> resembling(" 2305  c0-1c0s0n1    compute    68   6  0  0")
-    'meshcoords'
+    `but`: a format that is out of question. '' where it looks like none.
     """
     for name in FORMATS.in_order():
         if name != but and find(name).sniff(part):
@@ -303,12 +209,7 @@ def count_lines(lines: Iterable[str], headers: int = 0) -> LineCounts:
 
 
 def refuse_empty(counts: LineCounts, source: str, what: str) -> None:
-    """Raise `ParseError` where a dump has no row at all.
-
-    Raises
-    ------
-    ParseError
-    """
+    """Raise `ParseError` where a dump has no row at all."""
     if not counts.rows:
         raise ParseError(source, 0, f"nothing in it but comments: no {what}")
 

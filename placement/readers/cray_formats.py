@@ -36,23 +36,11 @@ def cray_dump(
 ) -> Dump:
     """Return the dump that rows of Cray nodes make.
 
-    Parameters
-    ----------
-    rows : Rows
-        With the numbers nid, col, row, cage, slot, node; the numbers hex, x, y, z
-        and cores and the words role, state and mode where the format has them.
-    fabric : str
-        '' to tell it from the coordinates.
-    router : str (n,) or None
-        Name of the router of each node.
-    faults : sequence of Finding
-        What the reader has found itself.
-
-    Returns
-    -------
-    Dump
-        Faults are those given and ``hex``, ``duplicate-nid``, ``duplicate-cname``,
-        ``cname`` and ``coordinates``.
+    `rows`: with the numbers nid, col, row, cage, slot, node; the numbers hex, x, y, z and cores
+    and the words role, state and mode where the format has them. `fabric`: '' to tell it from the
+    coordinates. `router` (n,): name of the router of each node. `faults`: what the reader has
+    found itself. Faults are those given and ``hex``, ``duplicate-nid``, ``duplicate-cname``,
+    ``cname`` and ``coordinates``.
     """
     parts, nid = rows.table(PARTS), rows.column("nid").astype(np.int64)
     names = write_names(parts, ("c", "-", "c", "s", "n"))
@@ -74,13 +62,7 @@ def cray_dump(
 
 
 def node_key(parts: Ints32) -> Ints:
-    """Return one number a node or blade, in the order of columns, rows, cages, slots, nodes.
-
-    Examples
-    --------
-    >>> node_key(np.array([[0, 0, 0, 0, 3], [0, 0, 0, 1, 0]])).tolist()
-    [3, 4]
-    """
+    """Return one number a node or blade, in the order of columns, rows, cages, slots, nodes."""
     key = np.zeros(len(parts), dtype=np.int64)
     for values, limit in zip(parts.T, LIMITS, strict=False):
         key = key * (limit + 1) + values
@@ -126,11 +108,6 @@ def infer_positions(col: Ints32, row: Ints32, group: Ints32) -> int:
 
     From ``group = row * (positions / 2) + col // 2``: the value that most
     cabinets outside the first row agree on, if more than half of them do.
-
-    Examples
-    --------
-    >>> infer_positions(np.array([0, 3]), np.array([0, 2]), np.array([0, 9]))
-    8
     """
     later = row > 0
     half, left = np.divmod(group[later] - col[later] // 2, row[later])
@@ -145,12 +122,8 @@ def infer_positions(col: Ints32, row: Ints32, group: Ints32) -> int:
 def expected_coords(parts: Ints32, xyz: Ints32) -> Ints32:
     """Return the (group, chassis, slot) that XC cnames stand for; -1 where a group is unknown.
 
-    Parameters
-    ----------
-    parts : int32 (n, 4 or 5)
-        Column, row, cage, slot.
-    xyz : int32 (n, 3)
-        What is printed: the groups tell how many cabinets a row has.
+    `parts` (n, 4 or 5): column, row, cage, slot. `xyz` (n, 3): what is printed: the groups tell
+    how many cabinets a row has.
     """
     col, row, cage, slot = parts[:, :4].T
     half = infer_positions(col, row, xyz[:, 0]) // 2
@@ -205,23 +178,8 @@ def list_faults(
 ) -> list[Finding]:
     """Return one fault a row, at most `MOST`, and one that counts the rest.
 
-    Parameters
-    ----------
-    rows : int (k,)
-        The faulty rows, in the order of their lines.
-    line : int32 (n,)
-        Line of every row.
-    kind : str
-    text : callable
-        Says of a row what is wrong with it.
-    hint : str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = list_faults(np.arange(300), np.arange(1, 301), "hex", "row {}".format)
-    >>> len(found), found[0].line, found[-1].text
-    (101, 1, '200 more of kind hex')
+    `rows` (k,): the faulty rows, in the order of their lines. `line` (n,): line of every row.
+    `text`: says of a row what is wrong with it.
     """
     texts = [(row, text(row)) for row in rows[:MOST].tolist()]
     if len(rows) > MOST:
@@ -232,22 +190,8 @@ def list_faults(
 def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) -> list[Finding]:
     """Return a fault for every row whose key stood on an earlier line.
 
-    Parameters
-    ----------
-    keys : int64 (n,)
-    line : int32 (n,)
-    kind : str
-        ``duplicate-nid`` …
-    name : callable
-        What to call a row's key in the message.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [fault] = duplicates(np.array([7, 8, 7]), np.array([2, 3, 4]), "duplicate-nid",
-    ...                      lambda row: "NID 7")
-    >>> fault.line, fault.text
-    (4, 'NID 7 again, first on line 2')
+    `keys` (n,). `line` (n,). `kind`: ``duplicate-nid`` …. `name`: what to call a row's key in the
+    message.
     """
     values = keys.tolist()
     if len(set(values)) == len(values):  # as almost always, and ten times as fast to tell

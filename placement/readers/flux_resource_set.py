@@ -25,13 +25,7 @@ _CHILDREN = {"core": "cores", "gpu": "gpus"}
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like an R.
-
-    Examples
-    --------
-    >>> sniff('{"version": 1, "execution": {"R_lite": [{"rank": "0", "children":')
-    True
-    """
+    """Say whether the first characters look like an R."""
     return head.lstrip()[:1] == "{" and bool(_KEY.search(head))
 
 
@@ -39,29 +33,7 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     """Read an R.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        One row a node in the order of the ranks.
-
-    Raises
-    ------
-    ParseError
-        Where it is not JSON of this form, or has not a host for each rank.
-
-    Examples
-    --------
-    >>> lite = '[{"rank": "1", "children": {"core": "0-2"}}, {"rank": "0", "children": {}}]'
-    >>> r = '{"version": 1, "execution": {"R_lite": %s, "nodelist": ["n[5-6]"]}}' % lite
-    >>> dump = read(r, "-")
-    >>> dump.nodes.name.tolist(), dump.nodes.cores.tolist()
-    (['n5', 'n6'], [0, 3])
+    One row a node in the order of the ranks.
     """
     root = load_json(text, source)
     execution = root.get("execution") if isinstance(root, dict) else None

@@ -20,13 +20,7 @@ _ROW = re.compile(r"\s*(free|allocated|down)\s(?:.*\s)?(\d+)\s+(\d+)\s+(\d+)(?:\
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first line is the header of ``flux resource list``.
-
-    Examples
-    --------
-    >>> sniff("     STATE NNODES   NCORES    NGPUS NODELIST\n")
-    True
-    """
+    r"""Say whether the first line is the header of ``flux resource list``."""
     first = next((line for line in head.split("\n") if line.strip()), "")
     return bool(_HEADER.fullmatch(first))
 
@@ -35,28 +29,7 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``flux resource list``.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        One row a node in the order of the rows.
-
-    Raises
-    ------
-    ParseError
-        At a line that is no such row.
-
-    Examples
-    --------
-    >>> head = " STATE NNODES NCORES NGPUS NODELIST\n"
-    >>> dump = read(head + " free 2 8 0 n[1-2]\n allocated 1 2 0 n2\n down 0 0 0 \n", "-")
-    >>> dump.nodes.name.tolist(), dump.nodes.state.tolist()
-    (['n1', 'n2'], ['idle', 'allocated'])
+    One row a node in the order of the rows.
     """
     lines = split_lines(text, source)
     headers = sum(bool(_HEADER.fullmatch(line)) for line in lines)

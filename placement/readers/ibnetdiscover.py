@@ -78,31 +78,8 @@ sniff = sniffing(r'^(?:Switch|Ca|Rt)\s+[0-9]+\s+"[SHR]-[0-9a-fA-F]{1,16}"', re.M
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ibnetdiscover.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        See `Cables.dump`; where no adapter names a host, each is one,
-        called ``H-`` and its GUID. Lines for switches, adapters and ports
-        are rows, identifiers are headers.
-
-    Raises
-    ------
-    ParseError
-        Where a line is none that ibnetdiscover prints, or is cut off.
-
-    Examples
-    --------
-    >>> text = ('Switch\t36 "S-00000000000000aa"\t\t# "leaf1" base port 0 lid 4 lmc 0\n'
-    ...         '[1]\t"H-00000000000000bb"[1](bb) \t\t# "node018 HCA-1" lid 67 4xEDR\n')
-    >>> dump = read(text, "fabric.txt")
-    >>> dump.nodes.name.tolist(), dump.links.a_port.tolist(), dump.links.bandwidth.tolist()
-    (['node018'], [1], [12.5])
+    See `Cables.dump`; where no adapter names a host, each is one, called ``H-`` and its GUID.
+    Lines for switches, adapters and ports are rows, identifiers are headers.
     """
     lines = split_lines(text, source)
     fabric = InfinibandCables()
@@ -137,17 +114,7 @@ def _take_port(fabric: InfinibandCables, line: str, number: int, owner: int) -> 
 def bandwidth(width: str, rate: str) -> float:
     """Return GB/s a direction of a link, NaN where ibnetdiscover could not tell.
 
-    Parameters
-    ----------
-    width : str
-        ``4x`` …
-    rate : str
-        ``EDR`` …
-
-    Examples
-    --------
-    >>> bandwidth("4x", "EDR"), bandwidth("2x", "HDR"), bandwidth("4x", "???")
-    (12.5, 12.5, nan)
+    `width`: ``4x`` …. `rate`: ``EDR`` ….
     """
     lanes, gbits = WIDTHS.get(width), RATES.get(rate)
     return math.nan if lanes is None or gbits is None else lanes * gbits / 8
@@ -159,13 +126,6 @@ def host_name(description: str) -> str:
     The Linux driver writes ``<host> <adapter>``; some sites the host alone.
     Switches compute too: SHARP's ``Mellanox Technologies Aggregation Node``
     is not a host, nor is an adapter that still has its factory text.
-
-    Examples
-    --------
-    >>> host_name("node018 HCA-1"), host_name("worker20 mlx5_3"), host_name("node7")
-    ('node018', 'worker20', 'node7')
-    >>> host_name("Mellanox Technologies Aggregation Node"), host_name("MT4115 ConnectX4")
-    ('', '')
     """
     return _host_words(description)[0]
 
@@ -235,11 +195,6 @@ def fabric_lines(
     """Yield the number and the text of each line that says something of the fabric.
 
     What ibnetdiscover and its libraries wrote to stderr is kept as the fabric's warnings.
-
-    Raises
-    ------
-    ParseError
-        At a line that is far longer than ibnetdiscover prints.
     """
     for number, line in enumerate(lines, start=1):
         if len(line) > MAX_LINE:

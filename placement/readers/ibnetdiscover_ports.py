@@ -36,29 +36,8 @@ sniff = sniffing(
 def read(text: str, source: str) -> Dump:
     """Read the output of ``ibnetdiscover --ports``.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        See `nidmap.placement.readers.cables.Cables.dump`. A link that only one side prints is a
-        remark: the output may be an excerpt.
-
-    Raises
-    ------
-    ParseError
-        Where a line is not a port, or is cut off.
-
-    Examples
-    --------
-    >>> row = "CA 134 1 0x7cfe9003003b4bde 4x EDR - SW 1719 10 0x7cfe9003009ce5b0 "
-    >>> dump = read(row + "( 'o0001 HCA-1' - 'ib-i1l1s01' )", "ports.txt")
-    >>> dump.nodes.name.tolist(), dump.nodes.router.tolist(), dump.links.bandwidth.tolist()
-    (['o0001'], ['ib-i1l1s01'], [12.5])
+    See `nidmap.placement.readers.cables.Cables.dump`. A link that only one side prints is a
+    remark: the output may be an excerpt.
     """
     lines = split_lines(text, source)
     fabric = InfinibandCables()

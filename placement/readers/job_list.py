@@ -25,13 +25,7 @@ _RECORD = re.compile(r"[ \t]*(?:JobId|StepId)=|Job Id: ")
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like a list of jobs.
-
-    Examples
-    --------
-    >>> sniff("JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n")
-    True
-    """
+    r"""Say whether the first lines look like a list of jobs."""
     lines = [line for line in head.split("\n", 40)[:40] if line.strip()]
     for line in lines[:2]:  # -l prints the date first
         words = {word.upper() for word in line.split()}
@@ -46,27 +40,7 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     r"""Read a list of jobs.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        The nodes of the jobs that run, as ``allocated``; ``parameters["jobs"]`` is True.
-
-    Raises
-    ------
-    ParseError
-        At a row or record that does not belong.
-
-    Examples
-    --------
-    >>> text = "JOBID NAME ST NODES NODELIST(REASON)\n1 a R 2 n[1-2]\n2 b PD 1 (Priority)\n"
-    >>> read(text, "-").nodes.name.tolist()
-    ['n1', 'n2']
+    The nodes of the jobs that run, as ``allocated``; ``parameters["jobs"]`` is True.
     """
     listed, _ = pieces(text, source)
     busy = [piece for piece in listed if piece.state.upper().split("+")[0] in BUSY]

@@ -63,13 +63,7 @@ class _Neighbour(NamedTuple):
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like lldpcli's JSON.
-
-    Examples
-    --------
-    >>> sniff('{"leaf1": {"lldp": {"interface": {"swp1": {')
-    True
-    """
+    """Say whether the first characters look like lldpcli's JSON."""
     return head.lstrip()[:1] in ("{", "[") and _LLDP.search(head) is not None
 
 
@@ -77,31 +71,9 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     """Read what lldpcli printed on the switches of a fabric.
 
-    Parameters
-    ----------
-    text : str
-        What lldpcli printed, under the name of each device.
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        See `nidmap.placement.readers.cables.Cables.dump`. Names are cut at the first dot, as
-        Slurm's are, where that tells all apart; GB/s are those of the port's operational MAU type.
-
-    Raises
-    ------
-    ParseError
-        Where it is not JSON or not of this form.
-
-    Examples
-    --------
-    >>> text = ('{"leaf1": {"lldp": {"interface": {"swp1": {"chassis": {"n1.hpc": {"id": {}}},'
-    ...         ' "port": {"id": {"type": "ifname", "value": "eth0"}}}}}}}')
-    >>> dump = read(text, "fabric.json")
-    >>> dump.nodes.name.tolist(), dump.nodes.router.tolist(), dump.links.a_port.tolist()
-    (['n1'], ['leaf1'], ['swp1'])
+    `text`: what lldpcli printed, under the name of each device. See
+    `nidmap.placement.readers.cables.Cables.dump`. Names are cut at the first dot, as Slurm's are,
+    where that tells all apart; GB/s are those of the port's operational MAU type.
     """
     printed = _printed_by_device(text, source)
     try:

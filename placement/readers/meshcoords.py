@@ -25,29 +25,9 @@ _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, r.CORES, *r.XYZ)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``meshcoords``.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-
-    Returns
-    -------
-    Dump
-        Nodes with nid, cname, role, cores and coordinates; fabric ``aries``
-        where the coordinates are an XC's, else ``gemini``. Faults:
-        ``duplicate-nid``, ``duplicate-cname``, ``cname``, ``coordinates``.
-
-    Raises
-    ------
-    ParseError
-        At the first line that is not a row, header, comment or blank.
-
-    Examples
-    --------
-    >>> dump = read(" 2305  c0-1c0s0n1    compute    68   6  0  0", "cori")
-    >>> dump.nodes.cores.tolist(), dump.nodes.coords.tolist()
-    ([68], [[6, 0, 0]])
+    Nodes with nid, cname, role, cores and coordinates; fabric ``aries`` where the coordinates are
+    an XC's, else ``gemini``. Faults: ``duplicate-nid``, ``duplicate-cname``, ``cname``,
+    ``coordinates``.
     """
     return cray_dump(r.read_rows(text, source, "meshcoords", _line_layout))
 

@@ -74,44 +74,18 @@ FIGURES = {
 
 
 class StatedNode(NamedTuple):
-    """One node as it was printed once.
-
-    Attributes
-    ----------
-    name : str
-    state : str
-        One of `ORDER`.
-    planned : bool
-        Promised to a job that waits.
-    line : int
-        0 where lines mean nothing, as in JSON.
-    figures : mapping
-        By the names of `FIGURES`, as far as they are printed.
-    up : bool
-        In a partition that is up: an idle node that is in none is ``inactive``.
-    """
+    """One node as it was printed once."""
 
     name: str
-    state: str
-    planned: bool = False
-    line: int = 0
-    figures: Mapping[str, int | str] = {}
-    up: bool = True
+    state: str  # one of `ORDER`
+    planned: bool = False  # promised to a job that waits
+    line: int = 0  # 0 where lines mean nothing, as in JSON
+    figures: Mapping[str, int | str] = {}  # by the names of `FIGURES`, as far as they are printed
+    up: bool = True  # in a partition that is up: an idle node that is in none is ``inactive``
 
 
 def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
-    """Return Slurm's state in one word and whether backfill planned the node.
-
-    Raises
-    ------
-    ParseError
-        Where it is not a state.
-
-    Examples
-    --------
-    >>> slurm_state("IDLE+DRAIN", "-"), slurm_state("MIXED+PLANNED", "-")
-    (('drained', False), ('mixed', True))
-    """
+    """Return Slurm's state in one word and whether backfill planned the node."""
     state = node_state(words)
     if state is None:
         raise ParseError(source, line, f"{words!r} is not the state of a node")
@@ -128,21 +102,9 @@ def states_dump(
 ) -> Dump:
     """Return the dump of a format that says which state nodes are in.
 
-    Parameters
-    ----------
-    source : str
-    counts : LineCounts
-    printed : iterable of StatedNode
-        A node may come again, as once a partition: the worst state counts.
-    jobs : bool
-        True where the format lists jobs: what it does not name may be free.
-    empty : str
-        What to say where no node is named.
-
-    Raises
-    ------
-    ParseError
-        Where there are more than `MOST_NODES` nodes.
+    `printed`: a node may come again, as once a partition: the worst state counts. `jobs`: True
+    where the format lists jobs: what it does not name may be free. `empty`: what to say where no
+    node is named.
     """
     by_name: dict[str, StatedNode] = {}
     for node in printed:
@@ -177,22 +139,10 @@ def states_dump(
 def node_state(text: str) -> tuple[str, bool] | None:
     """Return one word for a state as sinfo prints it, and whether backfill planned it.
 
-    Parameters
-    ----------
-    text : str
-        Such as ``idle``, ``drng*``, ``ALLOCATED+``, ``idle+drain+not_respo``, ``DOWN*+DRAIN``.
-
-    Returns
-    -------
-    (str, bool) or None
-        The word in lower case (``idle~`` is ``powered_down``, ``idle*`` ``not_responding``;
-        what is allocated, drained or down stays that) and True for
-        planned (``plnd`` or the sign ``-``); None where `text` is not a state at all.
-
-    Examples
-    --------
-    >>> node_state("drng*"), node_state("idle-"), node_state("idle@"), node_state("7")
-    (('draining', False), ('idle', True), ('reboot', False), None)
+    `text`: such as ``idle``, ``drng*``, ``ALLOCATED+``, ``idle+drain+not_respo``,
+    ``DOWN*+DRAIN``. The word in lower case (``idle~`` is ``powered_down``, ``idle*``
+    ``not_responding``; what is allocated, drained or down stays that) and True for planned
+    (``plnd`` or the sign ``-``); None where `text` is not a state at all.
     """
     parts = [_PART.fullmatch(part) for part in text.lower().rstrip("+").split("+")]
     words = [_long_state(part[1]) for part in parts if part]
@@ -221,13 +171,7 @@ def _worst_known(words: list[str]) -> str:
 
 
 def badness_of(word: str) -> int:
-    """Return how far from usable a state is; a word that is not known counts as bad.
-
-    Examples
-    --------
-    >>> badness_of("idle") < badness_of("allocated") < badness_of("drained") < badness_of("down")
-    True
-    """
+    """Return how far from usable a state is; a word that is not known counts as bad."""
     return _RANK.get(word, _RANK["unknown"])
 
 

@@ -20,19 +20,7 @@ def join_parallel(
 ) -> tuple[list[SwitchRecord], list[Finding]]:
     """Return the switches, each below one other at most, and remarks on those that are joined.
 
-    Parameters
-    ----------
-    switches : sequence of SwitchRecord
-    below : sequence of sequence of int
-        The numbers of the children of each, without a loop.
-
-    Examples
-    --------
-    >>> leaves = [SwitchRecord("a", ("n1",)), SwitchRecord("b", ("n2",))]
-    >>> cores = [SwitchRecord(name, (), ("a", "b")) for name in ("c1", "c2")]
-    >>> joined, remarks = join_parallel([*leaves, *cores], [[], [], [0, 1], [0, 1]])
-    >>> [(s.name, s.children, s.uplinks) for s in joined]
-    [('a', (), 2), ('b', (), 2), ('c1', ('a', 'b'), 1)]
+    `below`: the numbers of the children of each, without a loop.
     """
     above: list[list[int]] = [[] for _ in switches]
     for number, children in enumerate(below):

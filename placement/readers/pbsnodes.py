@@ -50,13 +50,7 @@ _JSON = re.compile(r'"(?:pbs_version|pbs_server)"\s*:')
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like pbsnodes.
-
-    Examples
-    --------
-    >>> sniff("x1000c0s0b0n0\n     Mom = x1000c0s0b0n0.hsn\n     state = free\n")
-    True
-    """
+    r"""Say whether the first lines look like pbsnodes."""
     if head.lstrip()[:1] == "{":
         return bool(_JSON.search(head))
     return bool(_TEXT.search(head) or _SUMMARY.search(head))
@@ -66,28 +60,7 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     r"""Read the output of pbsnodes.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        One row a node, the virtual nodes of a host (``n1[0]``) as one.
-
-    Raises
-    ------
-    ParseError
-        At a line that is neither a node nor one of its attributes, and where
-        a node has no state.
-
-    Examples
-    --------
-    >>> dump = read("n1\n     state = free\n\nn2\n     state = job-busy,offline\n", "-")
-    >>> dump.nodes.state.tolist()
-    ['idle', 'drained']
+    One row a node, the virtual nodes of a host (``n1[0]``) as one.
     """
     if text.lstrip()[:1] == "{":
         return states_dump(source, count_lines(split_lines(text, source)), _from_json(text, source))

@@ -37,18 +37,10 @@ _CUT_LOOKS_LIKE = {("meshcoords", "torus-coordinates")}
 
 
 class Layout(NamedTuple):
-    """How a row reads.
+    """How a row reads."""
 
-    Attributes
-    ----------
-    pattern : re.Pattern
-        Of the whole line in lower case.
-    names : tuple of str
-        What each group of the pattern is.
-    """
-
-    pattern: re.Pattern[str]
-    names: tuple[str, ...]
+    pattern: re.Pattern[str]  # of the whole line in lower case
+    names: tuple[str, ...]  # what each group of the pattern is
 
 
 #: Says how a line reads, None for a header. Raises `NidmapError` where it is neither.
@@ -56,24 +48,14 @@ Parser = Callable[[str], Layout | None]
 
 
 class Column(NamedTuple):
-    """One word of a row: how it looks, and what is in it.
+    """One word of a row: how it looks, and what is in it."""
 
-    Attributes
-    ----------
-    what : str
-        For messages: ``NID``, ``cname`` …
-    pattern : str
-        Regular expression for the whole word, in upper or lower case, with a group for each
-        of `names`.
-    names : tuple of str
-    hint : str
-        What to say where the word does not match.
-    """
-
-    what: str
+    what: str  # for messages: ``NID``, ``cname`` …
+    # Regular expression for the whole word, in upper or lower case, with a group for each of
+    # `names`
     pattern: str
     names: tuple[str, ...] = ()
-    hint: str = ""
+    hint: str = ""  # what to say where the word does not match
 
 
 PARTS = ("col", "row", "cage", "slot", "node")
@@ -90,23 +72,7 @@ XYZ = tuple(Column(f"{axis.upper()} coordinate", COORDINATE, (axis,)) for axis i
 
 
 def row_layout(line: str, expected: tuple[Column, ...]) -> Layout:
-    """Return how a line of words reads that stand in `expected` order.
-
-    Raises
-    ------
-    NidmapError
-        At the first word that does not look as its column does, or where
-        there are too few or too many.
-
-    Examples
-    --------
-    >>> row_layout("17 compute", (NID, ROLE)).names
-    ('nid', 'role')
-    >>> row_layout("17", (NID, ROLE))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    nidmap.placement.errors.NidmapError: 1 of 2 fields (TYPE (service or compute) is missing); ...
-    """
+    """Return how a line of words reads that stand in `expected` order."""
     words = line.split()
     for word, column in zip(words, expected, strict=False):
         if not re.fullmatch(column.pattern, word, re.I | re.A):
@@ -128,22 +94,12 @@ def _joined_layout(columns: tuple[Column, ...]) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a dump, n of them.
-
-    Attributes
-    ----------
-    source : str
-    counts : LineCounts
-    line : int32 (n,)
-        Line of each row, from 1.
-    columns : dict of str to int (n,) or str (n,)
-        Numbers, -1 where a row has it not; `WORDS`, '' there.
-    """
+    """The rows of a dump, n of them."""
 
     source: str
     counts: LineCounts
-    line: Ints32
-    columns: dict[str, Array]
+    line: Ints32  # (n,), line of each row, from 1
+    columns: dict[str, Array]  # (n,), numbers, -1 where a row has it not; `WORDS`, '' there
 
     def column(self, name: str) -> Array:
         """Return a number (-1) or a word ('') of each row, that where it has none."""
@@ -167,20 +123,8 @@ def _nothing(name: str) -> int | str:
 def read_rows(text: str, source: str, name: str, parser: Parser) -> Rows:
     """Read the rows of a dump.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-    name : str
-        The format's name, for messages.
-    parser : callable
-        Says how a line reads that is neither blank nor a ``#`` comment.
-
-    Raises
-    ------
-    ParseError
-        At the first line that `parser` refuses, or where there is no row at all.
+    `name`: the format's name, for messages. `parser`: says how a line reads that is neither blank
+    nor a ``#`` comment.
     """
     lines = split_lines(text, source)
     layout = Layout(re.compile("(?!)"), ())  # which nothing matches

@@ -30,15 +30,9 @@ _PLACES = 64  # tile numbers a router: 48 tiles, octal l00 to l57
 def tile_columns(chips: str, mark: str, brackets: str, kind: r.Column) -> tuple[r.Column, ...]:
     """Return the columns of a tile, of the kind of its link and of what it sees.
 
-    Parameters
-    ----------
-    chips : str
-        Pattern of the routers of a blade, with a group for the number: ``a(0)``.
-    mark : str
-        What stands between coordinates.
-    brackets : str
-        Pattern of coordinates in their brackets, ``xyz`` standing for the numbers.
-    kind : Column
+    `chips`: pattern of the routers of a blade, with a group for the number: ``a(0)``. `mark`:
+    what stands between coordinates. `brackets`: pattern of coordinates in their brackets, ``xyz``
+    standing for the numbers.
     """
     blade = "c([0-9]{1,3})-([0-9]{1,3})c([0-2])s([0-9]|1[0-5])"
     place = brackets.replace("xyz", mark.join([r.COORDINATE] * 3))
@@ -55,47 +49,34 @@ def tile_columns(chips: str, mark: str, brackets: str, kind: r.Column) -> tuple[
 class Tiles:
     """The tiles of a link list, one row a line of it.
 
-    Attributes
-    ----------
-    rows : Rows
-    line : int32 (n,)
-    place : int32 (r, 5)
-        Column, row, cage, slot and router number of all routers, in their order.
-    names : str (r,)
-        Of all routers.
-    a, b : int64 (n,)
-        Routers; b is -1 where the tile sees no router.
-    a_tile, b_tile : int32 (n,)
-    ports, peers : int64 (n,)
-        One number a tile of the whole machine, for the tile of each row and
-        for the one that it sees; -1 for none.
-    back : int64 (n,)
-        The row that lists the tile that is seen, -1 where none does.
-    xyz_a, xyz_b : int32 (n, 3)
-        Coordinates as printed, -1 where none are.
-    coords : int32 (r, 3)
-        Coordinates of each router as first printed, -1 where unknown.
+    `a`, `b` (n,): routers; b is -1 where the tile sees no router. `a_tile`, `b_tile` (n,).
+    `xyz_a`, `xyz_b` (n, 3): coordinates as printed, -1 where none are.
     """
 
     def __init__(self, text: str, source: str, name: str, parser: r.Parser) -> None:
         """Read the rows of a link list, refusing a link that cannot be."""
         self.rows = rows = r.read_rows(text, source, name, parser)
-        self.line = rows.line
+        self.line = rows.line  # (n,)
         ends, linked = (rows.table(END_A), rows.table(END_B)), rows.having("btile")
         self.xyz_a, self.xyz_b = rows.table(XYZ_A), rows.table(XYZ_B)
         self._refuse_inward(name, linked)
         keys = [node_key(end[:, :4]) * 2 + end[:, 4] for end in ends]
         order = np.unique(np.concatenate((keys[0], keys[1][linked])))
+        # (r, 5), column, row, cage, slot and router number of all routers, in their order
         self.place = _router_places(order)
-        self.names = write_names(self.place, ("c", "-", "c", "s", name[4]))
+        self.names = write_names(self.place, ("c", "-", "c", "s", name[4]))  # (r,), of all routers
         a_tile, b_tile = (end[:, 5] // 10 * 8 + end[:, 5] % 10 for end in ends)  # octal digits
         self.a, b = (np.searchsorted(order, key) for key in keys)
         self.b, self.a_tile, self.b_tile = np.where(linked, b, -1), a_tile, b_tile
+        # ports, peers: (n,), one number a tile of the whole machine, for the tile of each row and
+        # for the one that it sees; -1 for none
         self.ports = self.a * _PLACES + a_tile
         self.peers = np.where(linked, b * _PLACES + b_tile, -1)
         row = np.full(len(self.names) * _PLACES, -1, dtype=np.int64)
         row[self.ports[::-1]] = np.arange(len(rows.line))[::-1]
+        # (n,), the row that lists the tile that is seen, -1 where none does
         self.back = np.where(linked, row[self.peers], -1)
+        # (r, 3), coordinates of each router as first printed, -1 where unknown
         self.coords = np.full((len(self.names), 3), -1, dtype=np.int32)
 
     def _refuse_inward(self, name: str, linked: Mask) -> None:
@@ -157,14 +138,8 @@ class Tiles:
     ) -> Dump:
         """Return the dump of the routers, and of the links as they are printed.
 
-        Parameters
-        ----------
-        fabric : str
-            ``aries`` or ``gemini``.
-        parameters, faults
-            As of `Dump`.
-        **columns : array (n,)
-            The columns of `LinkRecords` that are not of the ends.
+        `fabric`: ``aries`` or ``gemini``. `columns` (n,): the columns of `LinkRecords` that are
+        not of the ends.
         """
         rows = np.flatnonzero(self.b >= 0)
         if (self.coords >= 0).any():

@@ -37,33 +37,9 @@ sniff = sniffing(
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XC.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-
-    Returns
-    -------
-    Dump
-        Links as printed (each from both ends) with coordinates, and all
-        routers; fabric ``aries``; parameter ``positions`` (cabinet positions
-        in a row) where the groups tell it. Faults: ``one-ended-link``,
-        ``duplicate-tile``, ``missing-tiles``,
-        ``coordinates``.
-
-    Raises
-    ------
-    ParseError
-        At the first line that is not a tile, comment or blank, or names a
-        router or tile that cannot be.
-
-    Examples
-    --------
-    >>> dump = read("c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)\\n"
-    ...             "c0-0c0s6a0l10(0:0:6) green -> c0-0c0s0a0l00(0:0:0)\\n", "edison")
-    >>> dump.routers.tolist(), dump.links.b_port.tolist(), [f.kind for f in dump.findings]
-    (['c0-0c0s0a0', 'c0-0c0s6a0'], [8, 0], ['missing-tiles', 'missing-tiles'])
+    Links as printed (each from both ends) with coordinates, and all routers; fabric ``aries``;
+    parameter ``positions`` (cabinet positions in a row) where the groups tell it. Faults:
+    ``one-ended-link``, ``duplicate-tile``, ``missing-tiles``, ``coordinates``.
     """
     tiles = Tiles(text, source, "rtr-aries", lambda line: r.row_layout(line, _COLUMNS))
     kind, faults = tiles.rows.column("kind"), tiles.faults()

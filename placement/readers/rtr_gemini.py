@@ -40,34 +40,10 @@ _TYPE = (
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XE or XK.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-
-    Returns
-    -------
-    Dump
-        Links as printed (each from both ends) with coordinates and
-        bandwidth where printed, and all routers; fabric ``gemini``;
-        parameter ``extents`` (x, y, z) of the torus where coordinates are
-        printed. Faults: ``one-ended-link``, ``duplicate-tile``,
-        ``coordinates``, ``link-kind`` (no link type at one end alone).
-
-    Raises
-    ------
-    ParseError
-        At the first line that is not a tile, comment or blank, or names a
-        router or tile that cannot be.
-
-    Examples
-    --------
-    >>> dump = read("c0-0c0s0g0l00[(0,0,0)] Z+ -> c0-0c0s1g0l32[(0,0,1)] LinkType: backplane\\n"
-    ...             "c0-0c0s1g0l32[(0,0,1)] Z- -> c0-0c0s0g0l00[(0,0,0)] LinkType: backplane\\n",
-    ...             "titan")
-    >>> dump.routers.tolist(), dump.links.kind.tolist(), dump.links.bandwidth.tolist()
-    (['c0-0c0s0g0', 'c0-0c0s1g0'], ['z+', 'z-'], [1.875, 1.875])
+    Links as printed (each from both ends) with coordinates and bandwidth where printed, and all
+    routers; fabric ``gemini``; parameter ``extents`` (x, y, z) of the torus where coordinates are
+    printed. Faults: ``one-ended-link``, ``duplicate-tile``, ``coordinates``, ``link-kind`` (no
+    link type at one end alone).
     """
     tiles = Tiles(text, source, "rtr-gemini", _line_layout)
     kind = tiles.rows.column("kind")

@@ -41,29 +41,8 @@ _PARTITIONS = re.compile(r"\sPartitions=\S")
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``scontrol show node``.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        One row a node: name, state, planned, and what is in it. An idle node
-        of no partition is ``inactive``.
-
-    Raises
-    ------
-    ParseError
-        Where a node has no state, or one that Slurm does not have.
-
-    Examples
-    --------
-    >>> text = "NodeName=n1 Arch=x86_64 CoresPerSocket=8\n   State=IDLE+DRAIN Sockets=2\n"
-    >>> dump = read(text + "   Partitions=a\n", "-")
-    >>> dump.nodes.state.tolist(), dump.nodes.cores.tolist()
-    (['drained'], [16])
+    One row a node: name, state, planned, and what is in it. An idle node of no partition is
+    ``inactive``.
     """
     lines = split_lines(text, source)
     return states_dump(source, count_lines(lines), _read_nodes(text, source))

@@ -54,13 +54,7 @@ _HINT = f'print it with sinfo -N -o "{QUERY}"'
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like the output of sinfo.
-
-    Examples
-    --------
-    >>> sniff("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n")
-    True
-    """
+    r"""Say whether the first lines look like the output of sinfo."""
     lines = (line for line in head.split("\n") if line.strip() and not _DATE.fullmatch(line))
     return bool(_header_columns(next(lines, "")))
 
@@ -69,33 +63,10 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     r"""Read the output of sinfo.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        One row a node in the order of the output: name, state, planned and
-        what the format shows of sockets, cores, memory_mb, gpus, features
-        and weight. ``parameters["partitions"]`` has each node's partitions,
-        comma-separated, and ``parameters["default_partition"]`` the one that
-        a star marks.
-
-    Raises
-    ------
-    ParseError
-        Where there is no header, or a line does not fit it.
-
-    Examples
-    --------
-    >>> dump = read("NODELIST NODES PARTITION STATE\nn1 1 a* idle\nn1 1 b idle-\n", "-")
-    >>> dump.nodes.name.tolist(), dump.nodes.state.tolist(), dump.nodes.planned.tolist()
-    (['n1'], ['idle'], [True])
-    >>> dump.parameters["partitions"].tolist()
-    ['a,b']
+    One row a node in the order of the output: name, state, planned and what the format shows of
+    sockets, cores, memory_mb, gpus, features and weight. ``parameters["partitions"]`` has each
+    node's partitions, comma-separated, and ``parameters["default_partition"]`` the one that a
+    star marks.
     """
     lines = split_lines(text, source)
     table = _SinfoOutput(lines, source)
@@ -111,14 +82,8 @@ def read(text: str, source: str) -> Dump:
 class _SinfoOutput:
     """How one output is to be read, and its rows.
 
-    Attributes
-    ----------
-    names : sequence of str
-        The columns, '' for those that are left out.
-    bar : bool
-        True where bars stand between them.
-    start, headers : int
-        Lines above the first row, and how many of them are headers.
+    `names`: the columns, '' for those that are left out. `bar`: True where bars stand between
+    them. `start`, `headers`: lines above the first row, and how many of them are headers.
     """
 
     def __init__(self, lines: Sequence[str], source: str) -> None:
@@ -256,11 +221,5 @@ def _header_columns(line: str) -> tuple[str, ...]:
 
 
 def gpus_of(text: str) -> int:
-    """Return the GPUs in a list of generic resources.
-
-    Examples
-    --------
-    >>> gpus_of("gpu:a100:4(S:0-1),nic:2"), gpus_of("gpu:2,gpu:h100:1"), gpus_of("(null)")
-    (4, 3, 0)
-    """
+    """Return the GPUs in a list of generic resources."""
     return sum(int(count or 1) for count in _GPU.findall(text))

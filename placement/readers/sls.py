@@ -72,13 +72,7 @@ class SlsNode(NamedTuple):
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like a file of SLS.
-
-    Examples
-    --------
-    >>> sniff('{"Hardware": {"x1000": {"Xname": "x1000"}}}')
-    True
-    """
+    """Say whether the first characters look like a file of SLS."""
     start = head.lstrip()[:1]
     if start == "{":
         return bool(re.search(r'"(?:Hardware|Networks)"\s*:', head))
@@ -89,36 +83,10 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     """Read a file of SLS.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        `nodes` with nid (-1 for none), name (the first alias, else the
-        xname), cname (the xname) and role (``Compute`` is ``compute``, every
-        other one ``service``); `routers` with the switches' xnames
-        (``x1000c0r1``); `fabric` ``slingshot`` where a Mountain or Hill
-        cabinet or a Slingshot network says so. Every line that is not blank
-        counts as a row.
-
-    Raises
-    ------
-    ParseError
-        Where it is not JSON (with the line) or not of SLS's form. Nodes that
-        contradict one another are faults.
-
-    Examples
-    --------
-    >>> import json
-    >>> extra = {"NID": 1, "Role": "Compute", "Aliases": ["nid000001"]}
-    >>> node = {"Type": "comptype_node", "Class": "Mountain", "ExtraProperties": extra}
-    >>> dump = read(json.dumps({"Hardware": {"x1000c0s0b0n0": node}}), "sls.json")
-    >>> dump.fabric, dump.nodes.nid.tolist(), dump.nodes.name.tolist(), dump.nodes.role.tolist()
-    ('slingshot', [1], ['nid000001'], ['compute'])
+    `nodes` with nid (-1 for none), name (the first alias, else the xname), cname (the xname) and
+    role (``Compute`` is ``compute``, every other one ``service``); `routers` with the switches'
+    xnames (``x1000c0r1``); `fabric` ``slingshot`` where a Mountain or Hill cabinet or a Slingshot
+    network says so. Every line that is not blank counts as a row.
     """
     hardware, networks = _file_parts(load_json(text, source), source)
     lines: dict[str, int] = {}

@@ -29,13 +29,7 @@ _SIZES = ("sockets", "cores", "memory", "weight")
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like Slurm's JSON.
-
-    Examples
-    --------
-    >>> sniff('{"meta": {"Slurm": {"release": "22.05.8"}}, "errors": [], "nodes": [')
-    True
-    """
+    """Say whether the first characters look like Slurm's JSON."""
     start = head.lstrip()[:1] == "{" and not any(f'"{key}"' in head for key in _OTHERS)
     return start and bool(re.search(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[', head))
 
@@ -44,28 +38,8 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     """Read the JSON of sinfo, scontrol or squeue.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        One row a node. Of jobs, those nodes that one of them holds, as
-        ``allocated``; ``parameters["jobs"]`` is True then.
-
-    Raises
-    ------
-    ParseError
-        Where it is not JSON or not of this form.
-
-    Examples
-    --------
-    >>> text = '{"nodes": [{"name": "n1", "state": ["IDLE", "DRAIN"], "partitions": ["a"]}]}'
-    >>> read(text, "-").nodes.state.tolist()
-    ['drained']
+    One row a node. Of jobs, those nodes that one of them holds, as ``allocated``;
+    ``parameters["jobs"]`` is True then.
     """
     root = load_json(text, source)
     document = root if isinstance(root, dict) else {}

@@ -22,13 +22,7 @@ _NUMBER = re.compile(r"\d{1,9}|0x[0-9a-f]{1,8}|unlimited|infinite", re.IGNORECAS
 
 
 def refuse_switch(line: int, name: str, words: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what slurmctld refuses in the line of a switch, given as its keywords in lower case.
-
-    Examples
-    --------
-    >>> [found.text for found in refuse_switch(1, "s", {"nodes": "n1", "switches": "t"})]
-    ['slurmctld refuses switch s: it has both Nodes and Switches']
-    """
+    """Yield what slurmctld refuses in the line of a switch, given as its keywords in lower case."""
     if "level" in words:  # printed by a controller that runs
         return
     nodes, children = words.get("nodes", ""), words.get("switches", "")
@@ -46,20 +40,8 @@ def refuse_units(
 ) -> Iterator[Finding]:
     """Yield what slurmctld refuses of blocks and rings.
 
-    Parameters
-    ----------
-    kind : str
-        ``block``, ``ring``; of others nothing is known here.
-    units : sequence of SwitchRecord
-    sizes : sequence of int
-        Block sizes as stated.
-    line : int
-        Where they are.
-
-    Examples
-    --------
-    >>> [found.text for found in refuse_units("block", (), (4, 12), 9)]
-    ['slurmctld refuses block size 12: not the base size 4 times a power of two']
+    `kind`: ``block``, ``ring``; of others nothing is known here. `sizes`: block sizes as stated.
+    `line`: where they are.
     """
     if kind not in ("block", "ring"):
         return

@@ -33,38 +33,18 @@ MAX_LEVELS = 20
 
 
 class Declared(NamedTuple):
-    """One switch, block or ring as a file words it, lists still folded.
-
-    Attributes
-    ----------
-    name : str
-    nodes, children : str
-        Folded lists; '' for none.
-    line : int
-    level : int
-        As the file says, 0 at a leaf; -1 where it does not.
-    """
+    """One switch, block or ring as a file words it, lists still folded."""
 
     name: str
+    # nodes, children: folded lists; '' for none
     nodes: str = ""
     children: str = ""
     line: int = 0
-    level: int = -1
+    level: int = -1  # as the file says, 0 at a leaf; -1 where it does not
 
 
 def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
-    """Return the names in a folded list, in its order.
-
-    Raises
-    ------
-    ParseError
-        At `line` of `source`, where the list is malformed or far too long.
-
-    Examples
-    --------
-    >>> expand("n[1-3],m7", "topology.conf", 4, "Nodes")
-    ('n1', 'n2', 'n3', 'm7')
-    """
+    """Return the names in a folded list, in its order."""
     piece = [TextPiece(text, line)]
     try:
         if set(text) & set("*:#"):
@@ -84,24 +64,8 @@ def resolve_members(
 ) -> tuple[tuple[SwitchRecord, ...], list[Finding]]:
     """Expand the lists of all switches, blocks or rings, and give each its level.
 
-    Parameters
-    ----------
-    declared : sequence of Declared
-    source : str
-        For errors.
-
-    Returns
-    -------
-    switches : tuple of SwitchRecord
-        In the order given, each with its level; of one with nodes and children,
-        as Slurm, the nodes.
-    remarks : list of Finding
-
-    Raises
-    ------
-    ParseError
-        Where a list cannot be read, the whole names too many nodes, or the
-        switches are not a tree.
+    Returns `switches`: in the order given, each with its level; of one with nodes and children,
+    as Slurm, the nodes.
     """
     switches: list[SwitchRecord] = []
     total = 0

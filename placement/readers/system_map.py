@@ -34,30 +34,9 @@ _COLUMNS = (
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --system-map``.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-
-    Returns
-    -------
-    Dump
-        Nodes with nid, cname, (x, y, z) and router (the Gemini's cname);
-        fabric ``gemini``. Faults: ``hex``, ``duplicate-nid``,
-        ``duplicate-cname``, ``cname``, ``coordinates``, ``router`` (the
-        Gemini is not on the node's blade).
-
-    Raises
-    ------
-    ParseError
-        At the first line behind the headers that is not a row, comment or blank.
-
-    Examples
-    --------
-    >>> dump = read("nid hex node gemini x y z\\n---\\n2 0x2 c0-0c0s1n0 c0-0c0s1g0 0 0 1", "map")
-    >>> dump.nodes.router.tolist(), dump.counts.headers
-    (['c0-0c0s1g0'], 2)
+    Nodes with nid, cname, (x, y, z) and router (the Gemini's cname); fabric ``gemini``. Faults:
+    ``hex``, ``duplicate-nid``, ``duplicate-cname``, ``cname``, ``coordinates``, ``router`` (the
+    Gemini is not on the node's blade).
     """
     rows = r.read_rows(text, source, "system-map", _SystemMapLines())
     home, node, nid = rows.table(_HOME), rows.table(r.PARTS), rows.column("nid")

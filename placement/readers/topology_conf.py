@@ -49,24 +49,14 @@ _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)')
 
 
 class Statement(NamedTuple):
-    """One statement of a file in Slurm's ``Key=value`` form.
-
-    Attributes
-    ----------
-    source : str
-    line : int
-        The line it begins on.
-    key, value : str
-        Its first pair, the key in lower case.
-    rest : dict of str to str
-        The pairs after it, keys in lower case.
-    """
+    """One statement of a file in Slurm's ``Key=value`` form."""
 
     source: str
-    line: int
+    line: int  # the line it begins on
+    # key, value: its first pair, the key in lower case
     key: str
     value: str
-    rest: dict[str, str]
+    rest: dict[str, str]  # the pairs after it, keys in lower case
 
     def error(self, text: str, hint: str = "") -> ParseError:
         """Return the error for what is wrong here."""
@@ -82,32 +72,8 @@ sniff = sniffing(
 def read(text: str, source: str) -> Dump:
     r"""Read a ``topology.conf``, or what ``scontrol show topology`` prints.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        `fabric` is ``tree``, ``block`` or ``ring``; `switches` in the file's
-        order, without aggregated blocks; `nodes` leaf by leaf;
-        ``parameters["block_sizes"]`` where given.
-
-    Raises
-    ------
-    ParseError
-        Where a line is not a statement that Slurm knows, a list is malformed,
-        or the switches are not a tree.
-
-    Examples
-    --------
-    >>> dump = read("SwitchName=s0 Nodes=n[1-2]\nSwitchName=top Switches=s0\n", "topology.conf")
-    >>> dump.fabric, [(s.name, s.level) for s in dump.switches]
-    ('tree', [('s0', 0), ('top', 1)])
-    >>> print(*dump.nodes.name)
-    n1 n2
+    `fabric` is ``tree``, ``block`` or ``ring``; `switches` in the file's order, without
+    aggregated blocks; `nodes` leaf by leaf; ``parameters["block_sizes"]`` where given.
     """
     lines = split_lines(text, source)
     counts = count_lines(lines)
@@ -131,24 +97,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def statements(lines: Sequence[str], source: str) -> Iterator[Statement]:
-    r"""Yield the statements of a file in Slurm's ``Key=value`` form.
-
-    Parameters
-    ----------
-    lines : sequence of str
-    source : str
-        File name, for errors.
-
-    Raises
-    ------
-    ParseError
-        Where a line is no such statement.
-
-    Examples
-    --------
-    >>> next(statements(["SwitchName=s0 \\", "  Nodes=a,b # two"], "f")).rest
-    {'nodes': 'a,b'}
-    """
+    r"""Yield the statements of a file in Slurm's ``Key=value`` form."""
     numbered = ((number, text) for number, text in _logical_lines(lines) if text.strip())
     for count, (number, text) in enumerate(numbered):
         if count == MAX_STATEMENTS:

@@ -103,39 +103,9 @@ class YamlTopology(YamlEntry, kw_only=True):
 def read(text: str, source: str) -> Dump:
     """Read a ``topology.yaml``.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        Of the cluster's default topology: `fabric` is its kind, `switches`
-        its switches, blocks or rings. Of blocks `parameters` has the ``block_sizes``, and of any
-        its name (``topology``) and all ``topologies`` of the file by name.
-
-    Raises
-    ------
-    ParseError
-        Where it is not YAML or not of this form, the switches are not a tree, or
-        the default topology is a torus3d.
-
-    Examples
-    --------
-    >>> text = '''
-    ... - topology: t
-    ...   cluster_default: true
-    ...   tree:
-    ...     switches:
-    ...       - {switch: top, children: "leaf[1-2]"}
-    ...       - {switch: leaf1, nodes: "n[1-4]"}
-    ...       - {switch: leaf2, nodes: "n[5-8]"}
-    ... '''
-    >>> dump = read(text, "topology.yaml")
-    >>> dump.fabric, [switch.level for switch in dump.switches]
-    ('tree', [1, 0, 0])
+    Of the cluster's default topology: `fabric` is its kind, `switches` its switches, blocks or
+    rings. Of blocks `parameters` has the ``block_sizes``, and of any its name (``topology``) and
+    all ``topologies`` of the file by name.
     """
     counts = count_lines(split_lines(text, source))
     refuse_empty(counts, source, "topology")
@@ -180,13 +150,7 @@ def _parse_topology(topology: YamlTopology, counts: LineCounts, source: str) -> 
 
 
 def describe_topology(dump: Dump | ParseError) -> str:
-    """Say in a few words what a topology is.
-
-    Examples
-    --------
-    >>> describe_topology(read("- topology: all\\n  flat: true\\n", "topology.yaml"))
-    'flat'
-    """
+    """Say in a few words what a topology is."""
     if isinstance(dump, ParseError):
         return "unreadable"
     nodes = 0 if dump.nodes is None else len(dump.nodes)

@@ -20,28 +20,8 @@ _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, *r.XYZ)
 def read(text: str, source: str) -> Dump:
     """Read a torus coordinate file.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-
-    Returns
-    -------
-    Dump
-        Nodes with nid, cname, role and (x, y, z); fabric ``gemini``. Faults:
-        ``duplicate-nid``, ``duplicate-cname``, ``cname``, ``coordinates``
-        (two nodes of one Gemini apart).
-
-    Raises
-    ------
-    ParseError
-        At the first line that is not a row, comment or blank.
-
-    Examples
-    --------
-    >>> read("2 c0-0c0s1n0 compute 0 0 1", "titan").nodes.coords.tolist()
-    [[0, 0, 1]]
+    Nodes with nid, cname, role and (x, y, z); fabric ``gemini``. Faults: ``duplicate-nid``,
+    ``duplicate-cname``, ``cname``, ``coordinates`` (two nodes of one Gemini apart).
     """
     rows = r.read_rows(text, source, "torus-coordinates", lambda line: r.row_layout(line, _COLUMNS))
     return cray_dump(rows, fabric="gemini")

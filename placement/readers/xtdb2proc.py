@@ -44,31 +44,9 @@ _NEEDED = [name for name in _NUMBERS if not name.endswith("coord")] + ["processo
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtdb2proc``.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-
-    Returns
-    -------
-    Dump
-        Nodes with nid, cname, role, state, mode and coordinates; fabric
-        ``aries`` where the coordinates are an XC's, else ``gemini``. Faults:
-        ``duplicate-nid``, ``duplicate-cname``, ``cname``, ``coordinates``.
-
-    Raises
-    ------
-    ParseError
-        At the first record that is malformed or has other fields than the
-        first.
-
-    Examples
-    --------
-    >>> dump = read("cpu=0,slot=2,cage=0,cab_position=2,cab_row=3,x_coord=13,y_coord=0,z_coord=2,"
-    ...             "processor_status='up',processor_type='compute',processor_id=5000", "edison")
-    >>> dump.nodes.cname.tolist(), dump.nodes.coords.tolist(), dump.fabric
-    (['c2-3c0s2n0'], [[13, 0, 2]], 'aries')
+    Nodes with nid, cname, role, state, mode and coordinates; fabric ``aries`` where the
+    coordinates are an XC's, else ``gemini``. Faults: ``duplicate-nid``, ``duplicate-cname``,
+    ``cname``, ``coordinates``.
     """
     return cray_dump(r.read_rows(text, source, "xtdb2proc", _Records()))
 

@@ -49,13 +49,7 @@ _XT = {"arch", "os", "cores", "cpus"}
 
 
 def sniff(head: str) -> bool:
-    """Tell whether the beginning of a text has the header or a row of xtprocadmin.
-
-    Examples
-    --------
-    >>> sniff("   NID    (HEX)    NODENAME     TYPE    STATUS        MODE")
-    True
-    """
+    """Tell whether the beginning of a text has the header or a row of xtprocadmin."""
     return _SNIFF.search(head) is not None or any(map(_is_header, head.lower().split("\n")))
 
 
@@ -68,30 +62,9 @@ def _is_header(line: str) -> bool:
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtprocadmin``.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Named in errors.
-
-    Returns
-    -------
-    Dump
-        Nodes with nid, cname, role, state, mode, and cores where the header
-        has them. Faults: ``hex`` (it is not the NID), ``duplicate-nid``,
-        ``duplicate-cname``, ``cname`` (no such cage, slot or node).
-
-    Raises
-    ------
-    ParseError
-        At the first line that is not a row, header, comment or blank.
-
-    Examples
-    --------
-    >>> dump = read("   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\\n"
-    ...             "   115     0x73 c0-0c1s12n3  compute      down interactive\\n", "daint")
-    >>> dump.nodes.cname.tolist(), dump.nodes.state.tolist(), dump.counts.headers
-    (['c0-0c1s12n3'], ['down'], 1)
+    Nodes with nid, cname, role, state, mode, and cores where the header has them. Faults: ``hex``
+    (it is not the NID), ``duplicate-nid``, ``duplicate-cname``, ``cname`` (no such cage, slot or
+    node).
     """
     rows = r.read_rows(text, source, "xtprocadmin", _StatusLines())
     if "down" in rows.columns:

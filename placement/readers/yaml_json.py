@@ -29,37 +29,12 @@ LINE = "@line"
 
 
 def load_json(text: str, source: str) -> Any:
-    """Parse JSON, refusing what would take the memory or the stack.
-
-    Parameters
-    ----------
-    text : str
-    source : str
-
-    Raises
-    ------
-    ParseError
-        Where it is not JSON (with the line), too much of it, or a key of one object
-        is listed twice with different values.
-
-    Examples
-    --------
-    >>> load_json('{"a": [1,]}', "x.json")
-    Traceback (most recent call last):
-        ...
-    nidmap.placement.errors.ParseError: x.json:1: not JSON: Expecting value; is it complete?
-    """
+    """Parse JSON, refusing what would take the memory or the stack."""
     return _decode_json(text, source, json.loads)
 
 
 def load_json_values(text: str, source: str) -> list[Any]:
-    """Parse one JSON value or several, one after the other, as `load_json` does.
-
-    Examples
-    --------
-    >>> load_json_values('{"a": 1} {"b": 2}', "x.json")
-    [{'a': 1}, {'b': 2}]
-    """
+    """Parse one JSON value or several, one after the other, as `load_json` does."""
     values: list[Any] = _decode_json(text, source, _decode_values)
     return values
 
@@ -127,35 +102,12 @@ _NODES = {"ScalarEvent": _Text, "SequenceStartEvent": _List, "MappingStartEvent"
 
 
 def line_of(value: object) -> int:
-    """Return the line that a value stands on; 0 in JSON.
-
-    Examples
-    --------
-    >>> line_of(parse_yaml("\\na: [b]", "x.yaml")["a"]), line_of(["b"])
-    (2, 0)
-    """
+    """Return the line that a value stands on; 0 in JSON."""
     return getattr(value, "line", 0)
 
 
 def parse_yaml(text: str, source: str) -> Any:
-    r"""Return the one document in `text`.
-
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Raises
-    ------
-    ParseError
-        Where it is not YAML, empty, nested too deeply or uses aliases.
-
-    Examples
-    --------
-    >>> parse_yaml("- topology: a\n", "topology.yaml")
-    [{'@line': 1, 'topology': 'a'}]
-    """
+    r"""Return the one document in `text`."""
     stream = _List()
     opened: list[_List | _Dict] = [stream]
     for count, event in enumerate(_parse_events(text, source)):

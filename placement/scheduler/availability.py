@@ -43,42 +43,21 @@ _DOWN = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Availability:
-    """A machine as of now, by one source.
+    """A machine as of now, by one source."""
 
-    Attributes
-    ----------
-    machine : Machine
-        In the source's states; ``unlisted`` where it does not speak of a node.
-    rows : int64 (k,)
-        The nodes that the source speaks of, a list's in its order.
-    source : str
-        ``slurm``, the name of a file, or the machine's own.
-    named : bool
-        Whether the source lists the nodes that are meant: not Slurm, nor a list of jobs.
-    promised : bool (n,) or None
-        Free nodes that are left to the pending jobs which name them; None for none.
-    notes : tuple of str
-        What the user should know of the answer.
-    unknown : int
-        Nodes of the source that the machine does not have.
-    slurm : SlurmNodes or None
-        What Slurm said of its nodes, where it was asked.
-    partitions : mapping of str to int64 (j,)
-        Rows of each of Slurm's partitions, by its name; empty where nothing says.
-    default_partition : str
-        Where a job goes that names none; '' where nothing says.
-    """
-
-    machine: Machine
-    rows: Ints
-    source: str
+    machine: Machine  # in the source's states; ``unlisted`` where it does not speak of a node
+    rows: Ints  # (k,), the nodes that the source speaks of, a list's in its order
+    source: str  # ``slurm``, the name of a file, or the machine's own
+    # Whether the source lists the nodes that are meant: not Slurm, nor a list of jobs
     named: bool = False
+    # (n,), free nodes that are left to the pending jobs which name them; None for none
     promised: Mask | None = None
-    notes: tuple[str, ...] = ()
-    unknown: int = 0
-    slurm: SlurmNodes | None = None
+    notes: tuple[str, ...] = ()  # what the user should know of the answer
+    unknown: int = 0  # nodes of the source that the machine does not have
+    slurm: SlurmNodes | None = None  # what Slurm said of its nodes, where it was asked
+    # (j,), rows of each of Slurm's partitions, by its name; empty where nothing says
     partitions: Mapping[str, Ints] = field(default_factory=dict)
-    default_partition: str = ""
+    default_partition: str = ""  # where a job goes that names none; '' where nothing says
 
     def request(self, count: int) -> NodeRequest:
         """Return the wish for nodes among those that are free."""
@@ -109,24 +88,9 @@ def ask_availability(
 ) -> Availability:
     """Return what the options of a command say of the nodes that may be had.
 
-    Parameters
-    ----------
-    machine : Machine or None
-        None: the nodes are those that the source lists.
-    source : str or None
-        ``--from``: ``idle``, a list, a file or ``-``. None: Slurm where its options are
-        given, else what the machine itself says.
-    count : int or None
-        Nodes wanted: Slurm's are then those of one partition, in which such a job would run.
-    **slurm
-        ``partition``, ``constraint``, ``reservation``.
-
-    Raises
-    ------
-    PlanError
-        None of several partitions has enough idle nodes.
-    LaunchError, ParseError, UsageError
-        As `nidmap.placement.slurm.nodes.free_nodes` and `read_availability`.
+    `machine`: None means the nodes are those that the source lists. `count`: nodes wanted:
+    Slurm's are then those of one partition, in which such a job would run. `slurm`:
+    ``partition``, ``constraint``, ``reservation``.
     """
     if source == IDLE or (source is None and any(slurm.values())):
         nodes = slurm_nodes.free_nodes(**slurm)
@@ -147,16 +111,7 @@ def ask_availability(
 def slurm_availability(machine: Machine | None, nodes: SlurmNodes) -> Availability:
     """Return a machine in the states of Slurm's nodes.
 
-    Parameters
-    ----------
-    machine : Machine or None
-        None: Slurm's nodes themselves.
-    nodes : SlurmNodes
-
-    Raises
-    ------
-    ParseError
-        The machine has none of them.
+    `machine`: None means Slurm's nodes themselves.
     """
     if machine is None:
         stated = zip(nodes.names.tolist(), nodes.state.tolist(), nodes.planned, strict=True)
@@ -204,26 +159,8 @@ def promised_rows(
 ) -> tuple[Mask | None, str]:
     """Return the free nodes that pending jobs name, which plans leave to these, and a note.
 
-    Parameters
-    ----------
-    machine : Machine
-    free : bool (n,)
-    by_job : mapping
-        The nodes that each pending job names, by its id.
-
-    Returns
-    -------
-    bool (n,) or None
-        None for none.
-    note : str
-
-    Examples
-    --------
-    >>> from nidmap.placement.nodelist import NodeList
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("torus:4")
-    >>> promised_rows(m, m.free, {"7": NodeList(["nid00002"])})[1]
-    '1 idle node left out, requested by pending jobs (7)'
+    `free` (n,). `by_job`: the nodes that each pending job names, by its id. Returns (n,): None
+    for none.
     """
     masks = {job: _listed(machine, np.array(nodes), job) & free for job, nodes in by_job.items()}
     waiting = [job for job, mask in masks.items() if mask.any()]
@@ -246,26 +183,8 @@ def read_availability(
     A node is free where the machine and the text say so. A list of jobs takes its nodes
     from the machine's; of a plain list the machine says which nodes are free.
 
-    Parameters
-    ----------
-    machine : Machine or None
-        None: the nodes are those of the text, which must say states.
-    text : str
-    source : str
-        File name, for errors.
-    job_here : bool
-        The text is the list of the nodes of the job that this runs in, which are free to it.
-
-    Raises
-    ------
-    ParseError
-        Where the text cannot be read, names no node of the machine, or says no states and
-        there is no machine.
-
-    Examples
-    --------
-    >>> read_availability(None, "NODELIST STATE\nn1 idle\nn2 drng\n", "-").nodes()
-    NodeList.parse('n1')
+    `machine`: None means the nodes are those of the text, which must say states. `job_here`: the
+    text is the list of the nodes of the job that this runs in, which are free to it.
     """
     dump = _dump_of(text, source)
     if dump is None or dump.lists_jobs:
@@ -377,23 +296,11 @@ def _with_partitions(
 
 
 def is_down(word: str) -> bool:
-    """Return whether a state's word says that a node is out of order.
-
-    Examples
-    --------
-    >>> [is_down(word) for word in ("down*", "drained", "allocated", "unavail")]
-    [True, False, False, True]
-    """
+    """Return whether a state's word says that a node is out of order."""
     return word.startswith(_DOWN)
 
 
 def counts_of(words: Strs) -> dict[str, int]:
-    """Return how often each word stands in a column, by the words in order.
-
-    Examples
-    --------
-    >>> counts_of(np.array(["up", "down", "up"]))
-    {'down': 1, 'up': 2}
-    """
+    """Return how often each word stands in a column, by the words in order."""
     distinct, counts = np.unique(words, return_counts=True)
     return dict(zip(distinct.tolist(), counts.tolist(), strict=True))

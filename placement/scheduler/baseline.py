@@ -37,33 +37,11 @@ def baseline_of(
 ) -> Baseline:
     """Return what the scheduler of a machine gives to a job that asks for no nodes.
 
-    Parameters
-    ----------
-    machine : Machine
-    named : str
-        A planner that the user names instead; '' for none.
-    config : mapping or None
-        What the live Slurm says of itself (`nidmap.placement.slurm.command.slurm_settings`).
-        None: a machine read from a topology.conf is taken to run the plugin
-        that reads this file, any other Slurm no topology plugin; of ALPS,
-        PBS and Cobalt the first free nodes in NID order are taken, since
-        their own choice is not known.
-
-    Raises
-    ------
-    UsageError
-        A planner that there is not.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> baseline_of(nidmap.load_machine("shaheen2")).words
-    "Slurm's own choice (topology/none)"
-    >>> baseline_of(nidmap.load_machine("bluewaters")).strategy
-    'nid-order'
-    >>> live = {"SLURM_VERSION": "22.05.8", "TopologyPlugin": "topology/tree"}
-    >>> baseline_of(nidmap.load_machine("torus:4x4"), config=live).words
-    "Slurm 22.05.8's own choice here (topology/tree)"
+    `named`: a planner that the user names instead; '' for none. `config`: what the live Slurm
+    says of itself (`nidmap.placement.slurm.command.slurm_settings`); None means a machine read
+    from a topology.conf is taken to run the plugin that reads this file, any other Slurm no
+    topology plugin; of ALPS, PBS and Cobalt the first free nodes in NID order are taken, since
+    their own choice is not known.
     """
     if named:
         planners.find(named)
@@ -112,36 +90,13 @@ def live_baseline(machine: Machine, named: str = "") -> Baseline:
 
 
 def scheduler_choice(machine: Machine, request: Request) -> Ints:
-    """Return the nodes that the scheduler gives to the job by itself.
-
-    Raises
-    ------
-    PlanError
-        It would let the job wait.
-
-    Examples
-    --------
-    >>> from nidmap.placement.planners import Request
-    >>> from nidmap.placement.specs import parse_spec
-    >>> machine = parse_spec("tree:4x2")
-    >>> free = machine.free & (machine.nid > 1)
-    >>> scheduler_choice(machine, Request(3, free)).tolist()
-    [2, 3, 4]
-    >>> scheduler_choice(machine, Request(3, free, idle=machine.free)).tolist()
-    [0, 1, 2]
-    """
+    """Return the nodes that the scheduler gives to the job by itself."""
     free = request.free if request.idle is None else request.idle
     return planners.find(request.baseline.strategy)(machine, replace(request, free=free))
 
 
 def inside_one_tree(machine: Machine, request: Request) -> Request:
-    """Leave free only nodes of the tree that Slurm would take: it runs no job across several.
-
-    Raises
-    ------
-    PlanError
-        No tree has enough free nodes, or the included nodes are not in one.
-    """
+    """Leave free only nodes of the tree that Slurm would take: it runs no job across several."""
     switches = machine.switches
     if switches is None or switches.kind != "tree":
         return request
@@ -187,28 +142,16 @@ _OTHERS = ("slurm-none", "slurm-tree", "slurm-dragonfly")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exclusion:
-    """A part of the machine that a job keeps to, and where Slurm puts it there.
+    """A part of the machine that a job keeps to, and where Slurm puts it there."""
 
-    Attributes
-    ----------
-    inside : bool (n,)
-        The part, nodes of the plan's kinds alone: all others are excluded.
-    part : str
-        What it is called.
-    rows : int64 (k,) or None
-        What Slurm would choose there now; None where it would let the job wait.
-    pays : bool
-        Whether that wins over what Slurm chooses without it: by the predicted gain where the
-        strategy predicts one, else whether it is other nodes at all.
-    words : str
-        The gain as a sentence; '' where the strategy predicts none.
-    """
-
-    inside: Mask
-    part: str
+    inside: Mask  # (n,), the part, nodes of the plan's kinds alone: all others are excluded
+    part: str  # what it is called
+    # (k,), what Slurm would choose there now; None where it would let the job wait
     rows: Ints | None
+    # Whether that wins over what Slurm chooses without it: by the predicted gain where the strategy
+    # predicts one, else whether it is other nodes at all
     pays: bool
-    words: str = ""
+    words: str = ""  # the gain as a sentence; '' where the strategy predicts none
 
 
 def has_blocks(machine: Machine, request: Request) -> bool:
@@ -221,20 +164,6 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
     """Return why Slurm lets a job wait that is pinned to some nodes; '' where it starts.
 
     Under topology/block a job's nodes, or those of each of its segments, lie in one block.
-
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-    rows : int64 (k,)
-
-    Examples
-    --------
-    >>> from nidmap.placement.planners import Request
-    >>> from nidmap.placement.specs import parse_spec
-    >>> machine = parse_spec("tree:4x2")
-    >>> block_waits(machine, Request(2, machine.free), np.array([0, 4]))
-    ''
     """
     if not has_blocks(machine, request):
         return ""
@@ -253,13 +182,7 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
 def led_to(machine: Machine, plan: Plan, baseline: Baseline, inside: Mask) -> Ints | None:
     """Return what the scheduler chooses by itself inside a part; None where the job would wait.
 
-    Parameters
-    ----------
-    machine : Machine
-    plan : Plan
-    baseline : Baseline
-        The scheduler's own choice.
-    inside : bool (n,)
+    `baseline`: the scheduler's own choice. `inside` (n,).
     """
     request = plan.request
     free = (request.free if request.idle is None else request.idle) & inside
@@ -275,12 +198,7 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
     The outermost units that the plan uses, or, where Slurm's choice in these wins nothing and
     the strategy predicts, those of the first level below where it does.
 
-    Parameters
-    ----------
-    machine : Machine
-    plan : Plan
-    baseline : Baseline
-        The scheduler's own choice.
+    `baseline`: the scheduler's own choice.
     """
     free_choice = led_to(machine, plan, baseline, machine.compute)
     exclusions: list[Exclusion] = []
@@ -304,13 +222,6 @@ def touched_parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
 
     The units of each level: groups, outermost switches, leaf modules and so on; of a torus,
     which has none, the smallest box around them, which may go around the ends.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> [(inside, words)] = touched_parts(parse_spec("torus:8x4"), np.array([7, 8, 9]))
-    >>> np.flatnonzero(inside).tolist(), words
-    ([0, 1, 7, 8, 9, 15], 'the box x 7-1, y 0-1')
     """
     if machine.topology.kind == "torus":
         yield _box_touched(machine, rows)

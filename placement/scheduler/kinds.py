@@ -24,32 +24,15 @@ _MOST_SETS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kinds:
-    """The kinds of a machine's n nodes, the one with most compute nodes first.
+    """The kinds of a machine's n nodes, the one with most compute nodes first."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        ``gpus=8``, ``gpus=0,cores=64`` …: what tells each from the others.
-    of : int64 (n,)
-        The kind of each node; -1 of one that computes nothing.
-    """
-
-    names: tuple[str, ...]
-    of: Ints
+    names: tuple[str, ...]  # ``gpus=8``, ``gpus=0,cores=64`` …: what tells each from the others
+    of: Ints  # (n,), the kind of each node; -1 of one that computes nothing
 
 
 @once
 def kinds_of(machine: Machine) -> Kinds:
-    """Return the kinds of nodes that a machine has.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> kinds_of(nidmap.load_machine("lumi")).names
-    ('gpus=8', 'gpus=0')
-    >>> kinds_of(nidmap.load_machine("torus:4x4")).names
-    ('all',)
-    """
+    """Return the kinds of nodes that a machine has."""
     rows = np.flatnonzero(machine.compute)
     kind, names = np.zeros(len(rows), dtype=np.int64), [""]
     for column in ("gpus", "features", "cores"):
@@ -72,13 +55,7 @@ def kinds_of(machine: Machine) -> Kinds:
 
 
 def _plain_features(text: str) -> str:
-    """Return features without PBS's resources, NAME=VALUE, which say where a node stands.
-
-    Examples
-    --------
-    >>> _plain_features("gpu,tier0=a,a100")
-    'gpu,a100'
-    """
+    """Return features without PBS's resources, NAME=VALUE, which say where a node stands."""
     return ",".join(word for word in text.split(",") if "=" not in word)
 
 
@@ -89,28 +66,13 @@ def _name_kind(names: list[str], column: str, words: Array, outer: int, word: in
 
 
 def of_same_kinds(machine: Machine, rows: Ints) -> Mask:
-    """Return the mask of the nodes that are of the kinds of some nodes.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> lumi = nidmap.load_machine("lumi")
-    >>> [int(of_same_kinds(lumi, np.array(rows)).sum()) for rows in ([0, 1], [0, 5000])]
-    [2048, 5026]
-    """
+    """Return the mask of the nodes that are of the kinds of some nodes."""
     known = kinds_of(machine).of
     return np.asarray(np.isin(known, known[rows]) & (known >= 0))
 
 
 def offered(machine: Machine, free: Mask, rows: Ints) -> Mask:
-    """Return the nodes that a job on some rows could have got: of its kinds, free or its own.
-
-    Parameters
-    ----------
-    machine : Machine
-    free : bool (n,)
-    rows : int64 (k,)
-    """
+    """Return the nodes that a job on some rows could have got: of its kinds, free or its own."""
     usable = free.copy()
     usable[rows] = True
     return np.asarray(
@@ -123,31 +85,9 @@ def of_one_kind(
 ) -> tuple[Mask, str]:
     """Return the nodes of the kinds that a request may take, and what is to be said of that.
 
-    Parameters
-    ----------
-    machine : Machine
-    free : bool (n,)
-    count : int
-    include : int64 (k,)
-        Nodes that must be in the answer: theirs are the kinds that may be taken.
-    kind : str
-        One of `kinds_of`; ``any``: nodes of all kinds. '': of the kinds with so many free
-        nodes the one that the machine has most of.
-
-    Raises
-    ------
-    UsageError
-        No such kind.
-    PlanError
-        No kind has so many free nodes.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> lumi = nidmap.load_machine("lumi")
-    >>> mask, note = of_one_kind(lumi, lumi.free, 64, np.empty(0, dtype=np.int64))
-    >>> int((mask & lumi.free).sum()), note
-    (2978, 'nodes of one kind, gpus=8, are taken; --kind has gpus=8, gpus=0, any')
+    `free` (n,). `include` (k,): nodes that must be in the answer: theirs are the kinds that may
+    be taken. `kind`: one of `kinds_of`; ``any``: nodes of all kinds. '': of the kinds with so
+    many free nodes the one that the machine has most of.
     """
     known = kinds_of(machine)
     if kind not in ("", ANY, *known.names):

@@ -25,28 +25,6 @@ def load_site(name_or_path: str) -> Site:
     """Return a site by its name, or from a file that ends in ``.toml``.
 
     A file of figures alone is none: `load_configuration` takes both.
-
-    Parameters
-    ----------
-    name_or_path : str
-
-    Returns
-    -------
-    Site
-
-    Raises
-    ------
-    SiteError
-        Where there is no such site, or its file is wrong (file, line and key
-        are named).
-
-    Examples
-    --------
-    >>> edison = load_site("edison")
-    >>> edison.topology().wiring, dict(edison.figures())["network.links"].value
-    ('same-chassis', 24)
-    >>> len(edison.records().nodes)
-    5672
     """
     from nidmap.placement.sites import overlay
 
@@ -57,26 +35,14 @@ def load_site(name_or_path: str) -> Site:
 
 
 def load_configuration(name_or_path: str) -> Site | Overlay:
-    """Return a site, or the figures of a file that holds no machine (as calibrate writes them).
-
-    Raises
-    ------
-    SiteError
-        As `load_site`.
-    """
+    """Return a site, or the figures of a file that holds no machine (as calibrate writes them)."""
     from nidmap.placement.sites import loading
 
     return loading.read_site(site_path(name_or_path))
 
 
 def site_path(name_or_path: str) -> str:
-    """Return the file of a site.
-
-    Raises
-    ------
-    SiteError
-        Where there is no site of this name; names that are near are offered.
-    """
+    """Return the file of a site."""
     if name_or_path.endswith(".toml"):
         return name_or_path
     for folder in _site_folders():
@@ -87,13 +53,7 @@ def site_path(name_or_path: str) -> str:
 
 
 def site_names() -> list[str]:
-    """Return the names of all sites, those in ``$NIDMAP_SITES`` included, sorted.
-
-    Examples
-    --------
-    >>> {"edison", "shaheen2", "tara"} <= set(site_names())
-    True
-    """
+    """Return the names of all sites, those in ``$NIDMAP_SITES`` included, sorted."""
     names = (entry for folder in _site_folders() for entry in _list_folder(folder))
     return sorted({entry[:-5] for entry in names if entry.endswith(".toml") and entry[0] != "."})
 

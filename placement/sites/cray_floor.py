@@ -118,30 +118,8 @@ def _partition_numbers(config: Config, places: NDArray[np.int8]) -> Ints:
 def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
     """Return what stands in every place of the floor.
 
-    Parameters
-    ----------
-    cabinets : Cabinets
-    slots : int
-        Blades of a chassis: 16 on XC, 8 on XE and XK.
-
-    Returns
-    -------
-    int8 (rows, columns, 3, slots, 4)
-        0 vacant or absent, 1 compute, 2 service.
-
-    Raises
-    ------
-    WrongFigure
-        A selector that is not a cname or reaches outside the floor.
-
-    Examples
-    --------
-    >>> from nidmap.placement.sites.schema import Cabinets, Figure
-    >>> one = Figure(1, "assumed", "an example")
-    >>> blades = Figure(["c0-0c*s0"], "assumed", "an example")
-    >>> found = floor(Cabinets(columns=one, rows=one, service_blades=blades), 16)
-    >>> found[0, 0, 0, 0].tolist(), int((found == COMPUTE).sum())
-    ([0, 2, 2, 0], 180)
+    `slots`: blades of a chassis: 16 on XC, 8 on XE and XK. Returns (rows, columns, 3, slots, 4):
+    0 vacant or absent, 1 compute, 2 service.
     """
     columns, rows = cabinets.columns.value, cabinets.rows.value
     if columns * rows > _MOST:
@@ -162,13 +140,7 @@ def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
 
 
 def select(key: str, selectors: Sequence[str], shape: tuple[int, ...]) -> Mask:
-    """Return the mask of the places that any of the selectors names.
-
-    Examples
-    --------
-    >>> select("where", ["c[0-1]-0c2s15n*"], (1, 12, 3, 16, 4)).sum()
-    np.int64(8)
-    """
+    """Return the mask of the places that any of the selectors names."""
     mask = np.zeros(shape, dtype=bool)
     for text in selectors:
         mask[np.ix_(*_select_indices(key, text, shape))] = True

@@ -27,34 +27,12 @@ MAX_BYTES = 1_000_000
 
 
 def read_site(source: str) -> Site | Overlay:
-    """Read, check and lay out a site file, or a file of figures alone.
-
-    Parameters
-    ----------
-    source : str
-        The file's path.
-
-    Returns
-    -------
-    Site or Overlay
-
-    Raises
-    ------
-    SiteError
-        Where the file cannot be read or says something wrong: one line with
-        file, line and key.
-    """
+    """Read, check and lay out a site file, or a file of figures alone."""
     return parse_site(_read_text(source), source)
 
 
 def read_tables(source: str) -> dict[str, Any]:
-    """Read a TOML file as it stands.
-
-    Raises
-    ------
-    SiteError
-        Where it cannot be read, or is not TOML.
-    """
+    """Read a TOML file as it stands."""
     return _parse_tables(_read_text(source), source)
 
 
@@ -83,25 +61,6 @@ def parse_site(text: str, source: str) -> Site | Overlay:
 
     A text is an overlay where it says ``overlay = true``, or states figures
     and neither a network nor nodes.
-
-    Parameters
-    ----------
-    text : str
-    source : str
-        The file's name, for messages.
-
-    Raises
-    ------
-    SiteError
-        As `read_site`.
-
-    Examples
-    --------
-    >>> parse_site("name = 'x'\\n[network]\\nfabric = 'token-ring'", "x.toml")
-    Traceback (most recent call last):
-    ...
-    nidmap.placement.errors.SiteError: x.toml:3: network.fabric: 'token-ring' is not possible; \
-expected one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
     """
     tables = _parse_tables(text, source)
     try:

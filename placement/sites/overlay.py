@@ -26,31 +26,11 @@ ROUTINGS = {"routing", "routings"}
 
 
 class Overlay(Struct, frozen=True):
-    """Figures of a machine that is described elsewhere.
+    """Figures of a machine that is described elsewhere."""
 
-    Attributes
-    ----------
-    config : OverlayConfig
-        The file's tables.
-    source : str
-        The file.
-    text : str
-        What is in it, to name lines by.
-
-    Examples
-    --------
-    >>> from nidmap.placement.sites.loading import parse_site
-    >>> from nidmap.placement.specs import parse_spec
-    >>> text = '''[bandwidth]
-    ... x = { value = 4.2, mark = "measured", source = "nidmap calibrate" }'''
-    >>> machine = parse_site(text, "calibrated.toml").over(parse_spec("torus:4x4"))
-    >>> machine.topology.bandwidth["x"], machine.topology.bandwidth["y"]
-    (4.2, 4.6875)
-    """
-
-    config: OverlayConfig
-    source: str = ""
-    text: str = ""
+    config: OverlayConfig  # the file's tables
+    source: str = ""  # the file
+    text: str = ""  # what is in it, to name lines by
 
     @property
     def name(self) -> str:
@@ -67,17 +47,7 @@ class Overlay(Struct, frozen=True):
         return SiteError(what, f"-m MACHINE -m {self.source} lays them over one")
 
     def over(self, machine: Machine) -> Machine:
-        """Return the machine with these figures in place of its own.
-
-        Parameters
-        ----------
-        machine : Machine
-
-        Raises
-        ------
-        SiteError
-            A link class or a routing that the machine does not have: file, line and key.
-        """
+        """Return the machine with these figures in place of its own."""
         self._check_classes(machine)
         bandwidth = {key: figure.value for key, figure in self.config.bandwidth.items()}
         known, stated = machine.topology.parameters, self._parameters()

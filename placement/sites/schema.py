@@ -33,30 +33,13 @@ class StrictTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
-    """One thing that is said of a machine, with how it is known.
-
-    Attributes
-    ----------
-    value : T
-    mark : str
-        ``measured``, ``published`` or ``assumed``.
-    source : str
-        Where it is from: a paper and its section, a dump, a site's guide.
-    unit : str
-        '' where the key or the field says it.
-    interval : tuple of two float or None
-        Of a measured figure: where the truth lies in 95 of 100 cases.
-
-    Examples
-    --------
-    >>> Figure(18, "published", "Aseeri et al., sec. III-A").value
-    18
-    """
+    """One thing that is said of a machine, with how it is known."""
 
     value: T
-    mark: Mark
-    source: Text
-    unit: str = ""
+    mark: Mark  # ``measured``, ``published`` or ``assumed``
+    source: Text  # where it is from: a paper and its section, a dump, a site's guide
+    unit: str = ""  # '' where the key or the field says it
+    # Of a measured figure: where the truth lies in 95 of 100 cases
     interval: tuple[float, float] | None = None
 
 

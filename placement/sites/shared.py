@@ -32,12 +32,8 @@ ON_SLINGSHOT = (
 class WrongFigure(Exception):  # noqa: N818  # not an error of the program: loading turns it into one
     """A figure of a site file cannot be right.
 
-    Parameters
-    ----------
-    key : str
-        The figure's dotted key (``cabinets.absent``, ``partition.GPU.cores``).
-    text : str
-        What is wrong and what was expected, in one line.
+    `key`: the figure's dotted key (``cabinets.absent``, ``partition.GPU.cores``). `text`: what is
+    wrong and what was expected, in one line.
     """
 
     def __init__(self, key: str, text: str) -> None:
@@ -46,19 +42,12 @@ class WrongFigure(Exception):  # noqa: N818  # not an error of the program: load
 
 
 class SiteLayout(NamedTuple):
-    """What a configuration comes to.
-
-    Attributes
-    ----------
-    topology : Topology
-    nodes : NodeRecords
-    attachments : int64 (n, k) or None
-        Switches in the group that each node's NICs sit on, -1 for none; None
-        where every node has one.
-    """
+    """What a configuration comes to."""
 
     topology: Topology
     nodes: NodeRecords
+    # (n, k), switches in the group that each node's NICs sit on, -1 for none; None where every node
+    # has one
     attachments: Ints | None = None
 
 
@@ -83,13 +72,7 @@ def refuse_too_many(key: str, nodes: int) -> None:
 
 
 def expand_ranges(key: str, runs: Iterable[str], below: int) -> list[int]:
-    """Return the numbers of ``7`` and ``0-3``, all of them less than `below`.
-
-    Examples
-    --------
-    >>> expand_ranges("slots", ["7", "0-3"], 8)
-    [7, 0, 1, 2, 3]
-    """
+    """Return the numbers of ``7`` and ``0-3``, all of them less than `below`."""
     numbers: list[int] = []
     for run in runs:
         match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", run, re.ASCII)
@@ -116,16 +99,8 @@ def whole_figure(figure: Figure[int] | None) -> int:
 def inventory(config: Config, of: Ints) -> dict[str, Any]:
     """Return what is in each node, by the number of its partition.
 
-    Parameters
-    ----------
-    config : Config
-    of : int64 (n,)
-        Index into ``config.partition``; -1 where none is known.
-
-    Returns
-    -------
-    dict of arrays (n,)
-        Columns of `NodeRecords`: line, sockets, cores, memory_mb, nics, gpus, features.
+    `of` (n,): index into ``config.partition``; -1 where none is known. Returns (n,): columns of
+    `NodeRecords`: line, sockets, cores, memory_mb, nics, gpus, features.
     """
     parts = config.partition
     table: dict[str, Any] = {
@@ -149,29 +124,8 @@ _FORM = re.compile(r"([a-z]+)(?::0?([1-9]\d?))?", re.ASCII)
 def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
     """Return one name a node.
 
-    Parameters
-    ----------
-    key : str
-        The template's key, for the error.
-    template : str
-        Text with ``{field}`` or ``{field:05}`` (at least 5 digits) in it.
-    numbers : mapping of str to int64 (n,)
-        The fields there are.
-
-    Returns
-    -------
-    str (n,)
-
-    Raises
-    ------
-    WrongFigure
-        A field that is unknown, or that this partition does not number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> node_names("node_name", "nid{nid:05}", {"nid": np.array([7, 6183])}).tolist()
-    ['nid00007', 'nid06183']
+    `key`: the template's key, for the error. `template`: text with ``{field}`` or ``{field:05}``
+    (at least 5 digits) in it. `numbers` (n,): the fields there are. Returns (n,).
     """
     fields = [_field_digits(key, text, numbers) for text in _FIELD.findall(template)]
     if not fields:
@@ -203,21 +157,8 @@ Path = tuple[str, ...]
 def line_of(text: str, key: str) -> int:
     """Return the line, from 1, of `key`, of what is in it or of what it is in; 0 for none.
 
-    Parameters
-    ----------
-    text : str
-        A TOML file.
-    key : str
-        Dotted; a table of a list by its ``name`` (``partition.GPU.nics``) or
-        its number from 0 (``partition.0.nics``).
-
-    Examples
-    --------
-    >>> text = "name = 'x'\\n[[partition]]\\nname = 'GPU'\\nnics = 4\\n[nodes.compute]\\nvalue = 1"
-    >>> line_of(text, "partition.GPU.nics"), line_of(text, "partition.0.nics")
-    (4, 4)
-    >>> line_of(text, "nodes.compute.mark"), line_of(text, "bandwidth.blue")
-    (5, 0)
+    `text`: a TOML file. `key`: dotted; a table of a list by its ``name`` (``partition.GPU.nics``)
+    or its number from 0 (``partition.0.nics``).
     """
     lines, names = _key_lines(text)
     path = tuple(key.split("."))

@@ -39,28 +39,10 @@ _MODULES |= {"infiniband-dragonfly+": "slingshot"}
 
 
 class Site(Struct, frozen=True, dict=True):
-    """A machine as its site configuration states it.
+    """A machine as its site configuration states it."""
 
-    Attributes
-    ----------
-    config : Config
-        The file's tables.
-    source : str
-        The file.
-
-    Examples
-    --------
-    >>> from nidmap.placement.sites import load_site
-    >>> site = load_site("shaheen2")
-    >>> site.name, site.scheduler, site.topology().extents
-    ('shaheen2', 'slurm', (18, 6, 16, 4))
-    >>> compute = dict(site.figures())["nodes.compute"]
-    >>> compute.value, compute.mark
-    (6174, 'published')
-    """
-
-    config: Config
-    source: str = ""
+    config: Config  # the file's tables
+    source: str = ""  # the file
 
     @property
     def name(self) -> str:
@@ -84,12 +66,7 @@ class Site(Struct, frozen=True, dict=True):
         return lay_out(self.config)
 
     def topology(self) -> Topology:
-        """Return the network: extents, wiring, bandwidths, parameters.
-
-        Returns
-        -------
-        Topology
-        """
+        """Return the network: extents, wiring, bandwidths, parameters."""
         return self.layout.topology
 
     @cached_property
@@ -106,12 +83,9 @@ class Site(Struct, frozen=True, dict=True):
     def records(self) -> Dump:
         """Return the nodes that the configuration describes, as a reader would.
 
-        Returns
-        -------
-        Dump
-            Format ``site``; rows in NID order where there are NIDs.
-            ``parameters["attachments"]``, where a node has several NICs:
-            int64 (n, k), the group's switches that they sit on, -1 for none.
+        Format ``site``; rows in NID order where there are NIDs. ``parameters["attachments"]``,
+        where a node has several NICs: int64 (n, k), the group's switches that they sit on, -1 for
+        none.
         """
         layout = self.layout
         several = layout.attachments is not None
@@ -152,13 +126,7 @@ def fabric(config: Config) -> str:
 
 
 def lay_out(config: Config) -> SiteLayout:
-    """Return the topology and the nodes of a configuration.
-
-    Raises
-    ------
-    WrongFigure
-        Figures that are missing, impossible or contradict each other.
-    """
+    """Return the topology and the nodes of a configuration."""
     module = import_module(f"nidmap.placement.sites.{_MODULES[fabric(config)]}")
     layout: SiteLayout = module.lay_out(config, config.network)
     _count_nodes(config, layout.nodes)
@@ -169,12 +137,6 @@ def sending_parameters(sending: Sending) -> dict[str, Any]:
     """Return what programs reach as parameters of a topology: each figure, and its mark.
 
     ``routing`` where one is known, ``routings`` where several may be.
-
-    Examples
-    --------
-    >>> from nidmap.placement.sites.schema import Figure
-    >>> sending_parameters(Sending(process=Figure(2.0, "published", "a paper")))
-    {'process': 2.0, 'process_mark': 'published'}
     """
     parameters = {
         f"{name}{suffix}": value

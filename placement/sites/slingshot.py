@@ -184,25 +184,8 @@ def _pair_links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict
 def partition_positions(partition: Partition) -> dict[str, Ints]:
     """Return where the n nodes of a partition sit, group by group.
 
-    Returns
-    -------
-    dict of int64 arrays
-        ``group`` (n,) within the partition; ``node`` (n,), the number among those of its first
-        switch; ``switches`` (n, k) of the group that the node's NICs sit on, its own first.
-
-    Raises
-    ------
-    WrongFigure
-        Figures that are missing or do not fit together.
-
-    Examples
-    --------
-    >>> from nidmap.placement.sites.schema import Figure, Partition
-    >>> def said(value): return Figure(value, "assumed", "an example")
-    >>> part = Partition(name="G", groups=said(2), group_nodes=said(6), group_switches=said(4),
-    ...                  chassis_nodes=said(4), chassis_switches=said(2), nics=said(2))
-    >>> partition_positions(part)["switches"][:6].tolist()
-    [[0, 1], [0, 1], [1, 0], [1, 0], [2, 3], [2, 3]]
+    ``group`` (n,) within the partition; ``node`` (n,), the number among those of its first
+    switch; ``switches`` (n, k) of the group that the node's NICs sit on, its own first.
     """
     sizes = group_sizes(partition)
     group = np.repeat(np.arange(len(sizes)), sizes)

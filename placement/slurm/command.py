@@ -39,14 +39,7 @@ def slurm_deadline() -> Deadline:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return this process's environment without what would change Slurm's answers.
-
-    Examples
-    --------
-    >>> env = clean_environment()
-    >>> env["LC_ALL"], "SQUEUE_FORMAT" in env
-    ('C', False)
-    """
+    """Return this process's environment without what would change Slurm's answers."""
     kept = {k: v for k, v in os.environ.items() if k in _KEPT or not k.startswith(_STEERING)}
     return {**kept, "LC_ALL": "C", "LANG": "C", "TZ": "UTC0"}
 
@@ -60,27 +53,10 @@ def ask_slurm(
 ) -> ChildAnswer:
     """Run one Slurm command and return what it said.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Program and arguments; no shell sees them.
-    script : str or None
-        What it gets on standard input; None: nothing.
-    deadline : Deadline or None
-        By when it must have answered; None: `TIMEOUT` from now.
-    fails : bool
-        True where a non-zero exit code is an answer too, to be looked at by
-        the caller; the Slurm that cannot be reached is an error in any case.
-
-    Returns
-    -------
-    ChildAnswer
-
-    Raises
-    ------
-    LaunchError
-        The program is missing, did not answer in time, said too much, or
-        failed; the message names the command and says what can be done.
+    `command`: program and arguments; no shell sees them. `script`: what it gets on standard
+    input; None means nothing. `deadline`: by when it must have answered; None means `TIMEOUT`
+    from now. `fails`: True where a non-zero exit code is an answer too, to be looked at by the
+    caller; the Slurm that cannot be reached is an error in any case.
     """
     program = shutil.which(command[0])
     if program is None:
@@ -118,15 +94,7 @@ def _refuse_unreachable(answer: ChildAnswer, name: str) -> None:
 def slurm_settings(deadline: Deadline | None = None) -> dict[str, str]:
     """Return Slurm's settings by name, as ``TopologyPlugin``, ``SLURM_VERSION``.
 
-    Parameters
-    ----------
-    deadline : Deadline or None
-        Until when Slurm may answer; None: the usual few seconds.
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down or slow.
+    `deadline`: until when Slurm may answer; None means the usual few seconds.
     """
     answer = ask_slurm(["scontrol", "show", "config"], deadline=deadline)
     pairs = (line.partition("=") for line in answer.output.splitlines())
@@ -136,15 +104,7 @@ def slurm_settings(deadline: Deadline | None = None) -> dict[str, str]:
 def version_numbers(text: str) -> tuple[int, ...]:
     """Return the numbers of the version that Slurm prints of itself; () where it prints none.
 
-    Parameters
-    ----------
-    text : str
-        What ``slurmctld -V`` prints, or the setting ``SLURM_VERSION``.
-
-    Examples
-    --------
-    >>> version_numbers("slurm-wlm 22.05.8"), version_numbers("25.05"), version_numbers("")
-    ((22, 5, 8), (25, 5), ())
+    `text`: what ``slurmctld -V`` prints, or the setting ``SLURM_VERSION``.
     """
     match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
     return tuple(int(part) for part in match.groups() if part) if match else ()

@@ -33,37 +33,24 @@ _FIELD = re.compile(r"(?:^|\s)(Nodes|Flags|State|PartitionName)=(\S*)")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlurmNodes:
-    """Slurm's nodes as a job with certain options would find them, in Slurm's order.
+    """Slurm's nodes as a job with certain options would find them, in Slurm's order."""
 
-    Attributes
-    ----------
-    names, state : str (n,)
-        State in full, without signs: ``idle``, ``allocated``, ``drained`` …;
-        ``reserved`` also where a reservation that was not asked for holds
-        the node, ``inactive`` where its partition is not up.
-    planned : bool (n,)
-        True where backfill has promised the node to another job.
-    weight : int64 (n,) or None
-    features, partitions : str (n,)
-        Comma-separated.
-    default_partition : str
-        Where a job goes that names none: that of the reservation asked for, else
-        the default one; '' where there is none, or a partition was asked for.
-    partition : str or None
-        The one partition that these nodes are chosen in; None: nothing says.
-    notes : tuple of str
-        What the user should know of the answer.
-    """
-
+    # names, state: (n,), state in full, without signs: ``idle``, ``allocated``, ``drained`` …;
+    # ``reserved`` also where a reservation that was not asked for holds the node, ``inactive``
+    # where its partition is not up
     names: Strs
     state: Strs
-    planned: Mask
-    weight: Ints | None
+    planned: Mask  # (n,), True where backfill has promised the node to another job
+    weight: Ints | None  # (n,)
+    # features, partitions: (n,), comma-separated
     features: Strs
     partitions: Strs
+    # Where a job goes that names none: that of the reservation asked for, else the default one; ''
+    # where there is none, or a partition was asked for
     default_partition: str = ""
+    # The one partition that these nodes are chosen in; None means nothing says
     partition: str | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what the user should know of the answer
 
     def __len__(self) -> int:
         return len(self.names)
@@ -90,29 +77,10 @@ def free_nodes(
 ) -> SlurmNodes:
     """Ask Slurm which nodes there are and in which state.
 
-    Parameters
-    ----------
-    partition : str or None
-        Only nodes of this partition (or several, comma-separated); None:
-        of all that the user may see.
-    constraint : str or None
-        Only nodes with these features (`nidmap.placement.slurm.nodes`).
-    reservation : str or None
-        Only nodes of this reservation, which then count as idle; nodes of
-        other active reservations never do.
-
-    Returns
-    -------
-    SlurmNodes
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down, slow or prints what is not sinfo's.
-    ParseError
-        There is no such partition or reservation, or no node has such a feature.
-    UsageError
-        The constraint is none.
+    `partition`: only nodes of this partition (or several, comma-separated); None: of all that the
+    user may see. `constraint`: only nodes with these features (`nidmap.placement.slurm.nodes`).
+    `reservation`: only nodes of this reservation, which then count as idle; nodes of other active
+    reservations never do.
     """
     deadline = slurm_deadline()
     nodes = _ask_sinfo(partition, deadline)
@@ -172,13 +140,7 @@ def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> 
 
 
 def unknown_partition(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return what is wrong where Slurm has no such partition, and a hint.
-
-    Examples
-    --------
-    >>> unknown_partition("gpu", ["short", "long"])
-    ("Slurm has no partition 'gpu'", 'choose from long, short')
-    """
+    """Return what is wrong where Slurm has no such partition, and a hint."""
     names = printable(", ".join(sorted(known)), 200)
     hint = f"choose from {names}" if names else "it has none"
     return f"Slurm has no partition {printable(name)!r}", hint
@@ -214,43 +176,18 @@ def promised_nodes() -> dict[str, NodeList]:
 
 
 class Reservation(NamedTuple):
-    """One reservation.
-
-    Attributes
-    ----------
-    name : str
-    nodes : NodeList
-        Empty where it reserves no nodes (licences, say).
-    active : bool
-        True where it has begun.
-    start : str
-        When it begins or began, as Slurm prints it, in UTC.
-    maintenance : bool
-        True where its nodes show as ``maint``.
-    partition : str
-        '' where it has none.
-    """
+    """One reservation."""
 
     name: str
-    nodes: NodeList
-    active: bool
-    start: str
-    maintenance: bool
-    partition: str = ""
+    nodes: NodeList  # empty where it reserves no nodes (licences, say)
+    active: bool  # True where it has begun
+    start: str  # when it begins or began, as Slurm prints it, in UTC
+    maintenance: bool  # True where its nodes show as ``maint``
+    partition: str = ""  # '' where it has none
 
 
 def reservations(deadline: Deadline | None = None) -> tuple[Reservation, ...]:
-    """Return the reservations that Slurm lets us see.
-
-    Parameters
-    ----------
-    deadline : Deadline or None
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down or slow, or prints what is no reservation.
-    """
+    """Return the reservations that Slurm lets us see."""
     answer = ask_slurm(["scontrol", "-o", "show", "reservation"], deadline=deadline)
     lines = [line for line in answer.output.splitlines() if line.strip()]
     if not lines or lines[0].startswith("No reservations"):
@@ -259,15 +196,7 @@ def reservations(deadline: Deadline | None = None) -> tuple[Reservation, ...]:
 
 
 def _parse_record(line: str) -> Reservation:
-    r"""Read one record of ``scontrol -o show reservation``.
-
-    Examples
-    --------
-    >>> r = _parse_record("ReservationName=r1 StartTime=2026-11-21T11:58:57 EndTime=x "
-    ...             "Nodes=nid[00020-00021] Flags=MAINT,SPEC_NODES State=ACTIVE")
-    >>> r.name, r.nodes, r.active, r.maintenance
-    ('r1', NodeList.parse('nid[00020-00021]'), True, True)
-    """
+    r"""Read one record of ``scontrol -o show reservation``."""
     match = _RECORD.match(line)
     if not match:
         what = f"scontrol show reservation printed {line!r}"
@@ -322,30 +251,7 @@ _ODD = re.compile(r"[\[\]()*!\s]")
 def with_features(expression: str, features: Strs) -> Mask:
     """Return which nodes have the features that an expression asks for.
 
-    Parameters
-    ----------
-    expression : str
-        As for ``sbatch --constraint``, without parentheses: operators are taken from the left.
-    features : str (n,)
-        Each node's features, comma-separated.
-
-    Returns
-    -------
-    bool (n,)
-
-    Raises
-    ------
-    UsageError
-        An expression that is none, a count, or parentheses.
-    ParseError
-        A feature that no node has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> some = np.array(["gpu,a100", "mc", "gpu,h100"])
-    >>> with_features("a100|h100&gpu", some).tolist()
-    [True, False, True]
+    `features` (n,): each node's features, comma-separated. Returns (n,).
     """
     names, operators = _OPERATOR.split(expression)[::2], ["|", *_OPERATOR.findall(expression)]
     if _ODD.search(expression) or not all(names):

@@ -31,27 +31,15 @@ _NO_END = 364 * 86400.0
 
 
 class ExpectedStart(NamedTuple):
-    """When Slurm expects a job to start.
+    """When Slurm expects a job to start."""
 
-    Attributes
-    ----------
-    start : datetime or None
-        In UTC; None where Slurm refuses the job.
-    seconds : float
-        From the question to the start, 0 for at once; NaN where refused.
-    nodes : NodeList
-        The nodes that Slurm has in mind; in 22.05 it ignores node weights
-        for this answer, so an allocation may get others.
-    partition : str
-    refused : str
-        Slurm's reason, '' where it takes the job.
-    """
-
-    start: datetime | None
-    seconds: float
+    start: datetime | None  # in UTC; None where Slurm refuses the job
+    seconds: float  # from the question to the start, 0 for at once; NaN where refused
+    # The nodes that Slurm has in mind; in 22.05 it ignores node weights for this answer, so an
+    # allocation may get others
     nodes: NodeList = NodeList()
     partition: str = ""
-    refused: str = ""
+    refused: str = ""  # Slurm's reason, '' where it takes the job
 
     @property
     def never(self) -> bool:
@@ -59,16 +47,7 @@ class ExpectedStart(NamedTuple):
         return self.start is None or self.seconds >= _NO_END
 
     def words(self) -> str:
-        """Return the answer for a person.
-
-        Examples
-        --------
-        >>> from datetime import datetime, timezone
-        >>> ExpectedStart(datetime(2026, 1, 2, 3, 4, tzinfo=timezone.utc), 0.0).words()
-        'would start at once'
-        >>> ExpectedStart(None, float("nan"), refused="Invalid feature").words()
-        'would never start: Slurm refuses it (Invalid feature)'
-        """
+        """Return the answer for a person."""
         if self.start is None:
             return f"would never start: Slurm refuses it ({self.refused})"
         if self.never:
@@ -92,13 +71,7 @@ class ExpectedStart(NamedTuple):
 
 
 def _span_text(seconds: float) -> str:
-    """Return a span of time in its two largest units.
-
-    Examples
-    --------
-    >>> _span_text(90), _span_text(7260), _span_text(200000)
-    ('2 min', '2 h 1 min', '2 d 7 h')
-    """
+    """Return a span of time in its two largest units."""
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"
@@ -108,21 +81,12 @@ def _span_text(seconds: float) -> str:
 
 
 class PlanCheck(NamedTuple):
-    """What pinning a job to a list costs.
+    """What pinning a job to a list costs."""
 
-    Attributes
-    ----------
-    pinned : ExpectedStart
-        Of the job with its nodes (or with what a softer header asks for instead).
-    unpinned : ExpectedStart
-        Of the same job on any nodes.
-    simulated : NodeList
-        The nodes that a plan was compared with as Slurm's own choice; empty
-        where it was not.
-    """
-
+    # Of the job with its nodes (or with what a softer header asks for instead)
     pinned: ExpectedStart
-    unpinned: ExpectedStart
+    unpinned: ExpectedStart  # of the same job on any nodes
+    # The nodes that a plan was compared with as Slurm's own choice; empty where it was not
     simulated: NodeList = NodeList()  # a tuple: it cannot be changed
 
     @property
@@ -162,18 +126,8 @@ class PlanCheck(NamedTuple):
 def check_plan(job: HeaderJob, simulated: NodeList | None = None) -> PlanCheck:
     """Ask Slurm when a job would start as its header says, and when on any nodes.
 
-    Parameters
-    ----------
-    job : HeaderJob
-        The very job that the header is made from.
-    simulated : NodeList or None
-        What the plan was compared with as Slurm's own choice.
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down, slow, or its answer is not understood. A job
-        that Slurm refuses is an answer.
+    `job`: the very job that the header is made from. `simulated`: what the plan was compared with
+    as Slurm's own choice.
     """
     deadline = slurm_deadline()
     anywhere = replace(job, nodelist=NodeList(), exclude=NodeList())
@@ -185,16 +139,6 @@ def expected_start(job: HeaderJob, deadline: Deadline | None = None) -> Expected
     """Ask Slurm when a job would start.
 
     Its options go into a script, where no limit cuts a long list.
-
-    Parameters
-    ----------
-    job : HeaderJob
-    deadline : Deadline or None
-
-    Raises
-    ------
-    LaunchError
-        As `check_plan`.
     """
     options = "".join(f"#SBATCH {option}\n" for option in slurm_options(job))
     script = f"#!/bin/sh\n{options}true\n"

@@ -18,52 +18,25 @@ _ONE_CORE = 1 << 18
 
 
 def add_by_key(key: Ints, amount: Floats, size: int = 0) -> Floats:
-    """Return the sum of the amounts of each key 0 … `size`-1 (or the largest key).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> add_by_key(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 4).tolist()
-    [1.0, 0.0, 5.0, 0.0]
-    """
+    """Return the sum of the amounts of each key 0 … `size`-1 (or the largest key)."""
     if not len(key):
         return np.zeros(size)
     return np.bincount(key, amount, minlength=size).astype(np.float64, copy=False)
 
 
 def count_distinct(values: Ints) -> int:
-    """Return how many different values there are; numpy's `unique` loads masked arrays for that.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> count_distinct(np.array([3, 1, 3])), count_distinct(np.array([], dtype=np.int64))
-    (2, 0)
-    """
+    """Return how many different values there are; numpy's `unique` loads masked arrays for that."""
     ordered = np.sort(values)
     return int((ordered[1:] != ordered[:-1]).sum()) + min(1, len(ordered))
 
 
 def each_once(values: Ints) -> Ints:
-    """Return each value once, in the order in which they first stand.
-
-    Examples
-    --------
-    >>> each_once(np.array([3, 1, 3, 2])).tolist()
-    [3, 1, 2]
-    """
+    """Return each value once, in the order in which they first stand."""
     return values[np.sort(np.unique(values, return_index=True)[1])]
 
 
 def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
-    """Return each key once, ascending, and behind it the sums of each column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [x.tolist() for x in sum_by_key(np.array([7, 3, 7]), np.array([1.0, 2.0, 4.0]))]
-    [[3, 7], [2.0, 5.0]]
-    """
+    """Return each key once, ascending, and behind it the sums of each column."""
     if not len(key):
         return key, *columns
     order = np.argsort(key, kind="stable")
@@ -79,19 +52,6 @@ def sum_by_pair(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[
     """Return each (row, column) once, ascending, with the sum of its amounts.
 
     Sums of 0 may be left out.
-
-    Parameters
-    ----------
-    row, column : int64 (m,)
-    amount : float64 (m,)
-    columns : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a = np.array
-    >>> [x.tolist() for x in sum_by_pair(a([1, 0, 1]), a([5, 2, 5]), a([1.0, 2.0, 3.0]), 9)]
-    [[0, 1], [2, 5], [2.0, 4.0]]
     """
     key, size = row * columns + column, (int(row.max(initial=-1)) + 1) * columns
     if size <= 16 * len(key) + _TABLE:
@@ -104,14 +64,7 @@ def sum_by_pair(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[
 
 
 def connected_components(count: int, a: Ints, b: Ints) -> Ints:
-    """Return the lowest number that each of `count` things is connected with by pairs (a, b).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> connected_components(4, np.array([3]), np.array([1])).tolist()
-    [0, 1, 2, 1]
-    """
+    """Return the lowest number that each of `count` things is connected with by pairs (a, b)."""
     label = np.arange(count)
     while True:
         low, before = np.minimum(label[a], label[b]), label.copy()
@@ -123,14 +76,7 @@ def connected_components(count: int, a: Ints, b: Ints) -> Ints:
 
 
 def find_sorted(keys: Array, wanted: Array) -> Ints:
-    """Return the index of each wanted key in sorted `keys`, -1 where it is not there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> find_sorted(np.array([2, 5]), np.array([5, 3])).tolist()
-    [1, -1]
-    """
+    """Return the index of each wanted key in sorted `keys`, -1 where it is not there."""
     if not len(keys):
         return np.full(len(wanted), -1)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -140,23 +86,8 @@ def find_sorted(keys: Array, wanted: Array) -> Ints:
 def rank_within(unit: Array, *before: Array) -> Ints:
     """Return the rank of every member of its unit.
 
-    Parameters
-    ----------
-    unit : int64 (k,)
-        Unit of each member.
-    *before : (k,)
-        Sorting keys, the most important first; members equal in all keep their order.
-
-    Returns
-    -------
-    int64 (k,)
-        0 for the first of each unit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rank_within(np.array([1, 0, 1, 1])).tolist()
-    [0, 0, 1, 2]
+    `unit` (k,): unit of each member. `before` (k,): sorting keys, the most important first;
+    members equal in all keep their order. Returns (k,): 0 for the first of each unit.
     """
     order = np.lexsort((*before[::-1], unit))
     ordered = unit[order]
@@ -166,14 +97,7 @@ def rank_within(unit: Array, *before: Array) -> Ints:
 
 
 def ragged_ranges(first: Ints, many: Ints) -> tuple[Ints, Ints]:
-    """Return (i, first[i]), (i, first[i] + 1), … for each i, `many[i]` of them, as two columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [x.tolist() for x in ragged_ranges(np.array([7, 2]), np.array([2, 3]))]
-    [[0, 0, 1, 1, 1], [7, 8, 2, 3, 4]]
-    """
+    """Return (i, first[i]), (i, first[i] + 1), … for each i, `many[i]` of them, as two columns."""
     which = np.repeat(np.arange(len(many)), many)
     return which, np.arange(len(which)) + (first - np.cumsum(many) + many)[which]
 
@@ -184,20 +108,7 @@ def product(a: Floats, b: Floats) -> Floats:
     OpenBLAS starts all its threads for anything larger. On a machine that
     has other work, waiting for them costs a hundred times what they save.
 
-    Parameters
-    ----------
-    a : float64 (…, m, k)
-    b : float64 (…, k, n)
-
-    Returns
-    -------
-    float64 (…, m, n)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> product(np.ones((2, 1, 300)), np.ones((300, 500))).sum(axis=(1, 2)).tolist()
-    [150000.0, 150000.0]
+    `a` (…, m, k). `b` (…, k, n). Returns (…, m, n).
     """
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     if m * k * n <= _ONE_CORE:
@@ -227,24 +138,13 @@ def mix_bits(number: Ints) -> Ints:
     """Return numbers that look random, the same for the same number, by SplitMix64.
 
     Sums of them (modulo 2^64) tell sets apart. numpy.random is slow to import.
-
-    Examples
-    --------
-    >>> len(set(mix_bits(np.arange(1000)).tolist()))
-    1000
     """
     x = (number.view(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     return finish_bits(x).view(np.int64)
 
 
 def finish_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Finish as SplitMix64 does: every bit depends on every bit.
-
-    Examples
-    --------
-    >>> finish_bits(np.array([0, 1], dtype=np.uint64)).tolist()
-    [0, 6238072747940578789]
-    """
+    """Finish as SplitMix64 does: every bit depends on every bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -255,11 +155,6 @@ def sample_evenly(count: int, most: int) -> tuple[list[int], list[float]]:
 
     One of each of equal stretches, at places that follow no power of two. The first is not 1:
     the first step of an exchange is between neighbours, and stands for no other.
-
-    Examples
-    --------
-    >>> sample_evenly(3, 64), sample_evenly(10, 3)
-    (([1, 2, 3], [1.0, 1.0, 1.0]), ([2, 4, 10], [3.0, 3.0, 4.0]))
     """
     if count <= most:
         return list(range(1, count + 1)), [1.0] * count
@@ -271,13 +166,7 @@ def sample_evenly(count: int, most: int) -> tuple[list[int], list[float]]:
 
 
 def sum_boxes(grid: Ints, sides: tuple[int, ...]) -> Ints:
-    """Return the sum over the box of these sides at every corner, round the torus.
-
-    Examples
-    --------
-    >>> sum_boxes(np.array([1, 0, 2]), (2,)).tolist()
-    [1, 2, 3]
-    """
+    """Return the sum over the box of these sides at every corner, round the torus."""
     for axis, side in enumerate(sides):
         twice = np.concatenate([grid, grid], axis=axis)
         sums = np.cumsum(twice, axis=axis)

@@ -30,19 +30,12 @@ _BEAT = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ChildAnswer:
-    """What a command said.
+    """What a command said."""
 
-    Attributes
-    ----------
-    output, messages : str
-        Standard output and standard error; bytes that are not UTF-8 replaced.
-    code : int
-        Exit code; -n where signal n ended it.
-    """
-
+    # output, messages: standard output and standard error; bytes that are not UTF-8 replaced
     output: str
     messages: str
-    code: int
+    code: int  # exit code; -n where signal n ended it
 
     @property
     def complaint(self) -> str:
@@ -54,10 +47,7 @@ class ChildAnswer:
 class Deadline:
     """A point in time by which one or more commands must have answered.
 
-    Parameters
-    ----------
-    seconds : float
-        From now.
+    `seconds`: from now.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -74,20 +64,8 @@ def start_child(
 ) -> subprocess.Popen[bytes]:
     """Start a command and return it while it runs.
 
-    Parameters
-    ----------
-    command : sequence of str
-    name : str
-        What messages call it; '': as it is started.
-    hint : str
-        What a person can do where it cannot be started.
-    **how
-        See `subprocess.Popen`.
-
-    Raises
-    ------
-    LaunchError
-        It cannot be started.
+    `name`: what messages call it; '' means as it is started. `hint`: what a person can do where
+    it cannot be started.
     """
     try:
         return subprocess.Popen(command, **how)
@@ -101,11 +79,6 @@ def become(words: Sequence[str], env: Mapping[str, str]) -> NoReturn:
 
     Python ignores SIGPIPE and SIGXFSZ, and what is ignored stays so across exec: both
     are reset first.
-
-    Raises
-    ------
-    LaunchError
-        It cannot be started.
     """
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)
@@ -127,26 +100,10 @@ def run_child(
 ) -> ChildAnswer:
     """Run a command and return what it said.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Program and arguments; no shell sees them.
-    env : mapping of str to str
-        All of its environment; its PATH finds the program.
-    deadline : Deadline
-    name : str
-        What messages call it; '': as it is started.
-    script : str
-        What the command gets on standard input.
-    late_hint : str
-        What a person can do where the command is late.
-    on_wait : callable
-        Called ten times a second while the command runs.
-
-    Raises
-    ------
-    LaunchError
-        It cannot be started, is late, or prints more than `MAX_BYTES`.
+    `command`: program and arguments; no shell sees them. `env`: all of its environment; its PATH
+    finds the program. `name`: what messages call it; '' means as it is started. `script`: what
+    the command gets on standard input. `late_hint`: what a person can do where the command is
+    late. `on_wait`: called ten times a second while the command runs.
     """
     name = name or printable(command[0])
     with TemporaryFile() as stdin, TemporaryFile() as output, TemporaryFile() as messages:

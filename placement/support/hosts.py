@@ -11,13 +11,7 @@ _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 
 
 def same_host(a: str, b: str) -> bool:
-    """Tell whether two names are alike, one perhaps with more of its domain.
-
-    Examples
-    --------
-    >>> same_host("n1", "n1.cm.org"), same_host("n1.x.org", "n1.y.org")
-    (True, False)
-    """
+    """Tell whether two names are alike, one perhaps with more of its domain."""
     return a == b or a in _shorter(b) or b in _shorter(a)
 
 
@@ -31,18 +25,7 @@ def _shorter(name: str) -> Iterator[str]:
 
 
 class HostNames:
-    """Names of hosts, found by the same name with more or less of its domain.
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Examples
-    --------
-    >>> hosts = HostNames(["n1", "a.x.org", "a.y.org", "b.x.org"])
-    >>> [hosts.find(word) for word in ("n1.cm", "a", "b", "b.x", "c")]
-    [[0], [1, 2], [3], [3], []]
-    """
+    """Names of hosts, found by the same name with more or less of its domain."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._place = dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))

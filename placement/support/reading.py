@@ -49,31 +49,7 @@ _FOREIGN = {
 def load(source: str) -> str:
     r"""Return the text of a file, decompressed where it is gzip, newlines plain.
 
-    Parameters
-    ----------
-    source : str
-        Path, or ``-`` for standard input. gzip is recognised by its first
-        bytes, whatever the name.
-
-    Returns
-    -------
-    str
-        Without byte order mark, ``\r\n`` turned into ``\n``.
-
-    Raises
-    ------
-    ParseError
-        Where it cannot be opened or read, is empty, is not text, is a
-        damaged gzip, or holds more than `LIMIT` bytes.
-
-    Examples
-    --------
-    >>> import tempfile, gzip
-    >>> with tempfile.NamedTemporaryFile(suffix=".dat") as file:
-    ...     _ = file.write(gzip.compress(b"one\r\ntwo\n"))
-    ...     file.flush()
-    ...     load(file.name)
-    'one\ntwo\n'
+    Without byte order mark, ``\r\n`` turned into ``\n``.
     """
     return decode(read_bytes(source), source)
 
@@ -81,19 +57,8 @@ def load(source: str) -> str:
 def read_bytes(source: str, reader: str = "the dump's -", most: int = LIMIT) -> bytes:
     """Return what a file holds, decompressed where it is gzip.
 
-    Parameters
-    ----------
-    source : str
-        Path, or ``-`` for standard input.
-    reader : str
-        Option or argument that ``-`` was given to.
-    most : int
-        Bytes that it may have; unpacked at most `UNPACKED`.
-
-    Raises
-    ------
-    ParseError
-        Where it cannot be opened or read, is a damaged gzip, or holds more bytes.
+    `reader`: option or argument that ``-`` was given to. `most`: bytes that it may have; unpacked
+    at most `UNPACKED`.
     """
     try:
         with closing(_read_pieces(source, reader)) as read:
@@ -109,28 +74,7 @@ def read_bytes(source: str, reader: str = "the dump's -", most: int = LIMIT) -> 
 
 
 def decode(data: bytes, source: str) -> str:
-    r"""Return bytes as text, refusing what is none.
-
-    Parameters
-    ----------
-    data : bytes
-    source : str
-        Named in errors.
-
-    Raises
-    ------
-    ParseError
-        At the first line that is not text.
-
-    Examples
-    --------
-    >>> decode(b"\xef\xbb\xbfa\r\nb", "x.txt")
-    'a\nb'
-    >>> decode(b"a\nb\x00c", "x.txt")
-    Traceback (most recent call last):
-        ...
-    nidmap.placement.errors.ParseError: x.txt:2: byte 0x00 is not text; this file is binary
-    """
+    r"""Return bytes as text, refusing what is none."""
     if not data:
         raise ParseError(source, 0, "is empty", "did the command that printed it succeed?")
     for start, what in _FOREIGN.items():
@@ -236,15 +180,7 @@ def _standard_input(reader: str) -> Callable[[], bytes]:
 def claim_stdin(reader: str) -> None:
     """Note that something reads standard input to its end.
 
-    Parameters
-    ----------
-    reader : str
-        Option or argument that ``-`` was given to, '' where it has no name.
-
-    Raises
-    ------
-    UsageError
-        Another one has read it: what is left would seem empty.
+    `reader`: option or argument that ``-`` was given to, '' where it has no name.
     """
     if _claims and _claims[0][0] is sys.stdin:
         both = " and ".join(filter(None, (_claims[0][1], reader)))
@@ -262,30 +198,9 @@ _RANK_ORDER = "MPICH_RANK_ORDER"
 def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -> str:
     """Return the format that a file's name asks for.
 
-    Parameters
-    ----------
-    path : str or None
-        The file; None or ``-`` is standard output.
-    formats : mapping of str to str
-        Format by suffix (``.json``), and by the name ``MPICH_RANK_ORDER``.
-    default : str
-        The format where the name has no suffix, a number for one, or one of plain text.
-
-    Raises
-    ------
-    UsageError
-        The suffix is not supported.
-
-    Examples
-    --------
-    >>> format_of_name("a.JSON", {".json": "json"}, "text")
-    'json'
-    >>> format_of_name("result", {".json": "json"}, "text")
-    'text'
-    >>> format_of_name("a.pdf", {".json": "json"}, "text")
-    Traceback (most recent call last):
-        ...
-    nidmap.placement.errors.UsageError: a.pdf: .pdf is not supported; choose from .json
+    `path`: the file; None or ``-`` is standard output. `formats`: format by suffix (``.json``),
+    and by the name ``MPICH_RANK_ORDER``. `default`: the format where the name has no suffix, a
+    number for one, or one of plain text.
     """
     suffix = suffix_of(path or "")
     if suffix in formats:
@@ -296,12 +211,6 @@ def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -
 
 
 def suffix_of(path: str) -> str:
-    """Return a path's suffix in lower case, or ``MPICH_RANK_ORDER`` for a file called so.
-
-    Examples
-    --------
-    >>> suffix_of("run.7/a.JSON"), suffix_of("MPICH_RANK_ORDER.7"), suffix_of("run.7/nodes")
-    ('.json', 'MPICH_RANK_ORDER', '')
-    """
+    """Return a path's suffix in lower case, or ``MPICH_RANK_ORDER`` for a file called so."""
     name = os.path.basename(path)
     return _RANK_ORDER if name.startswith(_RANK_ORDER) else os.path.splitext(name)[1].lower()

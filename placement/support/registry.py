@@ -19,13 +19,7 @@ Thing = TypeVar("Thing")
 
 
 def close_names(word: str, names: Iterable[str]) -> str:
-    """Return the hint for a name that there is not: those like it, else all.
-
-    Examples
-    --------
-    >>> close_names("tora", ["torus", "tree"]), close_names("x", ["torus", "tree"])
-    ('did you mean torus?', 'choose from torus, tree')
-    """
+    """Return the hint for a name that there is not: those like it, else all."""
     import difflib
 
     near = difflib.get_close_matches(word.lower(), names, 3, 0.6)
@@ -36,11 +30,6 @@ def modules_in(folder: str, *others: str, hyphen: str = "-") -> dict[str, str]:
     """Return the modules of a folder by the names of the things in them, but for some others.
 
     A name has `hyphen` where the module's has an underscore.
-
-    Examples
-    --------
-    >>> modules_in(os.path.dirname(__file__))["array-types"]
-    'array_types'
     """
     files = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
     modules = [name[:-3] for name in files if name[0] != "_" and name[:-3] not in others]
@@ -62,33 +51,9 @@ class Registry(Generic[Thing]):
     nothing is the thing itself. Other distributions name theirs under an
     entry point group, as ``name = "package.module:thing"``.
 
-    Parameters
-    ----------
-    kind : str
-        What a message calls such a thing: ``strategy``, ``format`` …
-    group : str
-        The entry point group.
-    room : str
-        The package that ours are in.
-    bundled : mapping of str to str
-        The module of each of ours, in that package.
-    elsewhere : iterable of str
-        Names that are found by other means, to be named with the rest.
-
-    Attributes
-    ----------
-    known : dict of str to Thing
-        What has been registered or found so far.
-
-    Examples
-    --------
-    >>> kinds = Registry("kind", "nidmap.kinds", "nidmap.placement.topologies", {"torus": "torus"})
-    >>> kinds.names(), kinds.find("torus").__name__
-    (['torus'], 'nidmap.placement.topologies.torus')
-    >>> kinds.find("hypercube")
-    Traceback (most recent call last):
-        ...
-    nidmap.placement.errors.UsageError: unknown kind 'hypercube'; choose from torus
+    `kind`: what a message calls such a thing: ``strategy``, ``format`` …. `group`: the entry
+    point group. `room`: the package that ours are in. `bundled`: the module of each of ours, in
+    that package. `elsewhere`: names that are found by other means, to be named with the rest.
     """
 
     def __init__(
@@ -101,7 +66,7 @@ class Registry(Generic[Thing]):
     ) -> None:
         self.kind, self.group, self.room, self.bundled = kind, group, room, bundled
         self.elsewhere = elsewhere
-        self.known: dict[str, Thing] = {}
+        self.known: dict[str, Thing] = {}  # what has been registered or found so far
 
     def register(self, name: str) -> Callable[[Thing], Thing]:
         """Return a decorator that registers what it is put on as `name`."""
@@ -123,13 +88,7 @@ class Registry(Generic[Thing]):
         return sorted(self.in_order())
 
     def find(self, name: str) -> Thing:
-        """Return the thing called `name`.
-
-        Raises
-        ------
-        UsageError
-            Where there is none; its hint names those there are.
-        """
+        """Return the thing called `name`."""
         if name not in self.known:
             thing = self._load(name)
             self.known.setdefault(name, thing)

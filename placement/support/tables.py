@@ -13,18 +13,8 @@ from nidmap.placement.errors import printable
 def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
     """Return rows in columns, control characters of foreign text escaped.
 
-    Parameters
-    ----------
-    table : sequence of rows
-    left : collection of int
-        The columns that stand to the left, words; the others are numbers and
-        stand to the right.
-
-    Examples
-    --------
-    >>> print(align_columns([("class", "links"), ("x", "192")]), end="")
-    class  links
-    x        192
+    `left`: the columns that stand to the left, words; the others are numbers and stand to the
+    right.
     """
     rows = [[printable(str(cell), limit=200) for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -46,13 +36,7 @@ def csv_table(rows: Iterable[Iterable[object]]) -> str:
 
 
 def harmless_cell(value: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula: others wrote it.
-
-    Examples
-    --------
-    >>> harmless_cell("=1+1"), harmless_cell(-1.5)
-    ("'=1+1", -1.5)
-    """
+    """Return a cell that no spreadsheet takes for a formula: others wrote it."""
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return "'" + value
     return value

@@ -29,23 +29,12 @@ def write_output(data: str | bytes, path: str | None = None) -> None:
     A file is written whole or not at all: into a temporary file beside it,
     flushed to disk, then renamed over it. Devices, pipes and the like are
     written in place.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot be written; nothing is left behind.
     """
     write_outputs((data, path))
 
 
 def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
-    """Write several results as `write_output` does: all of their files, or none.
-
-    Raises
-    ------
-    OutputError
-        Where one of them cannot be written; nothing is left behind.
-    """
+    """Write several results as `write_output` does: all of their files, or none."""
     raws = [(data.encode() if isinstance(data, str) else data, path) for data, path in outputs]
     ready: dict[str, str] = {}
     with contextlib.ExitStack() as stack:

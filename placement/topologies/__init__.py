@@ -37,26 +37,7 @@ _MODULES = {
 def links(machine: Machine) -> Links:
     """Return the links between routers: as a dump lists them, else by the wiring rule.
 
-    Parameters
-    ----------
-    machine : Machine
-
-    Returns
-    -------
-    Links
-        One row a bundle of parallel links, each pair of routers once a class.
-
-    Raises
-    ------
-    UsageError
-        Where the wiring rule is unknown or cannot be applied to this machine.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = links(parse_spec("torus:4x4,bw=5"))
-    >>> len(found), found.kinds
-    (32, ('x', 'y'))
+    One row a bundle of parallel links, each pair of routers once a class.
     """
     if machine.links is not None:
         return machine.links
@@ -68,16 +49,7 @@ def links(machine: Machine) -> Links:
 def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return the coordinates of all routers.
 
-    Returns
-    -------
-    int32 (r, topology.router_levels)
-        -1 where a switch above the leaves has no coordinate.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> router_coords(parse_spec("torus:2x2")).tolist()
-    [[0, 0], [1, 0], [0, 1], [1, 1]]
+    Returns (r, topology.router_levels): -1 where a switch above the leaves has no coordinate.
     """
     if machine.router_coords is not None:
         return machine.router_coords
@@ -92,18 +64,7 @@ def router_count(machine: Machine) -> int:
 
 @once
 def router_names(machine: Machine) -> Strs:
-    """Return the names of all routers: the dump's own, else made from the coordinates.
-
-    Returns
-    -------
-    str (r,)
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> router_names(parse_spec("fattree:leaf=2,leaves=2,spines=1")).tolist()
-    ['leaf0', 'leaf1', 'spine0']
-    """
+    """Return the names of all routers: the dump's own, else made from the coordinates."""
     if len(machine.router_names):
         return machine.router_names
     names: Strs = _kind_module(machine).router_names(machine)
@@ -112,16 +73,7 @@ def router_names(machine: Machine) -> Strs:
 
 @once
 def wiring_text(machine: Machine) -> str:
-    """Say how the routers are joined, for the reader of an output.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> wiring_text(parse_spec("dragonfly:groups=2,chassis=1,blades=4,nodes=1,global=6"))
-    'consecutive, 6 links per group pair'
-    >>> wiring_text(parse_spec("torus:4x4"))
-    'rings along x, y'
-    """
+    """Say how the routers are joined, for the reader of an output."""
     if machine.topology.wiring.startswith(LISTED):
         return machine.topology.wiring
     text: str = _kind_module(machine).wiring_text(machine)
@@ -147,20 +99,7 @@ def number_coords(
 ) -> Ints:
     """Return the index of each coordinate row in a full box.
 
-    Parameters
-    ----------
-    coords : int32 (n, d)
-    extents : sequence of int, length d
-    first_fastest : bool
-        True on a torus (x fastest), False row-major (last fastest).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> number_coords(np.array([[1, 0], [0, 1]]), (2, 3)).tolist()
-    [3, 1]
-    >>> number_coords(np.array([[1, 0], [0, 1]]), (2, 3), first_fastest=True).tolist()
-    [1, 2]
+    `coords` (n, d). `first_fastest`: True on a torus (x fastest), False row-major (last fastest).
     """
     order = range(len(extents) - 1, -1, -1) if first_fastest else range(len(extents))
     total = np.zeros(len(coords), dtype=np.int64)
@@ -170,13 +109,7 @@ def number_coords(
 
 
 def box_coords(extents: Sequence[int], first_fastest: bool = False) -> NDArray[np.int32]:
-    """Return the coordinates of every position of a box, in the order of `number_coords`.
-
-    Examples
-    --------
-    >>> box_coords((2, 2), first_fastest=True).tolist()
-    [[0, 0], [1, 0], [0, 1], [1, 1]]
-    """
+    """Return the coordinates of every position of a box, in the order of `number_coords`."""
     sizes = tuple(extents)[::-1] if first_fastest else tuple(extents)
     rows = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
     return np.ascontiguousarray((rows[::-1] if first_fastest else rows).T)
@@ -219,13 +152,7 @@ def refuse_many(count: float, what: str) -> None:
 
 
 def all_pairs(count: int) -> tuple[Ints, Ints]:
-    """Return all pairs (i, j), i < j, of `count` things.
-
-    Examples
-    --------
-    >>> [x.tolist() for x in all_pairs(3)]
-    [[0, 0, 1], [1, 2, 2]]
-    """
+    """Return all pairs (i, j), i < j, of `count` things."""
     refuse_many(count * (count - 1) / 2, f"a clique of {count}")
     return np.triu_indices(count, 1)
 
@@ -237,32 +164,9 @@ def bundle_links(
 
     Where the links of a row are not equally fast each one's rate is kept.
 
-    Parameters
-    ----------
-    a, b : int (m,)
-        Router indices in any order, one row a link or a bundle.
-    kind : int8 (m,)
-        Index into `kinds`.
-    kinds : sequence of str
-    count : int (m,)
-        Parallel links in the row.
-    bandwidth : float64 (m,)
-        GB/s a direction of the whole row; NaN where unknown (a bundle with
-        an unknown link is unknown).
-
-    Returns
-    -------
-    Links
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> links = bundle_links(np.array([1, 0]), np.array([0, 1]), np.zeros(2, np.int8), ("up1",),
-    ...                np.array([1, 2]), np.array([2.5, 25.0]))
-    >>> links.a.tolist(), links.b.tolist(), links.count.tolist(), links.bandwidth.tolist()
-    ([0], [1], [3], [27.5])
-    >>> links.cable.tolist()
-    [2.5, 12.5, 12.5]
+    `a`, `b` (m,): router indices in any order, one row a link or a bundle. `kind` (m,): index
+    into `kinds`. `count` (m,): parallel links in the row. `bandwidth` (m,): GB/s a direction of
+    the whole row; NaN where unknown (a bundle with an unknown link is unknown).
     """
     low, high = np.minimum(a, b), np.maximum(a, b)
     span = int(high.max(initial=0)) + 1

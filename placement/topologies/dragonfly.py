@@ -86,23 +86,7 @@ def _join_links(
 def global_links(topology: Topology, groups: int) -> int:
     """Return the links per group pair: the topology's own figure or the rule's default.
 
-    Parameters
-    ----------
-    topology : Topology
-    groups : int
-        Groups present.
-
-    Raises
-    ------
-    UsageError
-        Where the wiring rule is unknown, or cannot make that many.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=9,chassis=6,blades=16,nodes=4,wiring=same-chassis")
-    >>> global_links(m.topology, 9)
-    24
+    `groups`: groups present.
     """
     rule = _global_rule(topology)
     count = topology.parameters.get("global")
@@ -188,24 +172,8 @@ def attachments(switch: Ints | NDArray[np.int32], switches: int, nics: int) -> I
     round the block: so the first NIC is on the node's own switch and the four
     NICs of a LUMI-G or Perlmutter GPU node are on four.
 
-    Parameters
-    ----------
-    switch : int (n,)
-        Of the nodes.
-    switches : int
-        Switches a group.
-    nics : int
-        NICs a node.
-
-    Returns
-    -------
-    int64 (n, nics)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> attachments(np.array([1, 6]), 8, 4).tolist()
-    [[1, 2, 3, 0], [6, 7, 4, 5]]
+    `switch` (n,): of the nodes. `switches`: switches a group. `nics`: NICs a node. Returns (n,
+    nics).
     """
     block = switch.astype(np.int64) // nics * nics
     turn = (switch - block)[:, None] + np.arange(nics)
@@ -220,29 +188,17 @@ DEFAULT = "consecutive"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DragonflyShape:
-    """A dragonfly as a wiring rule sees it.
+    """A dragonfly as a wiring rule sees it."""
 
-    Attributes
-    ----------
-    groups : int
-        Groups present.
-    chassis, blades : int
-        Chassis a group and routers a chassis (Slingshot: 1 and the switches).
-    links : int
-        Links a group pair.
-    sizes : int64 (groups,) or None
-        Routers of each group where they differ; None where every group has
-        `routers`.
-    table : int64 (groups, groups) or None
-        Links of each group pair where they differ; None where every pair has
-        `links`.
-    """
-
-    groups: int
+    groups: int  # groups present
+    # chassis, blades: chassis a group and routers a chassis (Slingshot: 1 and the switches)
     chassis: int
     blades: int
-    links: int
+    links: int  # links a group pair
+    # (groups,), routers of each group where they differ; None where every group has `routers`
     sizes: Ints | None = None
+    # (groups, groups), links of each group pair where they differ; None where every pair has
+    # `links`
     table: Ints | None = None
 
     @property
@@ -253,39 +209,19 @@ class DragonflyShape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cables:
-    """Links between groups, one row each (or each bundle of `count`).
+    """Links between groups, one row each (or each bundle of `count`)."""
 
-    Attributes
-    ----------
-    g, h : int64 (m,)
-        Ranks of the two groups, g < h.
-    a, b : int64 (m,)
-        Router of g and of h, numbered chassis-major inside the group.
-    count : int
-        Parallel links in every row.
-    """
-
+    # g, h: (m,), ranks of the two groups, g < h
     g: Ints
     h: Ints
+    # a, b: (m,), router of g and of h, numbered chassis-major inside the group
     a: Ints
     b: Ints
-    count: int = 1
+    count: int = 1  # parallel links in every row
 
 
 def wire_groups(rule: str, shape: DragonflyShape) -> Cables:
-    """Return the links that `rule` makes.
-
-    Raises
-    ------
-    UsageError
-        Where there is no such rule, or `shape.links` is not a number it can make.
-
-    Examples
-    --------
-    >>> found = wire_groups("consecutive", DragonflyShape(groups=2, chassis=1, blades=3, links=2))
-    >>> found.a.tolist(), found.b.tolist()
-    ([0, 1], [0, 1])
-    """
+    """Return the links that `rule` makes."""
     check_rule(rule, shape)
     most = shape.links if shape.table is None else int(shape.table.max(initial=0))
     refuse_many(shape.groups * (shape.groups - 1) / 2 * most, f"wiring {rule}")
@@ -298,11 +234,6 @@ def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
     `aligned` takes one link a router pair, `same-chassis` two blades a chassis
     as Edison has, and any other rule as many as the routers' ports allow, at
     least one.
-
-    Examples
-    --------
-    >>> default_links("consecutive", DragonflyShape(groups=9, chassis=6, blades=16, links=0), 10)
-    120
     """
     if rule == "aligned":
         return shape.routers
@@ -312,12 +243,7 @@ def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
 
 
 def check_rule(rule: str, shape: DragonflyShape) -> None:
-    """Refuse a rule that there is not, or that cannot make `shape.links` links a pair.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a rule that there is not, or that cannot make `shape.links` links a pair."""
     if rule not in RULES:
         raise UsageError(f"unknown wiring rule {rule!r}", f"choose from {', '.join(RULES)}")
     if rule != "consecutive" and (shape.table is not None or shape.sizes is not None):

@@ -36,20 +36,10 @@ def topology_of(
 ) -> Topology:
     """Return the topology of a DragonFly+ that is wired by the rule.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Groups, leaves of a group, nodes of a leaf.
-    spines : int
-        Of a group.
-    between : int
-        Links of each group pair.
-    cables : int
-        From each leaf to each spine of its group.
-    bandwidth : mapping of str to float or None
-        GB/s a direction of one link, ``injection``, ``local`` (leaf to spine) and ``global``.
-    parameters
-        Further ones.
+    `sizes`: groups, leaves of a group, nodes of a leaf. `spines`: of a group. `between`: links of
+    each group pair. `cables`: from each leaf to each spine of its group. `bandwidth`: GB/s a
+    direction of one link, ``injection``, ``local`` (leaf to spine) and ``global``. `parameters`:
+    further ones.
     """
     return Topology(
         kind="dragonfly+",
@@ -62,15 +52,7 @@ def topology_of(
 
 
 def links(machine: Machine) -> Links:
-    """Return the links between routers by the rule.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = links(parse_spec("dragonfly+:groups=2,leaves=1,spines=2,nodes=1"))
-    >>> list(zip(found.a.tolist(), found.b.tolist(), strict=True))
-    [(0, 2), (0, 3), (1, 4), (1, 5), (2, 4), (3, 5)]
-    """
+    """Return the links between routers by the rule."""
     groups, leaves, spines, between, cables = _group_sizes(machine)
     refuse_many(groups * (leaves * spines + groups * between / 2), machine.name)
     group, leaf, spine = (x.ravel() for x in np.indices((groups, leaves, spines)))
@@ -100,14 +82,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
 
 def router_names(machine: Machine) -> Strs:
-    """Return a name for each router.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> router_names(parse_spec("dragonfly+:groups=2,leaves=1,spines=1,nodes=1")).tolist()
-    ['g0leaf0', 'g1leaf0', 'g0spine0', 'g1spine0']
-    """
+    """Return a name for each router."""
     groups, leaves, spines, *_ = _group_sizes(machine)
     names = [f"g{g}leaf{k}" for g in range(groups) for k in range(leaves)]
     names += [f"g{g}spine{k}" for g in range(groups) for k in range(spines)]

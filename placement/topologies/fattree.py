@@ -30,21 +30,11 @@ from nidmap.placement.topologies import bundle_links, refuse_many
 
 @dataclass(frozen=True, slots=True)
 class TreeShape:
-    """The numbers of an XGFT, level 1 (the leaves) first.
+    """The numbers of an XGFT, level 1 (the leaves) first."""
 
-    Attributes
-    ----------
-    down : tuple of int
-        m1 … mh: children of a switch of each level (m1: nodes a leaf).
-    up : tuple of int
-        w1 … wh: parents of what stands below each level (w1: of a node).
-    parallel : tuple of int
-        Links that join each such pair.
-    """
-
-    down: tuple[int, ...]
-    up: tuple[int, ...]
-    parallel: tuple[int, ...]
+    down: tuple[int, ...]  # m1 … mh: children of a switch of each level (m1: nodes a leaf)
+    up: tuple[int, ...]  # w1 … wh: parents of what stands below each level (w1: of a node)
+    parallel: tuple[int, ...]  # links that join each such pair
 
     @property
     def height(self) -> int:
@@ -60,14 +50,7 @@ class TreeShape:
         return math.prod(self.up[:level])
 
     def switches(self, level: int) -> int:
-        """Return the switches of a level.
-
-        Examples
-        --------
-        >>> two = TreeShape(down=(18, 16), up=(1, 9), parallel=(1, 1))
-        >>> two.switches(1), two.switches(2)
-        (16, 9)
-        """
+        """Return the switches of a level."""
         return self.trees(level) * self.twins(level)
 
     def first(self, level: int) -> int:
@@ -86,11 +69,6 @@ def shape(topology: Topology) -> TreeShape:
     `up` (w1 … wh; levels beyond it have extent 1) and `parallel` are read
     from the parameters; `spines` and `links` are their short forms for the
     top level. A tree has one parent everywhere.
-
-    Raises
-    ------
-    UsageError
-        Where the parameters do not fit the levels.
     """
     down = tuple(reversed(topology.extents))
     parameters = topology.parameters

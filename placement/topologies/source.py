@@ -42,21 +42,13 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class SyntheticSite:
-    """A synthetic machine in the part of a site, for dumps to add states or switches to.
-
-    Attributes
-    ----------
-    machine : Machine
-    scheduler, batch : str
-        '': none is known.
-    hardware : tuple of NodeHardware
-        Nor is this.
-    """
+    """A synthetic machine in the part of a site, for dumps to add states or switches to."""
 
     machine: Machine
+    # scheduler, batch: '' means none is known
     scheduler: str = ""
     batch: str = ""
-    hardware: tuple[NodeHardware, ...] = ()
+    hardware: tuple[NodeHardware, ...] = ()  # nor is this
 
     @property
     def name(self) -> str:

@@ -102,32 +102,10 @@ def link_bandwidth(
 ) -> Floats:
     """Return GB/s a direction of links by axis and, on Gemini, by position.
 
-    Parameters
-    ----------
-    axis : int8 (m,)
-        Index into `kinds`.
-    start : int64 (m,)
-        Coordinate along that axis from which the link goes one step up.
-    kinds : sequence of str
-    figures : mapping of str to float
-        GB/s by axis; ``y-cable`` and ``z-cable`` for those that leave their
-        blade or cage (in Gemini's own proportion where left out).
-    gemini : bool
-
-    Returns
-    -------
-    float64 (m,)
-        NaN where no figure is given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y, z = np.ones(2, np.int8), np.full(2, 2, np.int8)
-    >>> gbs = FABRICS["gemini"].bandwidth
-    >>> link_bandwidth(y, np.array([0, 1]), "xyz", gbs, gemini=True).tolist()
-    [9.375, 4.6875]
-    >>> link_bandwidth(z, np.array([6, 7]), "xyz", gbs, gemini=True).tolist()
-    [15.0, 9.375]
+    `axis` (m,): index into `kinds`. `start` (m,): coordinate along that axis from which the link
+    goes one step up. `figures`: GB/s by axis; ``y-cable`` and ``z-cable`` for those that leave
+    their blade or cage (in Gemini's own proportion where left out). Returns (m,): NaN where no
+    figure is given.
     """
     gbs = np.array([figures.get(kind, math.nan) for kind in kinds])[axis]
     if not gemini:

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nidmap.placement.curves import hilbert_curve, hilbert_key, morton_curve, morton_key
+from nidmap.placement.curves import (
+    _walk_parts,
+    hilbert_curve,
+    hilbert_key,
+    morton_curve,
+    morton_key,
+)
 from nidmap.placement.errors import UsageError
 
 #: Boxes of real machines, and others as awkward, none very long.
@@ -231,3 +237,7 @@ def test_what_is_outside_the_box_is_refused(key):
 @pytest.mark.parametrize("key", [hilbert_key, morton_key])
 def test_no_cells_have_no_keys(key):
     assert key(np.empty((0, 2), dtype=int), (3, 4)).tolist() == []
+
+
+def test_walk_parts():
+    assert [p.low for p in _walk_parts((2, 2))] == [(0, 0), (1, 0), (1, 1), (0, 1)]

@@ -2,6 +2,7 @@
 """hwloc's XML: what is in it, in the forms of its versions, and what is no such file."""
 
 from contextlib import suppress
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from nidmap.placement.errors import NidmapError, ParseError, UsageError
-from nidmap.placement.hwloc import hardware_of, parse_hwloc
+from nidmap.placement.hwloc import _read_cpuset, hardware_of, parse_hwloc
 from nidmap.placement.views import summarise
 from tests.hwloc_xml import device, node_xml
 
@@ -187,3 +188,14 @@ def test_the_type_of_node_goes_by_its_cores_and_gpus():
         hardware_of(machine, cpu[:2])
     with pytest.raises(UsageError, match="of 2 types"):
         hardware_of(machine, [gpu[0], cpu[0]])
+
+
+def test_read_cpuset():
+    assert sorted(_read_cpuset(ElementTree.Element("object", cpuset="0x3,,0x0000000f"))) == [
+        0,
+        1,
+        2,
+        3,
+        64,
+        65,
+    ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from nidmap.placement.errors import ParseError
-from nidmap.placement.lookup import nodes_of, rows_of
+from nidmap.placement.lookup import first_repeat, nodes_of, rows_of
 from nidmap.placement.names import format_cnames
 from nidmap.placement.names.numbering import GeminiNumbering, Xc
 from nidmap.placement.nodelist import NodeList
@@ -325,3 +325,8 @@ def test_leading_zeros_of_a_number_mean_nothing(zeros):
     assert rows_of(machine, "#" + "0" * zeros + "7").tolist() == [7]
     with pytest.raises(ParseError, match="no NID 99"):
         rows_of(machine, "0" * zeros + "99")
+
+
+def test_first_repeat():
+    assert first_repeat(np.array([45, 12, 45, 12])) == (0, 2)
+    assert first_repeat(np.array(["a", "b"])) is None

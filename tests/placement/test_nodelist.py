@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nidmap.placement import nodelist
 from nidmap.placement.errors import ParseError
-from nidmap.placement.nodelist import NodeList
+from nidmap.placement.nodelist import NodeList, fold, nid_ranges
 
 prefixes = st.sampled_from(
     ["nid", "n", "r1n", "node-", "a.b", "x1000c0s3b0n", "0x", "R", "_", "n1-"]
@@ -336,3 +336,11 @@ def test_numbers_are_sorted_by_value_with_numpy_and_without(many, names):
         patch.setattr(nodelist, "_MANY", many)
         order = nodelist.numeric_order(names)
     assert order == sorted(range(len(names)), key=lambda k: key_of(names[k]))
+
+
+def test_fold():
+    assert fold(["nid00045", "nid00012", "nid00013", "login"]) == "nid[00045,00012-00013],login"
+
+
+def test_nid_ranges():
+    assert nid_ranges((45, 12, 13, 14, 13)) == "45,12-14,13"

@@ -7,8 +7,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
+from nidmap.placement.accounting import (
+    _plain_zone,
+    _queued_ppn,
+    _set_number,
+    head_of,
+    parse_duration,
+    parse_moment,
+    read_log,
+    read_table,
+)
+from nidmap.placement.all_to_alls import AllToAlls, match_lines
+from nidmap.placement.emit import HeaderJob, formats_for, pbs_options, slurm_options
 from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.exports import topology_conf, topology_yaml
+from nidmap.placement.fabrics import fabric_of, known_fabric
+from nidmap.placement.machine import once
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.options import Options, split_figures
 from nidmap.placement.placement import Origin, Placement
+from nidmap.placement.plan import overfull, usual_strategy
+from nidmap.placement.records import Finding
+from nidmap.placement.specs import parse_spec
+from nidmap.placement.traffic import Traffic
 from nidmap.rankmap import orders as orderings
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
@@ -141,3 +162,184 @@ def test_a_broken_ordering_of_another_distribution_is_caught(foreign, broken):
     foreign(broken)
     with pytest.raises(PlanError, match="'foreign' returned an invalid order"):
         arrange(slots(named(1), 3), "ring", "foreign")
+
+
+def test_head_of():
+    assert head_of("JobID|NodeList|Start|End") == ({"id": 0, "nodes": 1, "start": 2, "end": 3}, "|")
+    assert head_of("JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)") is None
+
+
+def test_read_table():
+    text = "JobID|NodeList|Start|End\n7|n[1-2]|1970-01-01T00:00:10|Unknown\n7.batch|n1|10|\n"
+    assert (
+        repr([(job.id, job.nodes.fold(), job.start, job.end) for job in read_table(text, "x")])
+        == "[('7', 'n[1-2]', 10.0, inf)]"
+    )
+
+
+def test_parse_moment():
+    assert parse_moment("1970-01-02T00:00:10") == 86410.0
+    assert parse_moment("1970-01-02 02:00:10+02:00") == 86410.0
+    assert parse_moment("86410") == 86410.0
+    assert parse_moment("Unknown") is None
+
+
+def test_plain_zone():
+    assert _plain_zone("2024-05-01T12:00:00Z") == "2024-05-01T12:00:00+00:00"
+    assert _plain_zone("2024-05-01T12:00:00+0200") == "2024-05-01T12:00:00+02:00"
+
+
+def test_parse_duration():
+    assert parse_duration("1-02:00:01") == 93601.0
+    assert parse_duration("00:10") == 10.0
+    assert parse_duration("7") == 7.0
+
+
+def test_queued_ppn():
+    assert _queued_ppn({"tasks_per_node": {"set": True, "number": 16}}, 4) == 16
+    assert _queued_ppn({"tasks": 64}, 4) == 16
+    assert _queued_ppn({"tasks": 4}, 4) == 0
+    assert _queued_ppn({"tasks": 6}, 4) == 0
+
+
+def test_set_number():
+    assert _set_number({"set": True, "infinite": False, "number": 7}) == 7
+    assert _set_number({"set": False}) is None
+
+
+def test_read_log():
+    line = "05/01/2024 12:00:00;E;7.pbs;user=ada jobname=lmp queue=workq start=10 "
+    job = next(read_log(line + "exec_host=n1/0*4+n2/0*4 end=20 Exit_status=0\n", "log"))
+    assert job.id == "7.pbs"
+    assert job.user == "ada"
+    assert job.nodes.fold() == "n[1-2]"
+    assert job.end - job.start == 10.0
+
+
+def test_all_to_alls_pairs():
+    line = AllToAlls(np.zeros(2, int), np.array([4, 7]), np.array([1.0, 3.0]), np.ones(1))
+    assert [x.tolist() for x in line.pairs()] == [[4, 7], [7, 4], [3.0, 3.0], [3.0, 3.0]]
+
+
+def test_all_to_alls_rows():
+    one = AllToAlls(np.zeros(3, int), np.arange(3), np.array([1.0, 2.0, 3.0]), np.ones(1))
+    assert one.rows(1, 3, 3).tolist() == [[2.0, 4.0, 6.0], [3.0, 6.0, 9.0]]
+
+
+def test_match_lines():
+    assert [
+        [x.tolist() for x in both] for both in match_lines(np.array([0, 1]), np.array([0, 2, 3]))
+    ] == [[[0, 0, 1], [0, 1, 2]]]
+
+
+def test_slurm_options():
+    assert slurm_options(
+        HeaderJob(2, ppn=4, constraint="gpu", nodelist=NodeList(["n1", "n2"]))
+    ) == [
+        "--nodes=2",
+        "--ntasks-per-node=4",
+        "--constraint=gpu",
+        "--nodelist=n[1-2]",
+        "--exclusive",
+    ]
+
+
+def test_pbs_options():
+    job = HeaderJob(2, ppn=4, partition="big", nodelist=NodeList(["n1", "n2"]))
+    assert pbs_options(job, "torque") == ["-q big", "-l nodes=n1:ppn=4+n2:ppn=4"]
+    assert pbs_options(job, "pbs")[1:] == [
+        "-l select=1:host=n1:mpiprocs=4+1:host=n2:mpiprocs=4",
+        "-l place=scatter:excl",
+    ]
+
+
+def test_formats_for():
+    assert formats_for("pbs") == [
+        "nodelist",
+        "lines",
+        "nids",
+        "cnames",
+        "hostfile",
+        "aprun",
+        "pbs",
+        "json",
+    ]
+
+
+def test_topology_conf():
+    assert topology_conf(parse_spec("tree:2x2")).splitlines() == [
+        "SwitchName=level1-0 Nodes=nid[00000-00001]",
+        "SwitchName=level1-1 Nodes=nid[00002-00003]",
+        "SwitchName=root Switches=level1-[0-1]",
+    ]
+
+
+def test_topology_yaml():
+    assert topology_yaml(parse_spec("tree:2x1")).splitlines() == [
+        "---",
+        "- topology: nidmap",
+        "  cluster_default: true",
+        "  tree:",
+        "    switches:",
+        "      - switch: level1-0",
+        "        nodes: nid[00000-00001]",
+    ]
+
+
+def test_known_fabric():
+    assert not known_fabric(
+        parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1").topology
+    ).adapts
+
+
+def test_fabric_of():
+    assert fabric_of(parse_spec("torus:4x4").topology).title == "Gemini"
+
+
+def test_once():
+    names_of = once(lambda machine: machine.names.tolist())
+    assert names_of(machine := parse_spec("torus:2")) is names_of(machine)
+
+
+def test_options():
+    found = Options("torus:4x4,nodes=2", sizes=True)
+    assert found.kind == "torus"
+    assert found.dims(found.sizes, "extents", 4) == (4, 4)
+    assert found.whole("nodes", 1) == 2
+
+
+def test_split_figures():
+    assert split_figures("shaheen2,routing=adaptive,process=2") == (
+        "shaheen2",
+        {"routing": "adaptive", "process": 2.0, "process_mark": "given"},
+    )
+    assert split_figures("torus:4x4,latency=0,bw=1", mixed=True) == (
+        "torus:4x4,bw=1",
+        {"latency": 0.0},
+    )
+
+
+def test_usual_strategy():
+    assert usual_strategy("") == "compact"
+
+
+def test_overfull():
+    assert (
+        overfull(nidmap.load_machine("shaheen2"), np.array([100]), np.array([500]))
+        == "1 node gets more ranks than it has cores: nid00108 500 on 32"
+    )
+
+
+def test_finding():
+    assert (
+        str(Finding(7, "hex", "HEX 0x8 is not NID 7", source="a.txt"))
+        == "a.txt:7: fault: HEX 0x8 is not NID 7"
+    )
+
+
+def test_traffic_sent_and_received():
+    flows = Traffic.of(np.array([0, 0, 2]), np.array([1, 2, 2]), 10.0)
+    assert [amounts.tolist() for amounts in flows.sent_and_received(3)] == [
+        [20.0, 0.0, 0.0],
+        [0.0, 10.0, 10.0],
+    ]

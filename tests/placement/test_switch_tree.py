@@ -13,7 +13,13 @@ from nidmap.placement.names import format_cnames
 from nidmap.placement.readers import topology_conf
 from nidmap.placement.slurm.command import ask_slurm
 from nidmap.placement.specs import parse_spec
-from nidmap.placement.switch_tree import forest_roots, members, slurm_switches, subtree_sums
+from nidmap.placement.switch_tree import (
+    block_sizes,
+    forest_roots,
+    members,
+    slurm_switches,
+    subtree_sums,
+)
 from tests.placement.planners import slurm_cases as cases
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -130,3 +136,10 @@ def test_slurmctld_reads_the_derived_tree(monkeypatch):
     }
     assert leaves == ours
     assert [s.level for s in dump.switches] == derived.level.tolist()
+
+
+def test_block_sizes():
+    leaf = np.array([0, 0, 1, 1], dtype=np.int32)
+    assert block_sizes(
+        Switches(("a", "b"), np.array([-1, -1]), np.array([0, 0]), leaf, "block")
+    ) == [2, 4, 8, 16, 32]

@@ -15,7 +15,11 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.readers import read_text
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.topologies import (
+    all_pairs,
+    box_coords,
+    bundle_links,
     links,
+    number_coords,
     router_coords,
     router_count,
     router_names,
@@ -329,3 +333,32 @@ def test_same_chassis_deals_what_is_no_multiple_of_the_chassis():
     ]
     columns = (found.g, found.h, found.a, found.b)
     assert list(zip(*(c.tolist() for c in columns), strict=True)) == expected
+
+
+def test_number_coords():
+    assert number_coords(np.array([[1, 0], [0, 1]]), (2, 3)).tolist() == [3, 1]
+    assert number_coords(np.array([[1, 0], [0, 1]]), (2, 3), first_fastest=True).tolist() == [1, 2]
+
+
+def test_box_coords():
+    assert box_coords((2, 2), first_fastest=True).tolist() == [[0, 0], [1, 0], [0, 1], [1, 1]]
+
+
+def test_all_pairs():
+    assert [x.tolist() for x in all_pairs(3)] == [[0, 0, 1], [1, 2, 2]]
+
+
+def test_bundle_links():
+    links = bundle_links(
+        np.array([1, 0]),
+        np.array([0, 1]),
+        np.zeros(2, np.int8),
+        ("up1",),
+        np.array([1, 2]),
+        np.array([2.5, 25.0]),
+    )
+    assert links.a.tolist() == [0]
+    assert links.b.tolist() == [1]
+    assert links.count.tolist() == [3]
+    assert links.bandwidth.tolist() == [27.5]
+    assert links.cable.tolist() == [2.5, 12.5, 12.5]

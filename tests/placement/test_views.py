@@ -15,7 +15,7 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.readers import read_text
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.topologies import links, router_coords, router_names
-from nidmap.placement.views import to_networkx, to_pandas
+from nidmap.placement.views import attachment_rates, injection, to_networkx, to_pandas
 from tests.placement import machine_shapes as shapes
 
 SPECS = [
@@ -199,3 +199,11 @@ def test_a_formula_in_a_table_stays_a_text():
 def test_an_unknown_format_names_those_there_are():
     with pytest.raises(UsageError, match="graphml"):
         graphs.write(parse_spec("torus:2"), "dot")
+
+
+def test_injection():
+    assert injection(parse_spec("fattree:leaf=2,leaves=2,spines=1,bw=3.5")) == 3.5
+
+
+def test_attachment_rates():
+    assert attachment_rates(parse_spec("torus:2,injection=10")).tolist() == [[10.0], [10.0]]

@@ -16,7 +16,10 @@ from nidmap.placement.names import (
     parse_cname,
     parse_cnames,
     parse_xname,
+    split_number,
+    write_names,
 )
+from nidmap.placement.names.hostlist import TextPiece, compile_pattern, count, expand, with_lines
 from nidmap.placement.names.numbering import GeminiNumbering, Xc
 from tests.places import places_of
 
@@ -340,3 +343,54 @@ def test_an_xname_knows_its_parts():
     assert parse_xname("x1001c3s5b1n2")[1:] == ((1001, 3, 5, 1, 2), True)
     assert not parse_xname("x1001c3s5b1n2h0").is_node
     assert parse_xname("x1001c3r7j20p1") == ("x1001c3r7j20p1", (1001, 3, -1, -1, -1), False)
+
+
+def test_write_names():
+    assert write_names(np.array([[1, 20], [300, 4], [0, -1]]), ("c", "-", "a0")).tolist() == [
+        "c1-20a0",
+        "c300-4a0",
+        "",
+    ]
+
+
+def test_split_number():
+    assert split_number("r1n07") == ("r1n", "07")
+    assert split_number("login") == ("login", "")
+
+
+def test_compile_pattern():
+    assert compile_pattern(r"[a-z]++\d*+").fullmatch("nid00012").group() == "nid00012"
+
+
+def test_with_lines():
+    assert [
+        (match[0], line) for match, line in with_lines(re.finditer("b", "a\nb\nab"), "a\nb\nab")
+    ] == [("b", 2), ("b", 3)]
+
+
+def test_expand():
+    assert expand([TextPiece("r[1-2]n[01-02],login nid00045*2")], "") == [
+        "r1n01",
+        "r1n02",
+        "r2n01",
+        "r2n02",
+        "login",
+        "nid00045",
+        "nid00045",
+    ]
+
+
+def test_count():
+    assert count([TextPiece("r[1-2]n[01-03],login nid[0-499]*3")], "") == 1507
+
+
+def test_xc_candidates():
+    assert Xc.fit([[0, 0, 0, 1, 1], [0, 2, 2, 8, 0]], [5, 4000]) == Xc(positions=10)
+    assert Xc.fit([[3, 0, 0, 0, 0]], [576]) == Xc(positions=4)
+
+
+def test_gemini_numbering_candidates():
+    places = [[0, 0, 0, 1, 0], [2, 0, 2, 0, 0], [24, 0, 2, 0, 2]]
+    assert GeminiNumbering.fit(places, [2, 1502, 9278]) == GeminiNumbering(columns=25, rows=8)
+    _, agrees = GeminiNumbering.vote(places, [3, 1502, 9278])
+    assert agrees.tolist() == [False, True, True]

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap.placement.errors import ParseError
-from nidmap.placement.names.pasted import read_list
+from nidmap.placement.names.hostlist import TextPiece
+from nidmap.placement.names.pasted import (
+    exec_host,
+    flux_resource_set,
+    pe_hosts,
+    pieces,
+    read_list,
+    scontrol,
+    table,
+)
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.reading import LIMIT
 
@@ -219,3 +228,39 @@ def test_bytes_that_are_no_text_name_no_node(tmp_path):
     with pytest.raises(ParseError) as caught:
         NodeList.parse(text, source)
     assert caught.value.line == 2
+
+
+def test_pieces():
+    found, once = pieces("NODELIST   NODES\nn[1-2]   2\n", "")
+    assert found == [TextPiece(text="n[1-2]", line=2, expected=2)]
+    assert not once
+
+
+def test_pe_hosts():
+    assert pe_hosts("n1.cm 8 all.q@n1.cm UNDEFINED\nn2.cm 4 all.q@n2.cm <NULL>\n", "")[
+        1
+    ] == TextPiece(text="n2.cm:4", line=2, expected=0)
+
+
+def test_scontrol():
+    assert scontrol("JobId=7 JobName=a\n   ReqNodeList=(null)\n   NodeList=n[1-2]\n", "") == [
+        TextPiece(text="n[1-2]", line=3, expected=0)
+    ]
+
+
+def test_exec_host():
+    assert [piece.text for piece in exec_host("n1/0*24+n2/0-3,5", 1, "")] == ["n1:24", "n2:5"]
+
+
+def test_flux_resource_set():
+    assert flux_resource_set(
+        '{"version":1,"execution":{"R_lite":[],"nodelist":["n[1-2]"]}}', ""
+    ) == [TextPiece(text="n[1-2]", line=1, expected=0)]
+
+
+def test_table():
+    rows = "JOBID NAME ST TIME NODES NODELIST(REASON)\n7 my job R 0:01 2 n[1-2]\n"
+    assert table(rows + "8 b PD 0:00 2 (Priority)\n", "") == (
+        [TextPiece(text="n[1-2]", line=2, expected=2)],
+        False,
+    )

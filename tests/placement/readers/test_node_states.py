@@ -11,7 +11,7 @@ from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.errors import ParseError
 from nidmap.placement.load import load_machine
 from nidmap.placement.readers import read_text, recognise
-from nidmap.placement.readers.node_states import node_state
+from nidmap.placement.readers.node_states import node_state, slurm_state
 from nidmap.placement.records import BOOTING_STATES, FREE_STATES
 from nidmap.placement.scheduler.availability import read_availability
 
@@ -418,3 +418,8 @@ def test_reasons_of_sinfo_are_no_list_of_jobs():
     text = "REASON      USER  TIMESTAMP           NODELIST\nbad  root  2026-09-21T15:02:11 n1\n"
     with pytest.raises(ParseError, match="sinfo without the column %T"):
         read_text(text, "-")
+
+
+def test_slurm_state():
+    assert slurm_state("IDLE+DRAIN", "-") == ("drained", False)
+    assert slurm_state("MIXED+PLANNED", "-") == ("mixed", True)

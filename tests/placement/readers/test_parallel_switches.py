@@ -9,6 +9,8 @@ import nidmap
 from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers import read_text
+from nidmap.placement.readers.parallel_switches import join_parallel
+from nidmap.placement.records import SwitchRecord
 from nidmap.placement.topologies import links
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -119,3 +121,14 @@ def test_nodes_below_a_common_switch_stay_below_one(data):
             joined[node] = every
     for a in roots:
         assert {b for b in roots if roots[b] == roots[a]} == joined[a]
+
+
+def test_join_parallel():
+    leaves = [SwitchRecord("a", ("n1",)), SwitchRecord("b", ("n2",))]
+    cores = [SwitchRecord(name, (), ("a", "b")) for name in ("c1", "c2")]
+    joined, _remarks = join_parallel([*leaves, *cores], [[], [], [0, 1], [0, 1]])
+    assert [(s.name, s.children, s.uplinks) for s in joined] == [
+        ("a", (), 2),
+        ("b", (), 2),
+        ("c1", ("a", "b"), 1),
+    ]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nidmap.placement.errors import NidmapError, ParseError
 from nidmap.placement.readers import rows as r
+from nidmap.placement.readers.rows import NID, ROLE, row_layout
 
 COLUMNS = (r.NID, r.HEX_NID, r.ROLE)
 SHORT = (r.NID, r.ROLE)
@@ -73,3 +74,11 @@ def test_what_a_row_loses_is_said_with_its_line():
     for line, says in (("7", "1 of 2"), ("7 compute x y", "4 fields where 2"), ("x", "'x' is not")):
         with pytest.raises(ParseError, match=rf"d:3: test: {re.escape(says)}"):
             r.read_rows(f"# a\n1 compute\n{line}\n2 compute\n", "d", "test", layout_of)
+
+
+def test_row_layout():
+    assert row_layout("17 compute", (NID, ROLE)).names == ("nid", "role")
+    with pytest.raises(
+        NidmapError, match=r"1 of 2 fields \(TYPE \(service or compute\) is missing\);"
+    ):
+        row_layout("17", (NID, ROLE))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nidmap.placement.errors import ParseError
 from nidmap.placement.readers import read_text
 from nidmap.placement.readers.node_states import ORDER, badness_of, node_state
-from nidmap.placement.readers.sinfo import QUERY, read, sniff
+from nidmap.placement.readers.sinfo import QUERY, gpus_of, read, sniff
 
 # --- states ------------------------------------------------------------------
 
@@ -342,3 +342,9 @@ def test_the_long_form_of_26_05_has_a_column_of_reservations():
     nodes = read_text(text).nodes
     states = dict(zip(nodes.name.tolist(), nodes.state.tolist(), strict=True))
     assert states == {"n2": "drained", "n3": "reserved", "n4": "reserved", "n1": "idle"}
+
+
+def test_gpus_of():
+    assert gpus_of("gpu:a100:4(S:0-1),nic:2") == 4
+    assert gpus_of("gpu:2,gpu:h100:1") == 3
+    assert gpus_of("(null)") == 0

@@ -10,7 +10,7 @@ from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.errors import ParseError
 from nidmap.placement.load import open_sources
 from nidmap.placement.readers import read_text
-from nidmap.placement.readers.topology_conf import read, sniff
+from nidmap.placement.readers.topology_conf import read, sniff, statements
 from tests.placement.readers.fabric_shapes import Tree, topology_conf, trees
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -305,3 +305,7 @@ def test_a_real_slurmctld_agrees(text, refused):
     except AssertionError as error:
         ended = "slurmctld ended" in str(error)
     assert ended == refused
+
+
+def test_statements():
+    assert next(statements(["SwitchName=s0 \\", "  Nodes=a,b # two"], "f")).rest == {"nodes": "a,b"}

@@ -10,7 +10,7 @@ from nidmap.placement.errors import ParseError, PlanError, UsageError
 from nidmap.placement.load import load_machine
 from nidmap.placement.readers import read_text
 from nidmap.placement.readers.topology_conf import read as read_conf
-from nidmap.placement.readers.topology_yaml import read, sniff
+from nidmap.placement.readers.topology_yaml import describe_topology, read, sniff
 from tests.placement.readers.fabric_shapes import topology_conf, topology_yaml, trees
 
 HEAD = "- topology: t\n  cluster_default: true\n"
@@ -236,3 +236,7 @@ def test_the_topology_of_the_partition_is_taken(
         assert code == 0
         assert f"{nodes} nodes" in printed.out
         assert f"topology {named}, that of partition gpu" in printed.err
+
+
+def test_describe_topology():
+    assert describe_topology(read("- topology: all\n  flat: true\n", "topology.yaml")) == "flat"

@@ -3,14 +3,22 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import nidmap
 from nidmap.placement.commands import run
 from nidmap.placement.dumps.assemble import assemble
 from nidmap.placement.errors import UsageError
+from nidmap.placement.planners import Request
 from nidmap.placement.readers import read_text
-from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
+from nidmap.placement.scheduler.baseline import (
+    baseline_of,
+    block_waits,
+    live_baseline,
+    scheduler_choice,
+)
+from nidmap.placement.specs import parse_spec
 from tests.real_slurm import needs_slurm, real_slurm
 
 TORUS = nidmap.load_machine("torus:4x4")
@@ -96,3 +104,15 @@ def test_a_plan_is_held_to_what_the_live_slurm_takes(monkeypatch, capfd):
     assert found["check"]["as_simulated"] is (
         found["check"]["simulated"] == found["check"]["unpinned"]["nodelist"]
     )
+
+
+def test_scheduler_choice():
+    machine = parse_spec("tree:4x2")
+    free = machine.free & (machine.nid > 1)
+    assert scheduler_choice(machine, Request(3, free)).tolist() == [2, 3, 4]
+    assert scheduler_choice(machine, Request(3, free, idle=machine.free)).tolist() == [0, 1, 2]
+
+
+def test_block_waits():
+    machine = parse_spec("tree:4x2")
+    assert block_waits(machine, Request(2, machine.free), np.array([0, 4])) == ""

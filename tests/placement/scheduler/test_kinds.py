@@ -14,7 +14,14 @@ from nidmap.placement.load import load_machine
 from nidmap.placement.plan import plan
 from nidmap.placement.planners import PREDICTING, fitting_planners
 from nidmap.placement.scheduler.baseline import baseline_of, best_exclusion
-from nidmap.placement.scheduler.kinds import ANY, kinds_of, of_same_kinds, offered
+from nidmap.placement.scheduler.kinds import (
+    ANY,
+    _plain_features,
+    kinds_of,
+    of_one_kind,
+    of_same_kinds,
+    offered,
+)
 from nidmap.placement.specs import parse_spec
 
 
@@ -112,3 +119,16 @@ def test_an_exclusion_leads_to_nodes_of_the_plans_kinds_alone():
     part = best_exclusion(machine, chosen, baseline_of(machine))
     assert np.flatnonzero(part.inside).tolist() == [1, 3]
     assert part.rows.tolist() == [1, 3]
+
+
+def test_plain_features():
+    assert _plain_features("gpu,tier0=a,a100") == "gpu,a100"
+
+
+def test_of_one_kind():
+    import nidmap
+
+    lumi = nidmap.load_machine("lumi")
+    mask, note = of_one_kind(lumi, lumi.free, 64, np.empty(0, dtype=np.int64))
+    assert int((mask & lumi.free).sum()) == 2978
+    assert note == "nodes of one kind, gpus=8, are taken; --kind has gpus=8, gpus=0, any"

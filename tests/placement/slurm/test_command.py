@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from nidmap.placement.errors import LaunchError
-from nidmap.placement.slurm.command import ask_slurm
+from nidmap.placement.slurm.command import ask_slurm, clean_environment, version_numbers
 from nidmap.placement.support import child
 from nidmap.placement.support.child import Deadline
 from tests.waiting import wait_until
@@ -168,3 +168,15 @@ def test_one_deadline_covers_several_commands(fake, monkeypatch):
     fake("sleep 9999")
     with pytest.raises(LaunchError, match=r"did not answer in 500 s"):
         ask_slurm(["sinfo"], deadline=deadline)
+
+
+def test_clean_environment():
+    env = clean_environment()
+    assert env["LC_ALL"] == "C"
+    assert "SQUEUE_FORMAT" not in env
+
+
+def test_version_numbers():
+    assert version_numbers("slurm-wlm 22.05.8") == (22, 5, 8)
+    assert version_numbers("25.05") == (25, 5)
+    assert version_numbers("") == ()

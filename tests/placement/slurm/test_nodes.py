@@ -9,7 +9,7 @@ from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageE
 from nidmap.placement.readers import topology_conf
 from nidmap.placement.scheduler.availability import slurm_availability
 from nidmap.placement.slurm import command
-from nidmap.placement.slurm.nodes import _parse_record, free_nodes, reservations
+from nidmap.placement.slurm.nodes import _parse_record, free_nodes, reservations, unknown_partition
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import wait_until
 
@@ -271,3 +271,10 @@ def test_states_are_counted(fake):
         "powered_down": 1,
     }
     assert found.free.tolist() == [True] * 3 + [False] * 2 + [True] + [False] * 2
+
+
+def test_unknown_partition():
+    assert unknown_partition("gpu", ["short", "long"]) == (
+        "Slurm has no partition 'gpu'",
+        "choose from long, short",
+    )

@@ -12,7 +12,13 @@ from nidmap.placement.errors import LaunchError, UsageError
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.planners import Request, find
 from nidmap.placement.slurm.nodes import free_nodes
-from nidmap.placement.slurm.starts import ExpectedStart, PlanCheck, check_plan, expected_start
+from nidmap.placement.slurm.starts import (
+    ExpectedStart,
+    PlanCheck,
+    _span_text,
+    check_plan,
+    expected_start,
+)
 from nidmap.placement.specs import parse_spec
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm
@@ -153,3 +159,9 @@ def test_words():
     never = ExpectedStart(None, float("nan"), refused="no")
     assert PlanCheck(soon, never).document()["delay_seconds"] is None
     assert soon.words().startswith("would start in 1 h 0 min (20")
+
+
+def test_span_text():
+    assert _span_text(90) == "2 min"
+    assert _span_text(7260) == "2 h 1 min"
+    assert _span_text(200000) == "2 d 7 h"

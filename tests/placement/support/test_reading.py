@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nidmap.placement.errors import NidmapError, ParseError
+from nidmap.placement.errors import NidmapError, ParseError, UsageError
 from nidmap.placement.support import reading
+from nidmap.placement.support.reading import format_of_name, suffix_of
 
 TEXT = "one\ntwo\n"
 
@@ -256,3 +257,16 @@ def test_any_damaged_gzip_is_read_or_refused(tmp_path_factory, data, cuts, flips
     path = tmp_path_factory.getbasetemp() / "damaged"
     path.write_bytes(packed)
     assert "\0" not in outcome(lambda: reading.load(str(path)))
+
+
+def test_format_of_name():
+    assert format_of_name("a.JSON", {".json": "json"}, "text") == "json"
+    assert format_of_name("result", {".json": "json"}, "text") == "text"
+    with pytest.raises(UsageError, match=r"a\.pdf: \.pdf is not supported; choose from \.json"):
+        format_of_name("a.pdf", {".json": "json"}, "text")
+
+
+def test_suffix_of():
+    assert suffix_of("run.7/a.JSON") == ".json"
+    assert suffix_of("MPICH_RANK_ORDER.7") == "MPICH_RANK_ORDER"
+    assert suffix_of("run.7/nodes") == ""

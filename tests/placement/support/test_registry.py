@@ -6,7 +6,7 @@ import os
 import pytest
 
 from nidmap.placement.errors import UsageError
-from nidmap.placement.support.registry import Registry
+from nidmap.placement.support.registry import Registry, __file__, close_names, modules_in
 
 
 class Entry:
@@ -69,3 +69,12 @@ def test_what_is_not_there_is_said_with_what_is(things, name):
         things.find(name)
     assert raised.value.hint == "choose from auto, curve, theirs"
     assert str(raised.value).isprintable()
+
+
+def test_close_names():
+    assert close_names("tora", ["torus", "tree"]) == "did you mean torus?"
+    assert close_names("x", ["torus", "tree"]) == "choose from torus, tree"
+
+
+def test_modules_in():
+    assert modules_in(os.path.dirname(__file__))["array-types"] == "array_types"
