@@ -42,38 +42,12 @@ def place_ranks(
 ) -> Placement:
     """Return ranks on nodes of a machine, rank r on slot r.
 
-    Parameters
-    ----------
-    machine : Machine or None
-        None where only the nodes' names are known: then they must be names.
-    nodes : str, NodeList, names, int64 rows (n,) or None
-        The nodes in the order that numbers the slots: a text as ``--nodes``
-        takes it (names, cnames, NIDs, ``#`` indices, folded), names, or rows
-        of the machine. None: all free compute nodes in NID order.
-    ppn : str, int, sequence of int or None
-        Ranks on each node: one number, or one a node (``24,24,12``). None:
-        as often as the list names a node (``nid00045*3``), else 1.
-    source : str
-        File that the text came from, for error messages.
-    repeats : bool
-        True for the text of a host file, where a node stands once a rank; in
-        any other text only ``*3`` repeats a node.
-
-    Raises
-    ------
-    UsageError
-        No nodes, a node with no rank, or numbers that do not fit the nodes.
-    ParseError
-        A node that the machine does not have, or one that is given twice.
-    PlanError
-        No nodes are given and none is free.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4x4")
-    >>> place_ranks(m, "nid[00008,00003]", 2).names.tolist()
-    ['nid00008', 'nid00003']
+    `machine`: None where only the nodes' names are known: then they must be names. `nodes` (n,):
+    the nodes in the order that numbers the slots: a text as ``--nodes`` takes it (names, cnames,
+    NIDs, ``#`` indices, folded), names, or rows of the machine; None means all free compute nodes
+    in NID order. `ppn`: ranks on each node: one number, or one a node (``24,24,12``); None means
+    as often as the list names a node (``nid00045*3``), else 1. `repeats`: True for the text of a
+    host file, where a node stands once a rank; in any other text only ``*3`` repeats a node.
     """
     repeating = ppn is None and (
         repeats or not isinstance(nodes, str) or _REPEAT.search(nodes) is not None
@@ -104,24 +78,8 @@ def place_ranks(
 def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn") -> Ints:
     """Return the ranks of each of so many nodes.
 
-    Parameters
-    ----------
-    ppn : str, int or sequence of int
-        One number for all nodes, or one for each: ``24,24,12``, also
-        shortened as ``24*2,12`` or, as in Slurm's variables, ``24(x2),12``.
-    nodes : int
-    what : str
-        What to call the text in an error.
-
-    Raises
-    ------
-    UsageError
-        A number that is none, or not as many as there are nodes.
-
-    Examples
-    --------
-    >>> parse_counts("24*2,12", 3).tolist()
-    [24, 24, 12]
+    `ppn`: one number for all nodes, or one for each: ``24,24,12``, also shortened as ``24*2,12``
+    or, as in Slurm's variables, ``24(x2),12``. `what`: what to call the text in an error.
     """
     if not isinstance(ppn, str):
         alike = groupby([ppn] if isinstance(ppn, int) else ppn)

@@ -19,17 +19,6 @@ def listen(to: Callable[[str], object] | None) -> None:
 
 
 def advance(text: str = "") -> None:
-    """Say that the work has come further, and what it does now; '': as before.
-
-    Examples
-    --------
-    >>> heard = []
-    >>> listen(heard.append)
-    >>> advance("bisecting")
-    >>> listen(None)
-    >>> advance()
-    >>> heard
-    ['bisecting']
-    """
+    """Say that the work has come further, and what it does now; '': as before."""
     for to in _listening:
         to(text)

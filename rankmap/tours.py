@@ -48,38 +48,17 @@ KICKED = 30
 
 
 class Tour(NamedTuple):
-    """A closed tour.
+    """A closed tour."""
 
-    Attributes
-    ----------
-    order : int64 (n,)
-        The nodes, as indices of what was asked about; the first stays the first.
-    hops : int
-        From each to the next and from the last to the first.
-    least : int
-        No ring has fewer.
-    """
-
-    order: Ints
-    hops: int
-    least: int
+    order: Ints  # (n,), the nodes, as indices of what was asked about; the first stays the first
+    hops: int  # from each to the next and from the last to the first
+    least: int  # no ring has fewer
 
 
 def sort_nodes(distance: Distance) -> Ints:
     """Return nodes in the order of their switches; on a torus along a Hilbert curve.
 
-    Parameters
-    ----------
-    distance : Distance
-        Between the nodes as they are listed.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.score.distance import machine_distance
-    >>> tree = machine_distance(nidmap.load_machine("tree:2x2x2"))
-    >>> sort_nodes(tree.take(np.array([6, 0, 4, 1, 7]))).tolist()
-    [0, 4, 2, 1, 3]
+    `distance`: between the nodes as they are listed.
     """
     if isinstance(distance, TorusDistance):
         return np.argsort(hilbert_key(distance.coords, distance.extents), kind="stable")
@@ -89,15 +68,7 @@ def sort_nodes(distance: Distance) -> Ints:
 def sort_by_blocks(blocks: Ints) -> Ints:
     """Return rows with those of a block in a row, at all levels; the block named first is first.
 
-    Parameters
-    ----------
-    blocks : int64 (n, k)
-        Nested blocks, the innermost first.
-
-    Examples
-    --------
-    >>> sort_by_blocks(np.array([[5, 0], [2, 0], [5, 0]])).tolist()
-    [0, 2, 1]
+    `blocks` (n, k): nested blocks, the innermost first.
     """
     named = []
     for column in blocks.T:
@@ -114,18 +85,7 @@ def ring_length(distance: Distance, order: Ints) -> int:
 def shortest_ring(distance: Distance) -> Tour:
     """Return a closed tour of all nodes with few hops, the fewest where the module says so.
 
-    Parameters
-    ----------
-    distance : Distance
-        Between the nodes as they are listed.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.score.distance import machine_distance
-    >>> torus = machine_distance(nidmap.load_machine("torus:4x4"))
-    >>> shortest_ring(torus.take(np.array([0, 10, 1, 9, 5])))[1:]
-    (8, 8)
+    `distance`: between the nodes as they are listed.
     """
     count = len(distance)
     if isinstance(distance, Levels):
@@ -155,12 +115,7 @@ def _close_tour(distance: Distance, order: Ints, least: int) -> Tour:
 def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
     """Return a ring through routers, and what none is below.
 
-    Parameters
-    ----------
-    distance : Distance
-        Between the routers.
-    walked : int64 (n,)
-        Routers of the nodes in a good order.
+    `distance`: between the routers. `walked` (n,): routers of the nodes in a good order.
     """
     count = len(distance)
     if count == 1:
@@ -226,21 +181,8 @@ def improve_tour(hops: Ints32, tour: Ints, least: int = -(1 << 30)) -> Ints:
     Exchanges are tried between each stop and the `NEAR` nearest ones, and again after the
     tour was changed at random places, the same ones each time.
 
-    Parameters
-    ----------
-    hops : int32 (n, n)
-        Symmetric.
-    tour : int64 (n,)
-        A permutation.
-    least : int
-        A tour of so many hops is taken as it is.
-
-    Examples
-    --------
-    >>> line = np.abs(np.subtract.outer(np.arange(6), np.arange(6))).astype(np.int32)
-    >>> tour = improve_tour(line, np.array([0, 3, 1, 4, 2, 5]))
-    >>> int(line[tour, np.roll(tour, -1)].sum())
-    10
+    `hops` (n, n): symmetric. `tour` (n,): a permutation. `least`: a tour of so many hops is taken
+    as it is.
     """
     if len(tour) < 5:
         return tour

@@ -22,18 +22,11 @@ SAMPLE = 192
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """Units of one level, in the sorted order of the nodes.
+    """Units of one level, in the sorted order of the nodes."""
 
-    Attributes
-    ----------
-    starts : int64 (units + 1,)
-        First slot of each unit, counted along the sorted nodes, and the end.
-    added_distance : float
-        How much farther apart two ranks are for being in two of these units.
-    """
-
+    # (units + 1,), first slot of each unit, counted along the sorted nodes, and the end
     starts: Ints
-    added_distance: float
+    added_distance: float  # how much farther apart two ranks are for being in two of these units
 
     @property
     def size(self) -> int | None:
@@ -44,21 +37,12 @@ class Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """An allocation's nodes sorted from the outside in, and its levels.
+    """An allocation's nodes sorted from the outside in, and its levels."""
 
-    Attributes
-    ----------
-    slots : int64 (s,)
-        The slots, node after node in sorted order.
-    levels : tuple of Level
-        Nodes first, then blades and so on; levels that part nothing are left out.
-    nodes : int64 (n,)
-        The nodes in sorted order, as positions of the allocation.
-    """
-
-    slots: Ints
+    slots: Ints  # (s,), the slots, node after node in sorted order
+    # Nodes first, then blades and so on; levels that part nothing are left out
     levels: tuple[Level, ...]
-    nodes: Ints
+    nodes: Ints  # (n,), the nodes in sorted order, as positions of the allocation
 
     def order(self, cells: Ints) -> Ints:
         """Return the slot of every rank where the k-th slot in sorted order has rank `cells[k]`."""
@@ -70,26 +54,8 @@ class Units:
 def units_of(placement: Placement, distance: Distance, blocks: Ints | None = None) -> Units:
     """Return the units of an allocation.
 
-    Parameters
-    ----------
-    placement : Placement
-    distance : Distance
-        Of the slots' nodes.
-    blocks : int64 (n, k) or None
-        Nested blocks to go by, innermost first; None: the network's own
-        without the last, the whole system.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.score.distance import job_distance
-    >>> from nidmap.rankmap.place_ranks import place_ranks
-    >>> on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), "nid0000[3,0,2]", 2)
-    >>> units = units_of(on, job_distance(on))
-    >>> units.slots.tolist()
-    [2, 3, 0, 1, 4, 5]
-    >>> [(level.starts.tolist(), level.added_distance) for level in units.levels]
-    [([0, 2, 4, 6], 1.0), ([0, 2, 6], 2.0)]
+    `distance`: of the slots' nodes. `blocks` (n, k): nested blocks to go by, innermost first;
+    None means the network's own without the last, the whole system.
     """
     blocks = distance.blocks[:, :-1] if blocks is None else blocks
     nodes = np.lexsort((np.arange(len(blocks)), *blocks.T))
@@ -152,11 +118,6 @@ def unwrap_coords(coords: Ints, extents: Shape) -> Ints:
     """Return torus coordinates turned so that the widest gap of every axis is at its end.
 
     An allocation that goes round the edge of the torus becomes one piece.
-
-    Examples
-    --------
-    >>> unwrap_coords(np.array([[7], [0], [1]]), (8,)).ravel().tolist()
-    [0, 1, 2]
     """
     out = np.empty_like(coords)
     for k, extent in enumerate(extents):
@@ -170,19 +131,8 @@ def unwrap_coords(coords: Ints, extents: Shape) -> Ints:
 def bisect_points(coords: Ints) -> Ints:
     """Return nested blocks of points, halved along their longest side again and again.
 
-    Parameters
-    ----------
-    coords : int64 (n, d)
-
-    Returns
-    -------
-    int64 (n, k)
-        Innermost blocks first, each of points with equal coordinates.
-
-    Examples
-    --------
-    >>> bisect_points(np.array([[0], [1], [2], [3]])).tolist()
-    [[0, 0], [1, 0], [2, 1], [3, 1]]
+    `coords` (n, d). Returns (n, k): innermost blocks first, each of points with equal
+    coordinates.
     """
     part = np.zeros(len(coords), dtype=np.int64)
     columns: list[Ints] = []

@@ -61,24 +61,10 @@ def alltoall(common: Common, sizes: tuple[int, ...]) -> int:
 def bandwidths(case: Mapping[str, Any], seconds: float) -> dict[str, float]:
     """Return bytes a second of one case.
 
-    Parameters
-    ----------
-    case : mapping
-        ``bytes`` of a pair, ``ranks``, ``ppn``, and ``off_node``: most ordered pairs between a
-        node and the others.
-    seconds : float
-        Of the slowest rank.
-
-    Returns
-    -------
-    dict
-        ``process``: what a process sends to all others; ``node``: that of the
-        fullest node's processes together; ``off_node``: what leaves it.
-
-    Examples
-    --------
-    >>> bandwidths({"bytes": 1000, "ranks": 4, "ppn": 2, "off_node": 4}, 2.0)
-    {'process': 1500.0, 'node': 3000.0, 'off_node': 2000.0}
+    `case`: ``bytes`` of a pair, ``ranks``, ``ppn``, and ``off_node``: most ordered pairs between
+    a node and the others. `seconds`: of the slowest rank. ``process``: what a process sends to
+    all others; ``node``: that of the fullest node's processes together; ``off_node``: what leaves
+    it.
     """
     process = case["bytes"] * (case["ranks"] - 1) / seconds
     return {
@@ -100,13 +86,7 @@ def _show_session(session: Session) -> None:
 
 
 def calls(bytes: int) -> int:  # noqa: A002  # the option's name
-    """Return how many calls one timed repetition holds.
-
-    Examples
-    --------
-    >>> calls(8), calls(16384), calls(1 << 22)
-    (64, 4, 1)
-    """
+    """Return how many calls one timed repetition holds."""
     return max(1, min(64, _ENOUGH // max(bytes, 1)))
 
 
@@ -115,25 +95,8 @@ class AllToAll:
 
     Memory: twice the local blocks, ``2 * size * bytes``.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    bytes : int
-        Payload of each ordered pair of ranks.
-    inner : int
-        Calls in one timed repetition; 0: as many as move 64 KiB a pair, at
-        most 64.
-
-    Raises
-    ------
-    UsageError, NidmapError
-        On all ranks alike: sizes that make no sense, or do not fit.
-
-    Attributes
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    inner : int
-        Calls in one timed repetition.
+    `bytes`: payload of each ordered pair of ranks. `inner`: calls in one timed repetition; 0: as
+    many as move 64 KiB a pair, at most 64. `inner`: calls in one timed repetition.
     """
 
     def __init__(self, comm: Comm, *, bytes: int, inner: int = 0) -> None:  # noqa: A002  # the option

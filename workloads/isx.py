@@ -125,31 +125,15 @@ def _show_session(session: Session, problem: Problem, node_bytes: NodeBytes) -> 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One bucket sort over so many ranks, a bucket a rank.
-
-    Attributes
-    ----------
-    mode : str
-    ranks : int
-    keys : int
-        Over all ranks.
-    dtype : str
-        ``i4`` or ``u8``.
-    max_key : int
-        Keys are below it.
-    width : int
-        Keys that one bucket is for.
-    shift : int or None
-        Its logarithm where buckets are found by a shift, None by division.
-    """
+    """One bucket sort over so many ranks, a bucket a rank."""
 
     mode: str
     ranks: int
-    keys: int
-    dtype: str
-    max_key: int
-    width: int
-    shift: int | None
+    keys: int  # over all ranks
+    dtype: str  # ``i4`` or ``u8``
+    max_key: int  # keys are below it
+    width: int  # keys that one bucket is for
+    shift: int | None  # its logarithm where buckets are found by a shift, None by division
 
     @property
     def itemsize(self) -> int:
@@ -161,14 +145,7 @@ class Problem:
         return self.keys * (rank + 1) // self.ranks - self.keys * rank // self.ranks
 
     def generate(self, rank: int) -> Array:
-        """Return a rank's keys, uniform in [0, max_key).
-
-        Examples
-        --------
-        >>> one = problem("weak", 4, 1000)
-        >>> bool((one.generate(2) == one.generate(2)).all())
-        True
-        """
+        """Return a rank's keys, uniform in [0, max_key)."""
         rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((SEED, rank))))
         kind: Any = np.dtype(self.dtype).type
         return rng.integers(0, self.max_key - 1, self.count(rank), kind, endpoint=True)
@@ -189,29 +166,9 @@ def problem(
 ) -> Problem:
     """Return a problem, checked.
 
-    Parameters
-    ----------
-    mode : {"strong", "weak", "weak_iso"}
-        All keys given; keys a rank given; the same with buckets of one width.
-    ranks : int
-    keys : int
-        strong: over all ranks; else a rank.
-    dtype : {"i4", "u8"}
-    max_key : int
-        strong and weak: keys are below it.
-    width : int
-        weak_iso: the width of a bucket; keys are below ``ranks * width``.
-
-    Raises
-    ------
-    UsageError
-
-    Examples
-    --------
-    >>> problem("weak", 4, 1000).shift, problem("weak", 3, 1000).shift
-    (26, None)
-    >>> problem("weak_iso", 3, 1000).max_key
-    24576
+    `mode`: all keys given; keys a rank given; the same with buckets of one width. `keys`: strong:
+    over all ranks; else a rank. `max_key`: strong and weak: keys are below it. `width`: weak_iso:
+    the width of a bucket; keys are below ``ranks * width``.
     """
     if mode == "weak_iso":
         max_key = ranks * width
@@ -231,18 +188,10 @@ def problem(
 
 @dataclass(frozen=True, slots=True)
 class NodeBytes:
-    """Bytes that one node sends in one exchange.
+    """Bytes that one node sends in one exchange."""
 
-    Attributes
-    ----------
-    ranks : float
-        To other ranks, those on the node among them.
-    off_node : float
-        To other nodes.
-    """
-
-    ranks: float
-    off_node: float
+    ranks: float  # to other ranks, those on the node among them
+    off_node: float  # to other nodes
 
 
 def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
@@ -250,11 +199,6 @@ def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
 
     Each of its keys stays on its rank with probability 1/P and on its node
     with ppn/P.
-
-    Examples
-    --------
-    >>> model_traffic(problem("weak", 48, 1000), 24)
-    NodeBytes(ranks=94000.0, off_node=48000.0)
     """
     node = ppn * problem.keys / problem.ranks * problem.itemsize
     return NodeBytes(
@@ -267,27 +211,8 @@ class Isx:
 
     Memory: 3 times the local keys (keys, bucketed keys, received keys).
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    mode, keys, dtype
-        See `problem`.
-    exchange : str
-        One of `SCHEMES`.
-
-    Raises
-    ------
-    UsageError, NidmapError
-        On all ranks alike: what makes no sense, or does not fit the memory.
-
-    Attributes
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    problem : Problem
-    exchange : str
-        May be changed between repetitions: several schemes in one job.
-    send, receive : int64 (P,)
-        Keys to and from each rank.
+    `exchange`: one of `SCHEMES`. `exchange`: may be changed between repetitions: several schemes
+    in one job.
     """
 
     def __init__(
@@ -310,6 +235,7 @@ class Isx:
             self._bucketed = np.empty_like(mine)
             self.send = fill_buckets(self.problem, mine, self._bucketed)  # compiles its loops, too
             self._before = hash_sums(mine)
+        # send, receive: (P,), keys to and from each rank
         self.receive = self.ranks.swap(self.send)
         self._room: Array = np.empty(int(self.receive.sum()), mine.dtype)
 
@@ -384,17 +310,6 @@ def fill_buckets(problem: Problem, keys: Array, out: Array) -> Ints:
     """Write the keys to `out`, bucket after bucket, and return the keys of each (P,).
 
     Keys of a bucket keep their order.
-
-    Parameters
-    ----------
-    problem : Problem
-    keys, out : (n,) of the problem's dtype
-
-    Examples
-    --------
-    >>> keys, out = np.array([5, 1, 4, 0], "i4"), np.empty(4, "i4")
-    >>> fill_buckets(problem("weak", 2, 2, max_key=8), keys, out).tolist(), out.tolist()
-    ([2, 2], [1, 0, 5, 4])
     """
     kind: type[Any] = np.uint32 if problem.dtype == "i4" else np.uint64
     plain, dealt = keys.view(kind), out.view(kind)
@@ -429,15 +344,7 @@ class Variant:
 
 
 def order(scheme: str, rank: int, size: int) -> list[int]:
-    """Return the ranks in the order in which this rank turns to them, itself left out.
-
-    Examples
-    --------
-    >>> order("naive", 2, 4), order("round-robin", 2, 4)
-    ([0, 1, 3], [3, 0, 1])
-    >>> sorted(order("random", 2, 4))
-    [0, 1, 3]
-    """
+    """Return the ranks in the order in which this rank turns to them, itself left out."""
     if scheme == "random":
         rng = np.random.default_rng((SEED, rank, size))
         turns = rng.permutation(size).tolist()
@@ -453,12 +360,7 @@ class KeyWindow:
 
     Collective: made and freed by all ranks.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    room : int
-        Keys that fit.
-    dtype : numpy dtype
+    `room`: keys that fit.
     """
 
     def __init__(self, comm: Comm, room: int, dtype: np.dtype[Any]) -> None:
@@ -479,15 +381,8 @@ class KeyWindow:
     def put(self, turns: list[int], keys: Array, send: Ints, receive: Ints, places: Ints) -> None:
         """Put each bucket into its rank's window, notify it, and wait for one's own keys.
 
-        Parameters
-        ----------
-        turns : list of int
-            See `order`.
-        keys : (n,)
-            Bucketed keys.
-        send, receive : int64 (P,)
-        places : int64 (P,)
-            Where in each rank's window the keys of this rank belong.
+        `keys` (n,): bucketed keys. `send`, `receive` (P,). `places` (P,): where in each rank's
+        window the keys of this rank belong.
         """
         from mpi4py import MPI
 

@@ -43,21 +43,11 @@ _NO_JOB_STEP = 0xFFFFFFF0
 
 
 class Launched(NamedTuple):
-    """What the environment says of the launch that this process is a rank of.
+    """What the environment says of the launch that this process is a rank of."""
 
-    Attributes
-    ----------
-    by : str
-        Who launched it.
-    rank : int
-        0 where the launcher does not say.
-    size : int or None
-        None where the launcher does not say.
-    """
-
-    by: str
-    rank: int
-    size: int | None
+    by: str  # who launched it
+    rank: int  # 0 where the launcher does not say
+    size: int | None  # None where the launcher does not say
 
 
 def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
@@ -65,17 +55,7 @@ def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
 
     A batch script of Slurm is none, although SLURM_PROCID is set in it.
 
-    Parameters
-    ----------
-    env : mapping or None
-        None: this process's environment.
-
-    Examples
-    --------
-    >>> current_launch({"PMI_RANK": "2", "PMI_SIZE": "4"})
-    Launched(by='mpiexec', rank=2, size=4)
-    >>> current_launch({"SLURM_PROCID": "0", "SLURM_JOB_ID": "17"}) is None
-    True
+    `env`: None means this process's environment.
     """
     env = os.environ if env is None else env
     tasks = parse_count(env.get("SLURM_STEP_NUM_TASKS")) if "SLURM_PROCID" in env else None
@@ -100,11 +80,6 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
 
     ``$NIDMAP_MPIEXEC`` (e.g. ``srun --mpi=pmi2``), else the mpiexec beside
     this Python, else the first on PATH. ``-n`` and `count` come last.
-
-    Raises
-    ------
-    LaunchError
-        Where there is no mpiexec.
     """
     env = os.environ if env is None else env
     if env.get(MPIEXEC, "").strip():
@@ -175,21 +150,13 @@ class Launches:
     single SIGINT for a question), and is killed with all that it has started
     after some seconds, or at a second signal.
 
-    Parameters
-    ----------
-    grace : float
-        Those seconds.
-
-    Attributes
-    ----------
-    stopped : bool
-        Whether there was such a signal: no other launch should be begun.
+    `grace`: those seconds.
     """
 
     __slots__ = ("_child", "_grace", "_handlers", "stopped")
 
     def __init__(self, grace: float) -> None:
-        self.stopped = False
+        self.stopped = False  # whether there was such a signal: no other launch should be begun
         self._grace = grace
         self._child: Any = None
         self._handlers = ExitStack()
@@ -223,17 +190,7 @@ class Launches:
     def run(self, words: Sequence[str], env: Mapping[str, str], **streams: Any) -> int:
         """Return a launch's exit code.
 
-        Parameters
-        ----------
-        words : sequence of str
-        env : mapping of str to str
-        **streams
-            ``stdout`` and ``stderr`` of the launch, as `subprocess.Popen` takes them.
-
-        Raises
-        ------
-        LaunchError
-            Where it cannot be started.
+        `streams`: ``stdout`` and ``stderr`` of the launch, as `subprocess.Popen` takes them.
         """
         import subprocess
 
@@ -258,13 +215,7 @@ def _kill_session(leader: int) -> None:
 
 
 def become_mpiexec(count: int) -> NoReturn:
-    """Replace this process by mpiexec, which starts it `count` times with the same words.
-
-    Raises
-    ------
-    LaunchError
-        Where there is no mpiexec, or it cannot be started.
-    """
+    """Replace this process by mpiexec, which starts it `count` times with the same words."""
     from nidmap.placement.support import child
 
     sys.stderr.flush()

@@ -46,13 +46,7 @@ class Duration(Param):
 
 
 class Sizes(Param):
-    """Sizes in bytes: ``8,64,1KiB``, or a range ``8-4MiB``: powers of two times its start, its end.
-
-    Examples
-    --------
-    >>> Sizes().convert("8,1KiB-3KiB", None, None)
-    (8, 1024, 2048, 3072)
-    """
+    """Sizes in bytes: ``8,64,1KiB``, or ``8-4MiB``: powers of two times the start, and the end."""
 
     name = "sizes"
 
@@ -74,13 +68,7 @@ class Sizes(Param):
 
 
 class Number(Param):
-    """A whole number in short: ``1000000``, ``1e6``, ``2^20``; or several of them, with commas.
-
-    Examples
-    --------
-    >>> Number().convert("2^20", None, None), Number(several=True).convert("1e5,7", None, None)
-    (1048576, (100000, 7))
-    """
+    """A whole number in short: ``1000000``, ``1e6``, ``2^20``; or several of them, with commas."""
 
     name = "number"
 
@@ -107,12 +95,7 @@ class Number(Param):
 
 
 class Words(Param):
-    """Some of several words, with commas, or ``all``.
-
-    Parameters
-    ----------
-    known : sequence of str
-    """
+    """Some of several words, with commas, or ``all``."""
 
     name = "words"
 
@@ -134,17 +117,8 @@ def option_with_default(
 ) -> Callable[..., Any]:
     """Return an option whose help shows its default, as a decorator.
 
-    Parameters
-    ----------
-    names : str
-        The option, and after a blank what its parameter is called, where that differs.
-    kind : type, click.ParamType or sequence of str
-        The last: one of these words.
-    default : object
-    words : str
-        Its help.
-    **more
-        See `click.option`.
+    `names`: the option, and after a blank what its parameter is called, where that differs.
+    `kind`: the last: one of these words. `words`: its help.
     """
     known = click.Choice(kind) if isinstance(kind, (list, tuple)) else kind
     return click.option(
@@ -154,26 +128,13 @@ def option_with_default(
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The shared options of one call.
+    """The shared options of one call."""
 
-    Attributes
-    ----------
-    ranks : int or None
-        ``-n``; None where it was not given.
-    repeat : int
-        Timed repetitions.
-    time_limit : float or None
-        Seconds; None for none.
-    as_json : bool
-    output : str or None
-        File for the raw samples.
-    """
-
-    ranks: int | None = None
-    repeat: int = 10
-    time_limit: float | None = None
+    ranks: int | None = None  # ``-n``; None where it was not given
+    repeat: int = 10  # timed repetitions
+    time_limit: float | None = None  # seconds; None for none
     as_json: bool = False
-    output: str | None = None
+    output: str | None = None  # file for the raw samples
 
     @property
     def comm(self) -> Comm:
@@ -208,23 +169,8 @@ def bench_callback(
 ) -> Callable[..., Any]:
     """Make a function the callback of a program's click command.
 
-    Parameters
-    ----------
-    function : callable
-        Called on every rank as ``function(common, **own_options)`` with a
-        `Common`; returns the exit code, None for 0.
-    repeat : int
-        Default of the option.
-
-    Examples
-    --------
-    >>> @click.command("hello")
-    ... @click.option("--name", default="world")
-    ... @bench_callback
-    ... def hello(common, name):
-    ...     common.show({"hello": name}, f"hello {name}\\n")
-    >>> sorted(option.name for option in hello.params)
-    ['as_json', 'name', 'output', 'ranks', 'repeat', 'time_limit']
+    `function`: called on every rank as ``function(common, **own_options)`` with a `Common`;
+    returns the exit code, None for 0. `repeat`: default of the option.
     """
     if function is None:
         return functools.partial(bench_callback, repeat=repeat)

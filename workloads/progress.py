@@ -21,13 +21,7 @@ _PATIENCE, _EVERY = 1.0, 0.2
 class Progress:
     """A line on stderr that is written over, and taken away at the end.
 
-    Parameters
-    ----------
-    title : str
-    total : int
-        Steps.
-    shown : bool
-        False on all ranks but one.
+    `shown`: False on all ranks but one.
     """
 
     def __init__(self, title: str, total: int, shown: bool = True) -> None:
@@ -54,13 +48,7 @@ class Progress:
         sys.stderr.flush()
 
     def line(self, done: int, seconds: float) -> str:
-        """Return the line for so many steps in so many seconds.
-
-        Examples
-        --------
-        >>> Progress("sort", 10).line(5, 20.0)
-        'sort: 5 of 10, 20 s, about 20 s left'
-        """
+        """Return the line for so many steps in so many seconds."""
         left = seconds / done * (self.total - done) if done else 0.0
         spent = f"{seconds:.0f} s, about {left:.0f} s left"
         return f"{self.title[:60]}: {done} of {self.total}, {spent}"

@@ -34,16 +34,7 @@ _WIDTH, _ROW, _FRAME = 7.0, 0.35, 1.2
 def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
     """Return a picture of samples, warm-ups left out.
 
-    Parameters
-    ----------
-    header, rows
-        As `nidmap.workloads.results.save` takes them.
-    form : str
-        ``svg`` or ``png``.
-
-    Returns
-    -------
-    bytes
+    `header`, `rows`: as `nidmap.workloads.results.save` takes them. `form`: ``svg`` or ``png``.
     """
     from nidmap.rankmap.compare import plots
 
@@ -69,13 +60,7 @@ def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], f
 
 
 def _slowest_seconds(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:
-    """Return by phase and case the slowest rank's seconds of the repetitions that count.
-
-    Examples
-    --------
-    >>> _slowest_seconds([{"arm": "plan", "warmup": 0, "phase": "total", "max": 0.25, "block": 3}])
-    {'total': {'plan': [0.25]}}
-    """
+    """Return by phase and case the slowest rank's seconds of the repetitions that count."""
     phases: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         if not row.get("warmup"):
@@ -97,12 +82,7 @@ _MARK = f"# {SCHEMA} "
 
 
 def check_name(path: str | None) -> None:
-    """Refuse a file name whose suffix is none of ours, before anything is measured.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a file name whose suffix is none of ours, before anything is measured."""
     if path is None or path == "-" or path.endswith(".csv"):
         return
     if not path.endswith(_PICTURES):
@@ -114,28 +94,10 @@ def check_name(path: str | None) -> None:
 def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write samples with their header; the file is whole or not there.
 
-    Parameters
-    ----------
-    path : str
-        ``.csv``; ``.svg`` or ``.png`` for a picture, and the samples beside it as CSV; ``-``
-        for standard output, as CSV.
-    header : mapping
-        What the samples are of; anything JSON can hold.
-    rows : iterable of mapping
-        One a sample; columns are all names that occur, in the order of their
-        first occurrence, and a sample without one leaves it empty.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot be written.
-
-    Examples
-    --------
-    >>> save("-", {"workload": "sort"}, [{"phase": "total", "max": 0.25}])
-    # nidmap.samples/1 {"schema":"nidmap.samples/1","workload":"sort"}
-    phase,max
-    total,0.25
+    `path`: ``.csv``; ``.svg`` or ``.png`` for a picture, and the samples beside it as CSV; ``-``
+    for standard output, as CSV. `header`: what the samples are of; anything JSON can hold.
+    `rows`: one a sample; columns are all names that occur, in the order of their first
+    occurrence, and a sample without one leaves it empty.
     """
     kept = list(rows)
     _write_csv(path, header, kept)
@@ -145,13 +107,7 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV, with all columns that occur.
-
-    Examples
-    --------
-    >>> csv_text([{"a": 1}, {"b": 2}])
-    'a,b\\n1,\\n,2\\n'
-    """
+    """Return rows as CSV, with all columns that occur."""
     out = io.StringIO()
     columns = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(out, columns, lineterminator="\n")
@@ -174,28 +130,13 @@ def _write_csv(path: str, header: Mapping[str, Any], rows: Sequence[Mapping[str,
 class Journal:
     """Finished samples, on disk soon after they are there; kept by one rank.
 
-    Parameters
-    ----------
-    path : str or None
-        The file that the samples are in; None for none.
-    header : mapping
-        See `save`.
-
-    Attributes
-    ----------
-    rows : list of dict
-        All samples so far.
-
-    Raises
-    ------
-    OutputError
-        Where the file cannot be written.
+    `path`: the file that the samples are in; None for none.
     """
 
     def __init__(self, path: str | None, header: Mapping[str, Any]) -> None:
         self.path = path
         self.header = dict(header)
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Any]] = []  # all samples so far
         self._keep()
 
     def _keep(self) -> None:
@@ -218,10 +159,7 @@ class Journal:
     def close(self, ended: str = "complete") -> None:
         """Write the file as it stays.
 
-        Parameters
-        ----------
-        ended : str
-            ``complete``, or what kept it from being so; in the header.
+        `ended`: ``complete``, or what kept it from being so; in the header.
         """
         if self.path is not None:
             save(self.path, {**self.header, "ended": ended}, self.rows)

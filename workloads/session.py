@@ -50,17 +50,10 @@ _ENDED = ("complete", "time limit", "interrupted")
 
 @dataclass(slots=True)
 class Repetitions:
-    """The repetitions of one case, warm-ups left out.
+    """The repetitions of one case, warm-ups left out."""
 
-    Attributes
-    ----------
-    labels : dict
-        What the case is.
-    phases : dict of str to list of {"min", "mean", "max"}
-        Seconds over the ranks, one entry a repetition; the same on all ranks.
-    """
-
-    labels: dict[str, Any]
+    labels: dict[str, Any]  # what the case is
+    # Seconds over the ranks, one entry a repetition; the same on all ranks
     phases: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -109,51 +102,28 @@ def phase_table(result: Repetitions, title: str = "phase") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One of the cases of a session.
+    """One of the cases of a session."""
 
-    Attributes
-    ----------
-    trial : Trial or None
-        None on ranks that do not take part: they sleep meanwhile, so that
-        those who do have the node to themselves.
-    labels : mapping
-        What it is: columns of the samples.
-    comm : mpi4py.MPI.Intracomm
-        The ranks that take part, rank 0 of the world among them.
-    """
-
+    # None on ranks that do not take part: they sleep meanwhile, so that those who do have the node
+    # to themselves
     trial: Trial | None
-    labels: Mapping[str, Any]
-    comm: Comm
+    labels: Mapping[str, Any]  # what it is: columns of the samples
+    comm: Comm  # the ranks that take part, rank 0 of the world among them
 
 
 class Session:
     """A run of a program over its cases. Collective: made, used and left by all ranks.
 
-    Parameters
-    ----------
-    common : Common
-        The shared options.
-    workload : str
-        The program's name.
-    options : dict
-        Its own options; the same on all ranks, or a UsageError on all.
-
-    Attributes
-    ----------
-    comm : mpi4py.MPI.Intracomm
-        The world.
-    ended : str
-        ``complete``, ``time limit`` or ``interrupted``.
-    results : list of Repetitions
+    `common`: the shared options. `workload`: the program's name. `options`: its own options; the
+    same on all ranks, or a UsageError on all.
     """
 
     def __init__(self, common: Common, workload: str, options: dict[str, Any]) -> None:
         self.began = time.monotonic()
         self.common = common
         self.workload = workload
-        self.comm = common.comm
-        self.ended = "complete"
+        self.comm = common.comm  # the world
+        self.ended = "complete"  # ``complete``, ``time limit`` or ``interrupted``
         self.results: list[Repetitions] = []
         self._signal = 0
         self._handlers = ExitStack()
@@ -224,10 +194,7 @@ class Session:
     def over(self, next_one: float = 0.0) -> bool:
         """Tell whether the run must end, the same on every rank. Collective.
 
-        Parameters
-        ----------
-        next_one : float
-            Seconds that what comes next will take; only rank 0's counts.
+        `next_one`: seconds that what comes next will take; only rank 0's counts.
         """
         from mpi4py import MPI
 
@@ -340,11 +307,7 @@ def header_of(
 ) -> dict[str, Any]:
     """Return what a file of samples says of the run that made it. Collective.
 
-    Returns
-    -------
-    dict
-        Complete on rank 0; the others have what they need of it
-        (``oversubscription``).
+    Complete on rank 0; the others have what they need of it (``oversubscription``).
     """
     warning = oversubscription(comm)
     hosts = comm.gather(processor(comm), root=0)

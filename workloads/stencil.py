@@ -84,19 +84,8 @@ def stencil(
 def per_repetition(wanted: int | None, moved: int, repeat: int) -> int:
     """Return the iterations of one repetition.
 
-    Parameters
-    ----------
-    wanted : int or None
-        In all, as the user says; None: the paper's 10,000, fewer where a rank would move
-        more than 4 GiB.
-    moved : int
-        Bytes that a rank moves in one.
-    repeat : int
-
-    Examples
-    --------
-    >>> per_repetition(None, 6, 10), per_repetition(None, 6 << 21, 10), per_repetition(25, 6, 10)
-    (1000, 35, 3)
+    `wanted`: in all, as the user says; None means the paper's 10,000, fewer where a rank would
+    move more than 4 GiB. `moved`: bytes that a rank moves in one.
     """
     total = wanted or min(10_000, max(1, (4 << 30) // max(moved, 1)))
     return -(-total // repeat)
@@ -115,22 +104,8 @@ def _show_session(session: Session) -> None:
 def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
     """Return the extents of the grid of units.
 
-    Parameters
-    ----------
-    dims : str
-        ``auto``: the box of least surface; ``4x2x2``; fewer than three
-        extents leave the last axes one unit thick.
-    ranks : int
-
-    Raises
-    ------
-    UsageError
-        A grid that does not fit the ranks.
-
-    Examples
-    --------
-    >>> grid_of("auto", 24), grid_of("8x3", 24)
-    ((4, 3, 2), (8, 3, 1))
+    `dims`: ``auto``: the box of least surface; ``4x2x2``; fewer than three extents leave the last
+    axes one unit thick.
     """
     if dims == "auto":
         x, y, z = dims_of.balanced_factors(ranks, 3)
@@ -150,13 +125,6 @@ def rank_neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int
     """Return the six neighbours of a rank: down and up along each axis; `NONE` for none.
 
     Ranks are row-major, the last axis fastest, as MPI_Cart_create numbers them.
-
-    Examples
-    --------
-    >>> rank_neighbours(0, (2, 2, 3), periodic=False)
-    (-1, 6, -1, 3, -1, 1)
-    >>> rank_neighbours(0, (2, 2, 3), periodic=True)
-    (6, 6, 3, 3, 2, 1)
     """
     neighbours = []
     stride = math.prod(grid)
@@ -181,24 +149,9 @@ def make_halo(
 ) -> Halo:
     """Return a halo exchange, its blocks filled. Collective.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-        Its rank order is the order of the grid, last axis fastest.
-    bytes : int
-        Of each message.
-    dims : str
-        The grid of units: ``4x4x2`` or ``auto``.
-    periodic : bool
-        Whether the grid wraps around: then each unit has six neighbours.
-    iterations : int
-        Exchanges of one repetition.
-
-    Raises
-    ------
-    UsageError, NidmapError
-        A grid that does not fit the ranks; on all ranks alike blocks that do
-        not fit the memory.
+    `comm`: its rank order is the order of the grid, last axis fastest. `bytes`: of each message.
+    `dims`: the grid of units: ``4x4x2`` or ``auto``. `periodic`: whether the grid wraps around:
+    then each unit has six neighbours. `iterations`: exchanges of one repetition.
     """
     grid = grid_of(dims, comm.Get_size())
     require_fit(comm, 12 * bytes, f"a halo of {exact_size(bytes)} per side")
@@ -210,24 +163,8 @@ class Halo:
 
     Memory: twelve messages.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    size : int
-        Bytes of a block.
-    grid : tuple of int
-        Extents of the grid of units.
-    periodic : bool
-        Whether it wraps around.
-    iterations : int
-        Exchanges of one repetition.
-
-    Attributes
-    ----------
-    neighbours : tuple of int
-        Six ranks, `NONE` where there is none.
-    out, into : uint8 (6, size)
-        Blocks by direction: what goes that way, and what came from there.
+    `size`: bytes of a block. `grid`: extents of the grid of units. `periodic`: whether it wraps
+    around. `iterations`: exchanges of one repetition.
     """
 
     def __init__(
@@ -238,7 +175,9 @@ class Halo:
         self.comm, self.size, self.grid, self.periodic = comm, size, grid, periodic
         self.iterations = iterations
         rank = comm.Get_rank()
+        # Six ranks, `NONE` where there is none
         self.neighbours = rank_neighbours(rank, grid, periodic)
+        # out, into: (6, size), blocks by direction: what goes that way, and what came from there
         self.out: Bytes = np.stack([_sent_block(rank, way, size) for way in range(6)])
         self.into: Bytes = np.zeros((6, size), np.uint8)
         self._cart = comm.Create_cart(list(grid), [periodic] * 3, reorder=False)

@@ -25,22 +25,7 @@ SEED = 0
 def read_extents(text: str, what: str, example: str) -> tuple[int, ...]:
     """Return the numbers in ``128x128x64``.
 
-    Parameters
-    ----------
-    text : str
-    what : str
-        What the text is, as the error names it.
-    example : str
-        The error's hint.
-
-    Raises
-    ------
-    UsageError
-
-    Examples
-    --------
-    >>> read_extents("8x1x6", "size", "e.g. 8x8x8")
-    (8, 1, 6)
+    `what`: what the text is, as the error names it. `example`: the error's hint.
     """
     words = text.lower().split("x")
     if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
@@ -51,28 +36,13 @@ def read_extents(text: str, what: str, example: str) -> tuple[int, ...]:
 class Phases:
     """Stopwatch of a program's phases.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Phases that are there from the beginning, with no seconds.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        By phase, in the order in which they were first entered.
-
-    Examples
-    --------
-    >>> phases = Phases()
-    >>> with phases("LocalSort1"):
-    ...     pass
-    >>> list(phases.seconds)
-    ['LocalSort1']
+    `names`: phases that are there from the beginning, with no seconds.
     """
 
     __slots__ = ("seconds",)
 
     def __init__(self, names: Sequence[str] = ()) -> None:
+        # By phase, in the order in which they were first entered
         self.seconds = dict.fromkeys(names, 0.0)
 
     @contextmanager
@@ -104,16 +74,7 @@ def seconds_of(call: Callable[[], object], times: int = 1) -> float:
 def reduce_over_ranks(comm: Comm, seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Return min, mean and max over the ranks of the seconds a phase. Collective.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    seconds : mapping of str to float
-        The same phases in the same order on every rank.
-
-    Returns
-    -------
-    dict of str to {"min", "mean", "max"}
-        The same on every rank.
+    `seconds`: the same phases in the same order on every rank. The same on every rank.
     """
     from mpi4py import MPI
 
@@ -138,11 +99,8 @@ class Trial(Protocol):
     def run(self) -> Mapping[str, float]:
         """Run one timed repetition and return this rank's seconds.
 
-        Returns
-        -------
-        mapping of str to float
-            ``total`` and ``communication``, and the program's own phases
-            besides; the same names in the same order on every rank.
+        ``total`` and ``communication``, and the program's own phases besides; the same names in
+        the same order on every rank.
         """
         ...
 
@@ -174,20 +132,8 @@ def available_bytes() -> int:
 def require_fit(comm: Comm, need: int, what: str, share: float = 0.9) -> None:
     """Refuse on all ranks what does not fit the memory of some rank's node. Collective.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    need : int
-        Bytes that this rank will allocate.
-    what : str
-        What for, in the error's words.
-    share : float
-        Part of the available memory that may be taken.
-
-    Raises
-    ------
-    NidmapError
-        On every rank alike.
+    `need`: bytes that this rank will allocate. `what`: what for, in the error's words. `share`:
+    part of the available memory that may be taken.
     """
     from mpi4py import MPI
 

@@ -107,15 +107,7 @@ def world(expected: int | None = None) -> Comm:
     the library of another) starts n worlds of one rank each without an error;
     that is found by comparing with what the launcher's environment says.
 
-    Parameters
-    ----------
-    expected : int or None
-        The number of ranks that the user asked for; None: any.
-
-    Raises
-    ------
-    LaunchError
-        On every rank alike: no MPI, or a world of another size.
+    `expected`: the number of ranks that the user asked for; None means any.
     """
     comm: Comm = _start_mpi().COMM_WORLD
     size, launch = comm.Get_size(), current_launch()
@@ -172,10 +164,7 @@ def oversubscription(comm: Comm) -> str:
     The cores of a node are those that its ranks may run on, and no more than
     the control group's quota.
 
-    Returns
-    -------
-    str
-        The same on every rank.
+    The same on every rank.
     """
     cores = sum(1 << core for core in os.sched_getaffinity(0))
     ranks = comm.gather((str(_start_mpi().Get_processor_name()), cores, _core_quota()), root=0)
@@ -215,18 +204,7 @@ def raise_together(comm: Comm, named: bool = True) -> Iterator[None]:
     What stands inside must not communicate: a rank that fails would leave the
     others waiting.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    named : bool
-        Whether the rank is named where not all have an error.
-
-    Raises
-    ------
-    NidmapError
-        On every rank the error of the lowest rank that has one. ValueError and TypeError
-        become a UsageError, MemoryError and OSError a NidmapError, anything else a
-        `RankDefectError`.
+    `named`: whether the rank is named where not all have an error.
     """
     error: NidmapError | None = None
     try:
@@ -244,13 +222,7 @@ def raise_together(comm: Comm, named: bool = True) -> Iterator[None]:
 
 
 def decide_on_root(comm: Comm, decide: Callable[[], T]) -> T:
-    """Return on all ranks what rank 0 works out. Collective.
-
-    Raises
-    ------
-    NidmapError
-        On every rank alike: rank 0's error, as `raise_together` has it.
-    """
+    """Return on all ranks what rank 0 works out. Collective."""
     with raise_together(comm, named=False):
         decision = decide() if comm.Get_rank() == 0 else None
     return cast("T", comm.bcast(decision, root=0))
@@ -289,17 +261,7 @@ def require_same(comm: Comm, **arguments: object) -> None:
 
     Collective.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    **arguments
-        What must be the same everywhere, by name; compared by ``repr``.
-
-    Raises
-    ------
-    UsageError
-        On every rank alike: the argument, the rank that differs, and what
-        rank 0 has.
+    `arguments`: what must be the same everywhere, by name; compared by ``repr``.
     """
     mine = {name: repr(value) for name, value in arguments.items()}
     first = comm.bcast(mine, root=0)
@@ -318,15 +280,8 @@ def run_guarded(main: Callable[[], int | None]) -> int:
     leave with its exit code. Where only some do, the lowest of them says its
     error and aborts the job.
 
-    Parameters
-    ----------
-    main : callable
-        Returns the exit code, None for 0.
-
-    Returns
-    -------
-    int
-        The exit code: the same on all ranks where they fail alike.
+    `main`: returns the exit code, None for 0. The exit code: the same on all ranks where they
+    fail alike.
     """
     try:
         return main() or 0
@@ -411,27 +366,13 @@ def _say_error(error: NidmapError, where: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """Where one rank is.
+    """Where one rank is."""
 
-    Attributes
-    ----------
-    node : int
-        Its node, numbered by the lowest rank on each.
-    local : int
-        Which of the node's ranks it is, from 0.
-    ranks : int
-        Ranks on its node.
-    nodes : int
-        Nodes of the communicator.
-    most : int
-        Largest number of ranks on any node.
-    """
-
-    node: int
-    local: int
-    ranks: int
-    nodes: int
-    most: int
+    node: int  # its node, numbered by the lowest rank on each
+    local: int  # which of the node's ranks it is, from 0
+    ranks: int  # ranks on its node
+    nodes: int  # nodes of the communicator
+    most: int  # largest number of ranks on any node
 
 
 def rank_place(comm: Comm) -> RankPlace:
@@ -445,13 +386,7 @@ def rank_place(comm: Comm) -> RankPlace:
 
 
 def places_of(names: Sequence[str]) -> list[RankPlace]:
-    """Return the place of each rank from the names of their nodes.
-
-    Examples
-    --------
-    >>> places_of(["a", "b", "a"])[2]
-    RankPlace(node=0, local=1, ranks=2, nodes=2, most=2)
-    """
+    """Return the place of each rank from the names of their nodes."""
     counts = Counter(names)
     node, seen = {name: k for k, name in enumerate(counts)}, Counter[str]()
     most, found = max(counts.values()), []

@@ -26,26 +26,14 @@ from nidmap.rankmap.pattern import Pattern
 
 
 class BoundOrder(NamedTuple):
-    """An order with what binds its ranks.
-
-    Attributes
-    ----------
-    order : Placement
-    places : dict of int to list of Place
-        Those of a node, by its count of ranks.
-    options : tuple of str
-        Words for the launcher's command line; none for Open MPI, whose rankfile says it all.
-    variables : dict of str to str
-        To be set in the job's environment.
-    remark : str
-        What it is worth and what that rests on, in one line.
-    """
+    """An order with what binds its ranks."""
 
     order: Placement
-    places: dict[int, list[Place]]
+    places: dict[int, list[Place]]  # those of a node, by its count of ranks
+    # Words for the launcher's command line; none for Open MPI, whose rankfile says it all
     options: tuple[str, ...]
-    variables: dict[str, str]
-    remark: str
+    variables: dict[str, str]  # to be set in the job's environment
+    remark: str  # what it is worth and what that rests on, in one line
 
     def text(self, form: str, launcher_order: str = "sorted") -> str:
         """Return the order in a format, with the places where that says them; see `emit`."""
@@ -74,33 +62,9 @@ class BoundOrder(NamedTuple):
 def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrder:
     """Return the order arranged inside its nodes, and what binds its ranks there.
 
-    Parameters
-    ----------
-    order : Placement
-        On nodes of a machine.
-    pattern : Pattern
-        Fitted to the order's slots.
-    binder : str
-        A launcher of `BINDERS`, or ``openmpi``, which takes a rankfile.
-    form : str
-        The format that the order is written in (`nidmap.rankmap.emit`).
-
-    Raises
-    ------
-    UsageError
-        What is inside the nodes is not known, or is not the same for all;
-        more ranks than hardware threads; a binder and a format that do not go together.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.orders import find
-    >>> from nidmap.rankmap.pattern import parse_pattern
-    >>> from nidmap.rankmap.place_ranks import place_ranks
-    >>> on = place_ranks(nidmap.load_machine("polaris"), "#0-1", 4)
-    >>> ring = parse_pattern("ring").on(on)
-    >>> bind(find("row-major")(ring, on), ring, "srun", "mpich").options
-    ('--cpu-bind=mask_cpu:0xff,0xff00,0xff0000,0xff000000', '--gpu-bind=map:3,2,1,0')
+    `order`: on nodes of a machine. `pattern`: fitted to the order's slots. `binder`: a launcher
+    of `BINDERS`, or ``openmpi``, which takes a rankfile. `form`: the format that the order is
+    written in (`nidmap.rankmap.emit`).
     """
     if order.machine is None:
         raise UsageError("what is inside the nodes is not known without a machine", "-m MACHINE")

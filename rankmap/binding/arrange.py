@@ -34,52 +34,22 @@ T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """Where one rank of a node runs.
+    """Where one rank of a node runs."""
 
-    Attributes
-    ----------
-    cores : tuple of int
-        As indices of `NodeHardware.cores`, ascending.
-    pus : tuple of int
-        The hardware threads to bind to, by the operating system's numbers: the
-        first of each core, or some of one core where ranks outnumber the cores.
-    gpus : tuple of int
-        Numbers of the GPUs that are its own; () where the node has none, or ranks cannot
-        share them evenly.
-    nic : int
-        Number of the NIC that it uses; -1 where the node's are not known.
-    """
-
-    cores: tuple[int, ...]
+    cores: tuple[int, ...]  # as indices of `NodeHardware.cores`, ascending
+    # The hardware threads to bind to, by the operating system's numbers: the first of each core, or
+    # some of one core where ranks outnumber the cores
     pus: tuple[int, ...]
+    # Numbers of the GPUs that are its own; () where the node has none, or ranks cannot share them
+    # evenly
     gpus: tuple[int, ...] = ()
-    nic: int = -1
+    nic: int = -1  # number of the NIC that it uses; -1 where the node's are not known
 
 
 def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
     """Return the places of a node, in the order of their cores.
 
-    Parameters
-    ----------
-    hardware : NodeHardware
-    ranks : int
-        Ranks on the node, at least 1.
-
-    Raises
-    ------
-    UsageError
-        More ranks than the node has hardware threads for them.
-
-    Examples
-    --------
-    >>> from nidmap.placement.machine import Core, Device, NodeHardware
-    >>> cores = tuple(Core((k,), k // 2, k // 4, 0) for k in range(8))
-    >>> gpus = Device("gpu0", (4, 5, 6, 7)), Device("gpu1", (0, 1, 2, 3))
-    >>> node = NodeHardware(cores, gpus)
-    >>> [(place.pus, place.gpus) for place in places_on(node, 2)]
-    [((0, 1, 2, 3), (1,)), ((4, 5, 6, 7), (0,))]
-    >>> [place.pus for place in places_on(node, 3)]
-    [(0, 1), (2, 3, 4), (5, 6, 7)]
+    `ranks`: ranks on the node, at least 1.
     """
     usable = [k for k in range(len(hardware.cores)) if k not in hardware.reserved]
     threads = _thread_count(hardware, usable)
@@ -236,20 +206,11 @@ _FEW = 6
 
 
 class NodeArrangement(NamedTuple):
-    """The ranks of a node and its places: what is to be made small.
+    """The ranks of a node and its places: what is to be made small."""
 
-    Attributes
-    ----------
-    inside : float64 (k, k)
-        Weight between two ranks of the node, symmetric, 0 on the diagonal.
-    outside : float64 (k,)
-        Weight between each rank and those on other nodes.
-    between, to_nic : float64 (k, k), (k,)
-        See `costs_between` and `costs_to_nics`.
-    """
-
-    inside: Floats
-    outside: Floats
+    inside: Floats  # (k, k), weight between two ranks of the node, symmetric, 0 on the diagonal
+    outside: Floats  # (k,), weight between each rank and those on other nodes
+    # between, to_nic: (k, k), see `costs_between` and `costs_to_nics`
     between: Floats
     to_nic: Floats
 
@@ -262,14 +223,6 @@ class NodeArrangement(NamedTuple):
         """Return the place of each rank, int64 (k,), at which copies cost least.
 
         Never worse than ranks in turn; that where all are alike.
-
-        Examples
-        --------
-        >>> talk = np.array([[0, 0, 9.0, 0], [0, 0, 0, 9.0], [9.0, 0, 0, 0], [0, 9.0, 0, 0]])
-        >>> apart = np.array([[0, 1.0, 4, 4], [1, 0, 4, 4], [4, 4, 0, 1], [4, 4, 1, 0]])
-        >>> arrangement = NodeArrangement(talk, np.zeros(4), apart, np.zeros(4))
-        >>> arrangement.cost(arrangement.best_places())
-        18.0
         """
         turn = np.arange(len(self.outside))
         if len(turn) <= _FEW:
@@ -320,19 +273,12 @@ class NodeArrangement(NamedTuple):
 
 
 class Arranged(NamedTuple):
-    """An order with its ranks arranged inside the nodes.
-
-    Attributes
-    ----------
-    order : Placement
-    places : dict of int to list of Place
-        Those of a node, by its count of ranks.
-    cost, before : float
-        The sum that was made small, weight times seconds a GB: now, and in the order given.
-    """
+    """An order with its ranks arranged inside the nodes."""
 
     order: Placement
-    places: dict[int, list[Place]]
+    places: dict[int, list[Place]]  # those of a node, by its count of ranks
+    # cost, before: the sum that was made small, weight times seconds a GB: now, and in the order
+    # given
     cost: float
     before: float
 
@@ -348,23 +294,10 @@ def arrange_inside(
 ) -> Arranged:
     """Return an order whose ranks are arranged inside each node; nodes stay as they are.
 
-    Parameters
-    ----------
-    order : Placement
-    pattern : Pattern
-        Fitted to the order's slots.
-    hardware : NodeHardware
-        Of every node.
-    alike : bool
-        True where the ranks of every node have to take the places in the same
-        turn, as they do for a launcher that counts them by rank: then one
-        arrangement is made for the sum of all nodes' traffic. Only where all
-        nodes have as many ranks.
-
-    Raises
-    ------
-    UsageError
-        More ranks on a node than it has hardware threads.
+    `pattern`: fitted to the order's slots. `hardware`: of every node. `alike`: True where the
+    ranks of every node have to take the places in the same turn, as they do for a launcher that
+    counts them by rank: then one arrangement is made for the sum of all nodes' traffic. Only
+    where all nodes have as many ranks.
     """
     places_of = {ranks: places_on(hardware, ranks) for ranks in np.unique(order.counts).tolist()}
     costs = {

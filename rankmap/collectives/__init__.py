@@ -60,56 +60,29 @@ ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
 class BlockStep(NamedTuple):
-    """Messages that are sent at the same time.
+    """Messages that are sent at the same time."""
 
-    Attributes
-    ----------
-    source, target : int64 (m,)
-        Ranks.
-    first : int or int64 (m,)
-        The first block that each carries.
-    blocks : int or int64 (m,)
-        How many it carries, the block behind the last being the first.
-    """
-
+    # source, target: (m,), ranks
     source: Ints
     target: Ints
-    first: Ints | int = 0
-    blocks: Ints | int = 1
+    first: Ints | int = 0  # (m,), the first block that each carries
+    blocks: Ints | int = 1  # (m,), how many it carries, the block behind the last being the first
 
 
 class Part(NamedTuple):
-    """A part of a collective: its steps, one after the other.
+    """A part of a collective: its steps, one after the other."""
 
-    Attributes
-    ----------
-    name : str
-        What is done, as ``scatter`` or ``ring``.
-    steps : int
-        How many.
-    step : callable
-        Returns the k-th of them, from 0.
-    block : float
-        Bytes of a block.
-    blocks : int
-        Blocks of the whole buffer.
-    combine : bool
-        Whether what arrives is combined with what is there, not put in its place.
-    alike : tuple of (int, int)
-        Steps that stand for others which send as much between the same ranks, and for
-        how many; empty where each stands for itself alone.
-    even : bool
-        Whether steps are so much alike that some of many may stand for all.
-    """
-
-    name: str
-    steps: int
-    step: Callable[[int], BlockStep]
-    block: float
-    blocks: int = 1
+    name: str  # what is done, as ``scatter`` or ``ring``
+    steps: int  # how many
+    step: Callable[[int], BlockStep]  # returns the k-th of them, from 0
+    block: float  # bytes of a block
+    blocks: int = 1  # blocks of the whole buffer
+    # Whether what arrives is combined with what is there, not put in its place
     combine: bool = False
+    # Steps that stand for others which send as much between the same ranks, and for how many; empty
+    # where each stands for itself alone
     alike: tuple[tuple[int, int], ...] = ()
-    even: bool = False
+    even: bool = False  # whether steps are so much alike that some of many may stand for all
 
 
 def reverse_part(part: Part, name: str, combine: bool = False) -> Part:
@@ -126,20 +99,6 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
     """Return the algorithm that libraries usually take.
 
     Sources: R. Thakur et al., 2005; ``generic.json`` of MPICH 4.2.
-
-    Parameters
-    ----------
-    family, ranks
-        See `collective_parts`.
-    size : float
-        ``--bytes``.
-
-    Examples
-    --------
-    >>> usual_algorithm("bcast", 1000, 64), usual_algorithm("bcast", 1e6, 64)
-    ('binomial', 'scatter-ring')
-    >>> usual_algorithm("allgather", 100, 65), usual_algorithm("allgather", 100, 64)
-    ('bruck', 'doubling')
     """
     power = ranks & (ranks - 1) == 0
     rules = USUAL | OF_POWERS_OF_TWO if power else USUAL
@@ -155,19 +114,7 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
 def partner_in_turn(place: Ints, turn: int, ranks: int, exchange: bool) -> Ints:
     """Return whom each rank of an all-to-all sends to in a turn, from 1.
 
-    Parameters
-    ----------
-    place : int64 (n,)
-        Of each rank.
-    turn, ranks : int
-    exchange : bool
-        Whether ranks that are a power of two exchange in pairs, as in MPICH's and Open MPI's
-        pairwise; else rank r sends to r + turn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [partner_in_turn(np.arange(4), 3, 4, pairs).tolist() for pairs in (True, False)]
-    [[3, 2, 1, 0], [3, 0, 1, 2]]
+    `place` (n,): of each rank. `exchange`: whether ranks that are a power of two exchange in
+    pairs, as in MPICH's and Open MPI's pairwise; else rank r sends to r + turn.
     """
     return place ^ turn if exchange and ranks & (ranks - 1) == 0 else (place + turn) % ranks

@@ -44,13 +44,7 @@ Level = tuple[Ints, Ints]
 
 
 def log2_up(count: int) -> int:
-    """Return the least k with 2**k >= count.
-
-    Examples
-    --------
-    >>> log2_up(1), log2_up(8), log2_up(9)
-    (0, 3, 4)
-    """
+    """Return the least k with 2**k >= count."""
     return (count - 1).bit_length()
 
 
@@ -257,19 +251,11 @@ class _Folded:
     Of the first 2r ranks, r being those beyond a power of two, each even one gives what it
     has to the odd one behind it, which stands for both.
 
-    Parameters
-    ----------
-    ranks : int
-    odd : bool
-        False: odd ones give to the even one before them.
-
-    Attributes
-    ----------
-    power, beyond : int
-        2^k and r.
+    `odd`: False: odd ones give to the even one before them.
     """
 
     def __init__(self, ranks: int, odd: bool = True) -> None:
+        # power, beyond: 2^k and r
         self.power = 1 << (ranks.bit_length() - 1)
         self.beyond = ranks - self.power
         self.odd = odd
@@ -325,13 +311,7 @@ def _recursive_halving(on: _Folded, block: float) -> Part:
 
 
 def _kept_block(place: Ints, k: int, power: int) -> Ints:
-    """Return the first block that each place still has after k halvings.
-
-    Examples
-    --------
-    >>> _kept_block(np.arange(4), 2, 4).tolist()
-    [0, 2, 1, 3]
-    """
+    """Return the first block that each place still has after k halvings."""
     first = np.zeros_like(place)
     for j in range(k):
         first += (place >> j & 1) * (power >> (j + 1))
@@ -445,37 +425,16 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
 
 
 def algorithms_of(family: str) -> dict[str, Algorithm]:
-    """Return the algorithms of a family by name.
-
-    Examples
-    --------
-    >>> list(algorithms_of("allgather"))
-    ['bruck', 'doubling', 'ring', 'neighbour']
-    """
+    """Return the algorithms of a family by name."""
     return ALGORITHMS[family]
 
 
 def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
     """Return the parts in which an algorithm does a collective, one after the other.
 
-    Parameters
-    ----------
-    family : str
-        A key of `nidmap.rankmap.collectives.FAMILIES`.
-    algorithm : str
-        A key of `algorithms_of`.
-    ranks : int
-    root : int
-        What has no root takes 0.
-    size : float
-        ``--bytes``, as MPI counts it: the whole buffer of a bcast, reduce or allreduce,
-        one rank's block of all others.
-
-    Examples
-    --------
-    >>> tree = collective_parts("bcast", "binomial", 6, 0, 8.0)[0]
-    >>> [list(zip(*(x.tolist() for x in tree.step(k)[:2]))) for k in range(tree.steps)]
-    [[(0, 4)], [(0, 2)], [(0, 1), (2, 3), (4, 5)]]
+    `family`: a key of `nidmap.rankmap.collectives.FAMILIES`. `algorithm`: a key of
+    `algorithms_of`. `root`: what has no root takes 0. `size`: ``--bytes``, as MPI counts it: the
+    whole buffer of a bcast, reduce or allreduce, one rank's block of all others.
     """
     if ranks < 2:
         return []
@@ -487,25 +446,11 @@ def call_steps(
 ) -> Iterator[tuple[Ints, Ints, Any, int]]:
     """Yield what is sent at the same time when ranks call a collective once, step by step.
 
-    Parameters
-    ----------
-    kind : str
-        Of `nidmap.rankmap.recording.KINDS`; one that is no collective sends nothing.
-    algorithm : str
-        Of its family; of an all-to-all ``pairwise``, or all at once.
-    ranks : int
-    root : int
-        0 or less where there is none.
-    size : float
-        Bytes that a rank gives to the call.
-
-    Yields
-    ------
-    source, target : int64 (m,)
-    size : float64 (m,) or float
-        Bytes of each message.
-    times : int
-        Steps that follow each other and send this.
+    `kind`: of `nidmap.rankmap.recording.KINDS`; one that is no collective sends nothing.
+    `algorithm`: of its family; of an all-to-all ``pairwise``, or all at once. `root`: 0 or less
+    where there is none. `size`: bytes that a rank gives to the call. Yields `source, target`
+    (m,). Yields `size` (m,): bytes of each message. Yields `times`: steps that follow each other
+    and send this.
     """
     rank = np.arange(ranks)
     if kind == "alltoall":
@@ -536,30 +481,9 @@ def collective_messages(
 ) -> tuple[Ints, Floats]:
     """Return who sends to whom, and how much, when ranks call a collective once.
 
-    Parameters
-    ----------
-    kind, root
-        See `call_steps`; a barrier's messages carry nothing, and are none.
-    size : int
-        Ranks.
-    call_bytes : float
-        Bytes that a rank gives to a call.
-    algorithm : str or None
-        None: the one that libraries usually take.
-
-    Returns
-    -------
-    pairs : int64 (3, m)
-        Source, target, messages.
-    share : float64 (m,)
-        Of the bytes that the source gives.
-
-    Examples
-    --------
-    >>> [column.tolist() for column in collective_messages("bcast", 4, 0, 8)]
-    [[[0, 0, 2], [1, 2, 3], [1, 1, 1]], [1.0, 1.0, 1.0]]
-    >>> [column.tolist() for column in collective_messages("allgather", 3, 0, 1e6)]
-    [[[0, 1, 2], [1, 2, 0], [2, 2, 2]], [2.0, 2.0, 2.0]]
+    `call_bytes`: bytes that a rank gives to a call. `algorithm`: None means the one that
+    libraries usually take. Returns `pairs` (3, m): source, target, messages. Returns `share`
+    (m,): of the bytes that the source gives.
     """
     if algorithm is None:
         algorithm = usual_algorithm_of(kind, call_bytes, size)

@@ -19,40 +19,17 @@ BRUCK, AT_ONCE = 256, 32768
 
 
 class Library(NamedTuple):
-    """How a library chooses the algorithms of its collectives.
+    """How a library chooses the algorithms of its collectives."""
 
-    Attributes
-    ----------
-    name : str
-        With the versions whose rules these are.
-    source : str
-    rules : dict
-        See `Rules`; a call that is not listed goes as `usual_algorithm` says.
-    """
-
-    name: str
+    name: str  # with the versions whose rules these are
     source: str
-    rules: Rules
+    rules: Rules  # see `Rules`; a call that is not listed goes as `usual_algorithm` says
 
     def choose(self, call: str, size: float, ranks: int) -> str:
         """Return the algorithm; '' where a call has none.
 
-        Parameters
-        ----------
-        call : str
-            ``alltoall``, ``alltoallv`` or a family of `nidmap.rankmap.collectives`.
-        size : float
-            Bytes from one rank to one other; of a family as its table there has it.
-        ranks : int
-
-        Examples
-        --------
-        >>> [LIBRARIES["mpich"].choose("alltoall", size, 64) for size in (8, 1024, 1e6)]
-        ['bruck', 'at-once', 'pairwise']
-        >>> [LIBRARIES["openmpi"].choose(call, 8, 64) for call in ("alltoall", "alltoallv")]
-        ['bruck', 'pairwise']
-        >>> [LIBRARIES[name].choose("bcast", 50_000, 12) for name in ("mpich", "openmpi")]
-        ['scatter-ring', 'linear']
+        `call`: ``alltoall``, ``alltoallv`` or a family of `nidmap.rankmap.collectives`. `size`:
+        bytes from one rank to one other; of a family as its table there has it.
         """
         if call not in self.rules:
             return usual_algorithm(call, size, ranks) if call in FAMILIES else ""
@@ -186,11 +163,6 @@ def library_of(mpi: str) -> str:
     """Return the family of an MPI as a site calls it: MPICH's, unless it says Open MPI.
 
     Cray's MPI, Intel MPI and MVAPICH descend from MPICH.
-
-    Examples
-    --------
-    >>> library_of("cray-mpich"), library_of("Open MPI 5")
-    ('mpich', 'openmpi')
     """
     plain = mpi.lower().replace(" ", "").replace("-", "")
     return "openmpi" if "openmpi" in plain else "mpich"

@@ -135,13 +135,7 @@ def show(file: str, as_json: bool, output: str | None) -> None:
 
 
 def _draw_matrix(recording: Recording, form: str) -> bytes:
-    """Return the matrix of a recording as ``svg`` or ``png``, logarithmic in the bytes.
-
-    Raises
-    ------
-    UsageError
-        matplotlib is not there.
-    """
+    """Return the matrix of a recording as ``svg`` or ``png``, logarithmic in the bytes."""
     from matplotlib import colors
 
     from nidmap.rankmap.compare import plots

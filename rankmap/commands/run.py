@@ -268,19 +268,8 @@ def job_step_options(
 
     For a filter that may only set options (``nidmap slurm launch``).
 
-    Parameters
-    ----------
-    command : sequence of str
-        srun as the user has written it.
-    words : mapping of str to str
-        What the job's comment says: ``pattern``, ``bytes``.
-    process : int
-        Id of srun: the order file is removed when it has ended.
-
-    Raises
-    ------
-    NidmapError
-        Where the order is unclear, or cannot be told by options.
+    `command`: srun as the user has written it. `words`: what the job's comment says: ``pattern``,
+    ``bytes``. `process`: id of srun: the order file is removed when it has ended.
     """
     from nidmap.rankmap.launch import job as launch_job
 

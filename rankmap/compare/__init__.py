@@ -32,29 +32,15 @@ SCHEMA = "nidmap.compare/1"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """One strategy with one order.
-
-    Attributes
-    ----------
-    strategy, order : str
-    plan : Plan
-        The nodes.
-    found : Prediction
-    ratio : float
-        Time over the default's time.
-    gain : Gain
-        How many times as fast as the default, as a range over what is not known.
-    default : bool
-        Whether this is what the scheduler and the launcher do by themselves.
-    """
+    """One strategy with one order."""
 
     strategy: str
     order: str
-    plan: Plan
+    plan: Plan  # the nodes
     found: Prediction
-    ratio: float
-    gain: Gain
-    default: bool
+    ratio: float  # time over the default's time
+    gain: Gain  # how many times as fast as the default, as a range over what is not known
+    default: bool  # whether this is what the scheduler and the launcher do by themselves
 
     def document(self) -> dict[str, Any]:
         """Return the entry as JSON takes it."""
@@ -82,23 +68,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Entries, the fastest first; of equals the one that was asked for first.
-
-    Attributes
-    ----------
-    entries : tuple of Entry
-    asked : dict
-        What was asked: machine, pattern, nodes, ranks, bytes, routing …
-    notes : tuple of str
-        What was assumed, and what was left out.
-    baseline : Baseline
-        What the scheduler does by itself.
-    """
+    """Entries, the fastest first; of equals the one that was asked for first."""
 
     entries: tuple[Entry, ...]
-    asked: dict[str, Any]
-    notes: tuple[str, ...]
-    baseline: Baseline
+    asked: dict[str, Any]  # what was asked: machine, pattern, nodes, ranks, bytes, routing …
+    notes: tuple[str, ...]  # what was assumed, and what was left out
+    baseline: Baseline  # what the scheduler does by itself
 
     @property
     def best(self) -> Entry:
@@ -211,43 +186,13 @@ def compare_strategies(
 ) -> Comparison:
     """Predict every strategy with every order by one model; see `compare`.
 
-    Parameters
-    ----------
-    model : Predictor
-        Machine, pattern, ranks a node and how to predict.
-    nodes : NodeRequest
-        The nodes wanted. Those that are promised to pending jobs are taken where too few are
-        free without them.
-    strategies : sequence of str
-        Planners; empty: the candidates of strategy ``auto``, and ``auto`` itself.
-    orders : sequence of str
-        Orders of the ranks (`nidmap.rankmap.orders`); empty: the best quick one of each strategy.
-    told : callable or None
-        Is told before each row how much is done (0 to 1), and which row it is.
-    progress : callable or None
-        Is told how far a search has come, and ends it by returning True
-        (`nidmap.rankmap.search.budget.Budget`).
-
-    Returns
-    -------
-    Comparison
-        No row of the candidates of ``auto`` is faster than ``auto`` itself.
-
-    Raises
-    ------
-    PlanError
-        Too few nodes are free.
-    UsageError
-        A strategy or an order that is named but does not apply.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.predict import Predictor
-    >>> asked = Predictor(nidmap.load_machine("torus:4x4x4,bw=1"), nidmap.Job("alltoall"))
-    >>> rows = compare_strategies(asked, NodeRequest(8), ["hilbert"]).entries
-    >>> [(entry.strategy, round(entry.ratio, 2)) for entry in rows]
-    [('hilbert', 0.67), ('slurm-none', 1.0)]
+    `model`: machine, pattern, ranks a node and how to predict. `nodes`: the nodes wanted. Those
+    that are promised to pending jobs are taken where too few are free without them. `strategies`:
+    planners; empty: the candidates of strategy ``auto``, and ``auto`` itself. `orders`: orders of
+    the ranks (`nidmap.rankmap.orders`); empty: the best quick one of each strategy. `told`: is
+    told before each row how much is done (0 to 1), and which row it is. `progress`: is told how
+    far a search has come, and ends it by returning True (`nidmap.rankmap.search.budget.Budget`).
+    No row of the candidates of ``auto`` is faster than ``auto`` itself.
     """
     free = model.machine.free if nodes.candidates is None else nodes.candidates
     free, note = connected_nodes(model.machine, free)
@@ -394,13 +339,7 @@ def _best_of_families(model: Predictor, ranking: Ranking) -> dict[str, Candidate
 
 
 def _family_name(name: str) -> str:
-    """Return what node choices that differ in a size alone have in common.
-
-    Examples
-    --------
-    >>> _family_name("22 blades"), _family_name("box 4x2x8"), _family_name("blades --per-blade 2")
-    ('blade', 'box', 'blades --per-blade 2')
-    """
+    """Return what node choices that differ in a size alone have in common."""
     if name[0].isdigit():
         return name.partition(" ")[2].removesuffix("s")
     return "box" if name.startswith("box ") else name

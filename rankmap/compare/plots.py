@@ -44,13 +44,8 @@ def draw_comparison(found: Comparison, form: str) -> bytes:
 def picture_bytes(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) -> bytes:
     """Return a figure as ``svg`` or ``png``, the same bytes for the same figure.
 
-    Parameters
-    ----------
-    form : str
-    build : callable
-        Takes matplotlib's class of figures and returns one.
-    style : mapping
-        Settings of matplotlib beside those of all our pictures.
+    `build`: takes matplotlib's class of figures and returns one. `style`: settings of matplotlib
+    beside those of all our pictures.
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -68,12 +63,8 @@ def picture_bytes(form: str, build: Callable[[Any], Any], style: Mapping[str, An
 def block_heat(entry: Entry) -> tuple[Floats, str]:
     """Return the bytes between the outermost blocks of routers, and what these are called.
 
-    Returns
-    -------
-    float64 (g, g)
-        From row to column; inside a block on the diagonal.
-    str
-        ``group``, ``x`` (planes of a torus) or ``leaf``.
+    Returns (g, g): from row to column; inside a block on the diagonal. ``group``, ``x`` (planes
+    of a torus) or ``leaf``.
     """
     from nidmap.placement.topologies import router_coords
 

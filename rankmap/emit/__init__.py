@@ -32,41 +32,23 @@ class Translation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OrderFormat:
-    """A format of order files.
-
-    Attributes
-    ----------
-    translation : Translation
-    files : str
-        What its files are called: suffixes, and ``MPICH_RANK_ORDER``, the usual name first.
-    words : str
-        What its files are for, in the help of ``nidmap order``.
-    by_launcher : bool
-        True where slots are numbered along the nodes as the launcher takes them, not as they
-        are listed: the format gets the order renumbered already.
-    nodes_alone : bool
-        True where each rank's node is named, and not its place inside it.
-    limit : Mapping or None
-        How who reads such files tells MPI the nodes of the ranks; None: without a limit, or
-        none is known.
-    """
+    """A format of order files."""
 
     translation: Translation
+    # What its files are called: suffixes, and ``MPICH_RANK_ORDER``, the usual name first
     files: str
-    words: str
+    words: str  # what its files are for, in the help of ``nidmap order``
+    # True where slots are numbered along the nodes as the launcher takes them, not as they are
+    # listed: the format gets the order renumbered already
     by_launcher: bool = False
-    nodes_alone: bool = False
+    nodes_alone: bool = False  # True where each rank's node is named, and not its place inside it
+    # How who reads such files tells MPI the nodes of the ranks; None means without a limit, or none
+    # is known
     limit: Mapping | None = None
 
     @property
     def file_name(self) -> str:
-        """What a file of this format is called where nobody names it.
-
-        Examples
-        --------
-        >>> FORMATS["mpich"].file_name, FORMATS["slurm"].file_name
-        ('MPICH_RANK_ORDER', 'ranks.hosts')
-        """
+        """What a file of this format is called where nobody names it."""
         usual = self.files.partition(" ")[0]
         return f"ranks{usual}" if usual[:1] in ("", ".") else usual
 
@@ -114,53 +96,21 @@ names = _formats.names
 
 
 def find(form: str) -> OrderFormat:
-    """Return a format by its name, or by its files' suffix without the dot.
-
-    Raises
-    ------
-    UsageError
-        Where there is none; the message names those there are.
-
-    Examples
-    --------
-    >>> find("hosts") is find("slurm")
-    True
-    """
+    """Return a format by its name, or by its files' suffix without the dot."""
     return _formats.find(form if form in names() else SUFFIXES.get(f".{form}", form))
 
 
 def format_of(path: str | None) -> str:
-    """Return the format that a file's name asks for, ``slots`` where it says nothing.
-
-    Raises
-    ------
-    UsageError
-        A suffix of no format.
-
-    Examples
-    --------
-    >>> format_of("run7/MPICH_RANK_ORDER"), format_of("a.json"), format_of(None)
-    ('mpich', 'json', 'slots')
-    """
+    """Return the format that a file's name asks for, ``slots`` where it says nothing."""
     return format_of_name(path, SUFFIXES, "slots")
 
 
 def emit(order: Placement, form: str, launcher_order: str = "sorted") -> str:
     """Return an order as text.
 
-    Parameters
-    ----------
-    order : Placement
-    form : str
-        One of `FORMATS`, or another distribution's.
-    launcher_order : str
-        The node order that ``mpich`` is for: ``sorted`` as native Slurm
-        sorts every allocation, or ``given`` as the placement lists them.
-
-    Raises
-    ------
-    UsageError
-        Unknown format.
+    `form`: one of `FORMATS`, or another distribution's. `launcher_order`: the node order that
+    ``mpich`` is for: ``sorted`` as native Slurm sorts every allocation, or ``given`` as the
+    placement lists them.
     """
     kind = find(form)
     by_launcher = kind.by_launcher and launcher_order == "sorted"
@@ -172,25 +122,8 @@ def read_order(
 ) -> Placement:
     """Return the order that a text holds; the format is never guessed.
 
-    Parameters
-    ----------
-    text : str
-    form : str
-        See `emit`.
-    placement : Placement
-        The slots that it is for, nodes in the order that numbers them.
-    source : str
-        File name for messages.
-    launcher_order : str
-        The node order that the text was made for, see `emit`.
-
-    Raises
-    ------
-    ParseError
-        What stands there is not this format.
-    BrokenOrderError
-        It is, but no permutation of these slots: a rank twice, missing or
-        outside (`nidmap.rankmap.emit.text.BrokenOrderError`).
+    `placement`: the slots that it is for, nodes in the order that numbers them. `launcher_order`:
+    the node order that the text was made for, see `emit`.
     """
     kind = find(form)
     if not kind.by_launcher or launcher_order != "sorted":
@@ -205,23 +138,9 @@ def read_order_file(
 ) -> Placement:
     """Return the order that a file holds.
 
-    Parameters
-    ----------
-    path : str
-        ``-`` is standard input.
-    form : str or None
-        Its format (see `emit`); None: the one that its name states.
-    placement : Placement
-        The slots that it is for.
-    launcher_order : str
-        The node order that a file of ranks by slot was made for.
-
-    Raises
-    ------
-    UsageError
-        A name that states no format.
-    ParseError, BrokenOrderError
-        See `read_order`.
+    `path`: ``-`` is standard input. `form`: its format (see `emit`); None: the one that its name
+    states. `placement`: the slots that it is for. `launcher_order`: the node order that a file of
+    ranks by slot was made for.
     """
     chosen = form or format_named(path)
     find(chosen)
@@ -230,13 +149,7 @@ def read_order_file(
 
 
 def format_named(path: str) -> str:
-    """Return the format that a file's own name states, or refuse to guess.
-
-    Examples
-    --------
-    >>> format_named("plan/MPICH_RANK_ORDER")
-    'mpich'
-    """
+    """Return the format that a file's own name states, or refuse to guess."""
     suffix = suffix_of(path)
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]

@@ -63,13 +63,7 @@ def document(order: Placement) -> dict[str, Any]:
 
 
 def read(text: str, placement: Placement, source: str) -> Placement:
-    """Return the order that a JSON document holds.
-
-    Raises
-    ------
-    ParseError, BrokenOrderError
-        See `nidmap.rankmap.emit.read_order`.
-    """
+    """Return the order that a JSON document holds."""
     try:
         fields = msgspec.json.decode(text, type=OrderDocument)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -65,16 +65,7 @@ _RELATIVE = re.compile(r"\+n([0-9]{1,9})", re.ASCII | re.IGNORECASE)
 
 
 def host_runs(order: Placement) -> tuple[Strs, Ints]:
-    """Return the host and the length of each run of consecutive ranks on one node.
-
-    Examples
-    --------
-    >>> from nidmap.placement.placement import Placement
-    >>> on = Placement(np.array(["nid00003", "nid00009"]), np.array([2, 1]))
-    >>> hosts, many = host_runs(on.with_order(np.array([0, 2, 1])))
-    >>> hosts.tolist(), many.tolist()
-    (['nid00003', 'nid00009', 'nid00003'], [1, 1, 1])
-    """
+    """Return the host and the length of each run of consecutive ranks on one node."""
     node = order.node_of_rank
     first = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
     return order.names[node[first]], np.diff(np.append(first, len(node)))
@@ -89,22 +80,8 @@ def nodes_of(
 ) -> Ints:
     """Return the node of each rank, host after host.
 
-    Parameters
-    ----------
-    hosts : sequence of str
-    counts : sequence of int
-        Ranks on each of `hosts`, in a row.
-    line_of : callable
-        Line of the file on which an entry of `hosts` stands; the last for one behind them.
-    placement : Placement
-    source : str
-
-    Raises
-    ------
-    ParseError
-        A node that is not one of the job's.
-    BrokenOrderError
-        A node that gets more or fewer ranks than it has slots.
+    `counts`: ranks on each of `hosts`, in a row. `line_of`: line of the file on which an entry of
+    `hosts` stands; the last for one behind them.
     """
     slots = dict(zip(placement.names.tolist(), placement.counts.tolist(), strict=True))
     left, known = dict(slots), HostNames([*slots])
@@ -142,11 +119,6 @@ class RankLines:
 
         Entries may be split by newline, comma or space, be folded
         (``nid[00045,00012]``) and repeat (``nid00045*3``), as srun reads them.
-
-        Raises
-        ------
-        ParseError, BrokenOrderError
-            See `nidmap.rankmap.emit.read_order`.
         """
         hosts = [*NodeList.parse(text, source)] if without_comments(text).strip() else []
 
@@ -158,36 +130,16 @@ class RankLines:
 
 
 class NodeLines(NamedTuple):
-    """A format with a line for each run of consecutive ranks on one node.
+    """A format with a line for each run of consecutive ranks on one node."""
 
-    Attributes
-    ----------
-    line : str
-        What is written, of ``{number}`` (of the line, from 0), ``{host}`` and ``{count}``.
-    pattern : re.Pattern
-        What is read, by the same names; a line without a count is one rank.
-    wanted : str
-        What a message says that a line is not.
-    once : str
-        What wants each node once, all its ranks in a row; '' where it may come again.
-    head : str
-        Lines before the first, of ``{nodes}`` and the ``{first}`` host.
-    """
-
-    line: str
-    pattern: re.Pattern[str]
-    wanted: str
-    once: str = ""
-    head: str = ""
+    line: str  # what is written, of ``{number}`` (of the line, from 0), ``{host}`` and ``{count}``
+    pattern: re.Pattern[str]  # what is read, by the same names; a line without a count is one rank
+    wanted: str  # what a message says that a line is not
+    once: str = ""  # what wants each node once, all its ranks in a row; '' where it may come again
+    head: str = ""  # lines before the first, of ``{nodes}`` and the ``{first}`` host
 
     def write(self, order: Placement) -> str:
-        """Return the order as text.
-
-        Raises
-        ------
-        UsageError
-            Where a node's ranks are not consecutive and have to be.
-        """
+        """Return the order as text."""
         hosts, counts = host_runs(order)
         if self.once and len(hosts) != len(order.counts):
             torn, times = np.unique(hosts, return_counts=True)
@@ -202,13 +154,7 @@ class NodeLines(NamedTuple):
         return head + "".join(f"{line}\n" for line in lines)
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a text holds.
-
-        Raises
-        ------
-        ParseError, BrokenOrderError
-            See `nidmap.rankmap.emit.read_order`.
-        """
+        """Return the order that a text holds."""
         hosts: list[str] = []
         counts: list[int] = []
         lines: list[int] = []
@@ -247,12 +193,8 @@ class RankFile:
     ) -> str:
         """Return one line a rank, in rank order.
 
-        Parameters
-        ----------
-        order : Placement
-        places : mapping of int to sequence of sequence of int, or None
-            The cores of each place of a node by their logical numbers, by the node's count of
-            ranks; None: one each.
+        `places`: the cores of each place of a node by their logical numbers, by the node's count
+        of ranks; None means one each.
         """
         at = (order.slot_of_rank - order.first_slot[order.node_of_rank]).tolist()
         slots = at
@@ -268,11 +210,6 @@ class RankFile:
         The ranks of a node stand in the order of the first core of each, or by
         rank where no slots are given. Lines may be in any order; hosts may be
         relative (``+n0`` is the first node of the job).
-
-        Raises
-        ------
-        ParseError, BrokenOrderError
-            See `nidmap.rankmap.emit.read_order`.
         """
         rows = [_parse_row(*line, placement, source) for line in numbered_lines(text)]
         ranks = np.array([row.rank for row in rows], dtype=np.int64)

@@ -25,38 +25,19 @@ PMI_VALUE = 1023
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """How one library is told the nodes of its ranks.
+    """How one library is told the nodes of its ranks."""
 
-    Attributes
-    ----------
-    library : str
-        Who reads it, for a person.
-    text : callable
-        From the node of each rank, int64 (n,) by the launcher's numbers, to the value.
-    limit : int
-        Bytes that it may have.
-    source : str
-        Where that limit is known from.
-    """
-
-    library: str
+    library: str  # who reads it, for a person
+    # From the node of each rank, int64 (n,) by the launcher's numbers, to the value
     text: Callable[[Ints], str]
-    limit: int
-    source: str
+    limit: int  # bytes that it may have
+    source: str  # where that limit is known from
 
 
 def mapping_vector(node: Ints) -> str:
     """Return ``PMI_process_mapping`` as Slurm, Flux and Cray write it.
 
-    Parameters
-    ----------
-    node : int64 (n,)
-        Node of each rank.
-
-    Examples
-    --------
-    >>> mapping_vector(np.array([0, 0, 1, 1, 2, 2])), mapping_vector(np.array([1, 1, 0]))
-    ('(vector,(0,3,2))', '(vector,(1,1,2),(0,1,1))')
+    `node` (n,): node of each rank.
     """
     start = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
     ranks = np.diff(np.append(start, len(node)))
@@ -75,22 +56,7 @@ def hydra_vector(node: Ints) -> str:
     a bracket: one on the node of the rank before it, and, behind ``]xK``, those on
     node K-1. Its library then takes ranks to be where they are not.
 
-    Parameters
-    ----------
-    node : int64 (n,)
-        Node of each rank.
-
-    Returns
-    -------
-    str
-        '' where MPICH would write a wrong one.
-
-    Examples
-    --------
-    >>> hydra_vector(np.array([0, 1, 1, 0])), hydra_vector(np.array([0, 1, 0, 1, 0, 1]))
-    ('(vector,0,(1,1,2),0)', '(vector,[(0,2,1)]x3)')
-    >>> hydra_vector(np.array([2, 0, 1, 2, 0, 1, 1, 0, 2]))
-    ''
+    `node` (n,): node of each rank. '' where MPICH would write a wrong one.
     """
     nodes = node.tolist()
     words: list[_VectorWord] = []
@@ -181,22 +147,8 @@ HYDRA_FILE = Mapping("MPICH's mpiexec -f", _line_vector, PMI_VALUE, "PMI_MAXVALL
 def parse_limit(text: str | None, mapping: Mapping | None) -> int | None:
     """Return the bytes that a mapping may have, None for no limit.
 
-    Parameters
-    ----------
-    text : str or None
-        As ``--mapping-limit`` takes it: a number, ``none``, or None for the library's own.
-    mapping : Mapping or None
-        None where the library has no such value.
-
-    Raises
-    ------
-    UsageError
-        Neither a number nor ``none``.
-
-    Examples
-    --------
-    >>> parse_limit(None, CRAY_MPICH), parse_limit("512", PMI2), parse_limit("none", PMI2)
-    (1023, 512, None)
+    `text`: as ``--mapping-limit`` takes it: a number, ``none``, or None for the library's own.
+    `mapping`: None where the library has no such value.
     """
     if text is None:
         return mapping.limit if mapping else None

@@ -70,13 +70,8 @@ def split_entries(text: str) -> list[str]:
 def line_of_entry(text: str, index: int, count_entries: Callable[[str], int]) -> int:
     """Return the line on which an entry stands; the last where there is none.
 
-    Parameters
-    ----------
-    text : str
-    index : int
-        Of the entry, from 0.
-    count_entries : callable
-        How many entries a line without its comment holds.
+    `index`: of the entry, from 0. `count_entries`: how many entries a line without its comment
+    holds.
     """
     number, before = 1, 0
     for number, line in numbered_lines(text):
@@ -91,19 +86,8 @@ def refuse_broken(
 ) -> None:
     """Refuse a file's numbers where they are not a permutation of 0 … n-1.
 
-    Parameters
-    ----------
-    values : int64
-    n : int
-    line_of : callable
-        Line on which the number at an index stands; the last for one behind them.
-    source : str
-    what : str
-        ``rank`` where a list of slots says the rank on each, ``slot`` the other way round.
-
-    Raises
-    ------
-    BrokenOrderError
+    `line_of`: line on which the number at an index stands; the last for one behind them. `what`:
+    ``rank`` where a list of slots says the rank on each, ``slot`` the other way round.
     """
     fault = why_broken(values, n)
     if fault is None:
@@ -132,13 +116,7 @@ class SlotOfRank:
         return "\n".join(map(str, order.slot_of_rank.tolist())) + "\n"
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a file of slots holds.
-
-        Raises
-        ------
-        ParseError, BrokenOrderError
-            See `nidmap.rankmap.emit.read_order`.
-        """
+        """Return the order that a file of slots holds."""
         for number, line in numbered_lines(text):
             if "," in line or len(line.split(None, 1)) > 1 or "-" in line[1:]:
                 hint = "is this --format mpich?"
@@ -168,13 +146,7 @@ class RankAtSlot:
         return "\n".join([*(f"# {line}" for line in comments), *rows, ""])
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a file of ranks holds; ranges such as ``0-15`` are read.
-
-        Raises
-        ------
-        ParseError, BrokenOrderError
-            See `nidmap.rankmap.emit.read_order`.
-        """
+        """Return the order that a file of ranks holds; ranges such as ``0-15`` are read."""
         return placement.with_order(inverse(read_permutation(text, placement.ranks, source)))
 
 
@@ -183,27 +155,8 @@ def read_permutation(text: str, n: int, source: str, what: str = "rank") -> Ints
 
     Ranges such as ``0-15`` are expanded.
 
-    Parameters
-    ----------
-    text : str
-    n : int
-        How many are expected, each below it; bounds what a range may cost.
-    source : str
-        File name for messages.
-    what : str
-        What a number is called in messages.
-
-    Raises
-    ------
-    ParseError
-        Something that is no number.
-    BrokenOrderError
-        Numbers that are no permutation.
-
-    Examples
-    --------
-    >>> read_permutation("# a comment\\n3,0\\n1-2\\n", 4, "-").tolist()
-    [3, 0, 1, 2]
+    `n`: how many are expected, each below it; bounds what a range may cost. `what`: what a number
+    is called in messages.
     """
     values = parse_numbers(text, n, source, what)
     refuse_broken(values, n, lambda at: line_of_number(text, at), source, what)
@@ -211,13 +164,7 @@ def read_permutation(text: str, n: int, source: str, what: str = "rank") -> Ints
 
 
 def parse_numbers(text: str, n: int, source: str, what: str) -> Ints:
-    """Return the numbers of a text, ranges expanded.
-
-    Raises
-    ------
-    ParseError, BrokenOrderError
-        See `read_permutation`.
-    """
+    """Return the numbers of a text, ranges expanded."""
     bare = without_comments(text)
     if _PLAIN.fullmatch(bare) and not _TOO_LONG.search(bare):
         return np.array(list(map(int, split_entries(bare))), dtype=np.int64)
@@ -232,13 +179,7 @@ def parse_numbers(text: str, n: int, source: str, what: str) -> Ints:
 
 
 def line_of_number(text: str, index: int) -> int:
-    """Return the line on which the number at `index` stands; the last where there is none.
-
-    Examples
-    --------
-    >>> line_of_number("# c\\n5,1-3\\n4\\n", 4)
-    3
-    """
+    """Return the line on which the number at `index` stands; the last where there is none."""
 
     def count_numbers(line: str) -> int:
         matches = map(_TOKEN.fullmatch, split_entries(line))

@@ -38,24 +38,9 @@ SLACK = 0.18
 def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     """Return the cells of a grid in an order whose stretches are compact parts.
 
-    Parameters
-    ----------
-    pattern : Coarse
-        The grid, and what a cut costs.
-    levels : sequence of int64 arrays
-        For each level, the finest first, where its parts begin along the
-        order, from 0, and the number of cells at the end.
-
-    Returns
-    -------
-    int64 (cells,)
-        Row-major numbers: the first part's cells, then the next one's …
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.grid.coarse import Coarse
-    >>> carve_grid(Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0))), [np.array([0, 4, 8])]).tolist()
-    [0, 1, 4, 5, 2, 3, 6, 7]
+    `pattern`: the grid, and what a cut costs. `levels`: for each level, the finest first, where
+    its parts begin along the order, from 0, and the number of cells at the end. Returns (cells,):
+    row-major numbers: the first part's cells, then the next one's ….
     """
     count = math.prod(pattern.grid)
     cells = np.stack(np.unravel_index(np.arange(count), pattern.grid), axis=1).astype(np.int64)
@@ -139,23 +124,9 @@ def halve_together(
 ) -> Ints:
     """Return the node of every cell of a grid.
 
-    Parameters
-    ----------
-    model : Coarse
-        The grid, one cell a node, and the weight between neighbours.
-    periodic : sequence of bool
-        Along which dimensions the grid closes.
-    coords : int64 (nodes, axes)
-        Of the nodes, turned so that an allocation round the edge is one piece.
-    extents : sequence of int
-        Of the whole torus.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.grid.coarse import Coarse
-    >>> line = Coarse((4,), (((1,), 1.0),))
-    >>> halve_together(line, (False,), np.array([[3], [0], [7], [1]]), (20,)).tolist()
-    [1, 3, 0, 2]
+    `model`: the grid, one cell a node, and the weight between neighbours. `periodic`: along which
+    dimensions the grid closes. `coords` (nodes, axes): of the nodes, turned so that an allocation
+    round the edge is one piece. `extents`: of the whole torus.
     """
     plan = _Carving(model, periodic, coords, extents)
     parts = [(np.arange(len(coords)), np.arange(len(coords)))]

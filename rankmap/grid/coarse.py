@@ -13,33 +13,17 @@ from nidmap.rankmap.grid.dims import offset_window
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coarse:
-    """A pattern between the boxes of a tiled grid.
+    """A pattern between the boxes of a tiled grid."""
 
-    Attributes
-    ----------
-    grid : tuple of int
-        Boxes along each dimension.
-    offsets : tuple of (offset, weight)
-        Weight between a box and its neighbour at each offset.
-    lines : tuple of float
-        Weight between any two boxes of one line along each dimension.
-    """
-
-    grid: Shape
+    grid: Shape  # boxes along each dimension
+    # (offset, weight), weight between a box and its neighbour at each offset
     offsets: tuple[tuple[Shape, float], ...] = ()
-    lines: tuple[float, ...] = ()
+    lines: tuple[float, ...] = ()  # weight between any two boxes of one line along each dimension
 
     def cut(self, a: Mask, b: Mask) -> Floats:
         """Return the weight between two sets of cells of one window of the grid.
 
-        Parameters
-        ----------
-        a, b : bool (window, ...)
-            Which cells are in the sets, of as many pairs as there are behind.
-
-        Returns
-        -------
-        float64 (...)
+        `a`, `b` (window, ...): which cells are in the sets, of as many pairs as there are behind.
         """
         axes = tuple(range(len(self.grid)))
         total = np.zeros(a.shape[len(self.grid) :])

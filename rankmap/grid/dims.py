@@ -87,24 +87,12 @@ def dims(
 
 @lru_cache(maxsize=256)
 def balanced_factors(n: int, ndims: int) -> Shape:
-    """Return the factors of `n` whose sum is least, descending: the box of least surface.
-
-    Examples
-    --------
-    >>> [balanced_factors(n, 3) for n in (24, 16, 6, 7)]
-    [(4, 3, 2), (4, 2, 2), (3, 2, 1), (7, 1, 1)]
-    """
+    """Return the factors of `n` whose sum is least, descending: the box of least surface."""
     return min(grid_shapes(n, ndims), key=lambda grid: (sum(n // e for e in grid), sum(grid), grid))
 
 
 def grid_shapes(n: int, ndims: int, most: int | None = None) -> Iterator[Shape]:
-    """Yield all ways to write `n` as a product of so many factors, each descending.
-
-    Examples
-    --------
-    >>> list(grid_shapes(12, 2))
-    [(12, 1), (6, 2), (4, 3)]
-    """
+    """Yield all ways to write `n` as a product of so many factors, each descending."""
     if ndims == 1:
         if most is None or n <= most:
             yield (n,)
@@ -149,37 +137,19 @@ def _tiled_grid(n: int, ndims: int, held: int) -> Shape | None:
 
 
 def shape_turns(shape: Sequence[int]) -> list[Shape]:
-    """Return the distinct orders of a shape's sides, the given one first.
-
-    Examples
-    --------
-    >>> shape_turns((4, 2, 2))
-    [(4, 2, 2), (2, 4, 2), (2, 2, 4)]
-    """
+    """Return the distinct orders of a shape's sides, the given one first."""
     return list(dict.fromkeys(permutations(shape)))
 
 
 @lru_cache(maxsize=4096)
 def divisors(n: int) -> tuple[int, ...]:
-    """Return the divisors of a number, ascending.
-
-    Examples
-    --------
-    >>> divisors(12)
-    (1, 2, 3, 4, 6, 12)
-    """
+    """Return the divisors of a number, ascending."""
     low = [k for k in range(1, math.isqrt(n) + 1) if n % k == 0]
     return tuple(low + [n // k for k in reversed(low) if k * k != n])
 
 
 def factorisations(n: int, extents: Sequence[int]) -> Iterator[Shape]:
-    """Yield every way to write `n` as a product, one divisor of each extent in turn.
-
-    Examples
-    --------
-    >>> list(factorisations(4, (8, 6)))
-    [(2, 2), (4, 1)]
-    """
+    """Yield every way to write `n` as a product, one divisor of each extent in turn."""
     if len(extents) == 1:
         if extents[0] % n == 0:
             yield (n,)
@@ -190,13 +160,7 @@ def factorisations(n: int, extents: Sequence[int]) -> Iterator[Shape]:
 
 
 def boxes_of(volume: int, grid: Sequence[int]) -> Ints:
-    """Return the boxes of a volume that tile a grid, int64 (boxes, dimensions).
-
-    Examples
-    --------
-    >>> boxes_of(4, (8, 6)).tolist()
-    [[2, 2], [4, 1]]
-    """
+    """Return the boxes of a volume that tile a grid, int64 (boxes, dimensions)."""
     boxes = list(factorisations(volume, tuple(grid)))
     return np.array(boxes, dtype=np.int64).reshape(len(boxes), len(grid))
 
@@ -206,13 +170,7 @@ Window = tuple[slice, ...]
 
 @lru_cache(1 << 12)  # carving a grid asks for the same ones thousands of times
 def offset_window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
-    """Return the cells of an open grid that have another at an offset, and those others.
-
-    Examples
-    --------
-    >>> offset_window((4, 4), (1, 0))
-    ((slice(0, 3, None), slice(0, 4, None)), (slice(1, 4, None), slice(0, 4, None)))
-    """
+    """Return the cells of an open grid that have another at an offset, and those others."""
     sides = list(zip(shape, offset, strict=True))
     here = tuple(slice(max(0, -s), max(0, min(n, n - s))) for n, s in sides)
     there = tuple(slice(max(0, s), max(0, min(n, n + s))) for n, s in sides)
@@ -223,13 +181,6 @@ def offset_ends(table: Array, periodic: Sequence[bool], offset: Shape) -> tuple[
     """Return a table's entries at the cells that have another at an offset, and at those others.
 
     Nothing where every cell would be its own other.
-
-    Examples
-    --------
-    >>> [ends.tolist() for ends in offset_ends(np.arange(4), (False,), (1,))]
-    [[0, 1, 2], [1, 2, 3]]
-    >>> [ends.tolist() for ends in offset_ends(np.arange(4), (True,), (1,))]
-    [[0, 1, 2, 3], [1, 2, 3, 0]]
     """
     moves = [
         s % n if wraps else s for n, wraps, s in zip(table.shape, periodic, offset, strict=True)

@@ -27,18 +27,11 @@ MOST_LAYOUTS = 4000
 
 @dataclass(frozen=True, slots=True)
 class BoxLayout:
-    """How a grid is laid on a torus box.
+    """How a grid is laid on a torus box."""
 
-    Attributes
-    ----------
-    parts : tuple of (axis, size)
-        Axes of the box; one that is split stands twice, its far part first.
-    given : tuple of tuples of int
-        The parts that each dimension of the grid takes, the slowest first.
-    """
-
+    # (axis, size), axes of the box; one that is split stands twice, its far part first
     parts: tuple[tuple[int, int], ...]
-    given: tuple[Shape, ...]
+    given: tuple[Shape, ...]  # the parts that each dimension of the grid takes, the slowest first
 
     def points(self, grid: Sequence[int], axes: int) -> Ints:
         """Return the point of the box for every cell of the grid, int64 (cells, axes)."""
@@ -54,30 +47,15 @@ class BoxLayout:
 def box_of(coords: Ints) -> Shape | None:
     """Return the extents of the box that points fill exactly; None where they fill none.
 
-    Parameters
-    ----------
-    coords : int64 (n, d)
-        Distinct points, turned so that a box does not wrap (`nidmap.rankmap.units.unwrap_coords`).
-
-    Examples
-    --------
-    >>> box_of(np.array([[0, 3], [1, 3], [1, 4], [0, 4]])), box_of(np.array([[0, 0], [1, 1]]))
-    ((2, 2), None)
+    `coords` (n, d): distinct points, turned so that a box does not wrap
+    (`nidmap.rankmap.units.unwrap_coords`).
     """
     sides = tuple((np.ptp(coords, axis=0) + 1).tolist())
     return sides if math.prod(sides) == len(coords) else None
 
 
 def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[BoxLayout]:
-    """Return ways to lay a grid on a torus box that fit exactly, those without a split first.
-
-    Examples
-    --------
-    >>> next(layouts((48, 8), (8, 8, 6)))
-    BoxLayout(parts=((0, 8), (1, 8), (2, 6)), given=((0, 2), (1,)))
-    >>> next(layouts((16, 32), (8, 8, 8))).parts
-    ((0, 2), (0, 4), (1, 8), (2, 8))
-    """
+    """Return ways to lay a grid on a torus box that fit exactly, those without a split first."""
     ways = []
     for axis, extent in enumerate(box):
         halves = [(far, extent // far) for far in range(2, extent) if extent % far == 0]
@@ -92,13 +70,7 @@ def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[BoxLayout]:
 
 
 def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape, ...]]:
-    """Yield every way to give a torus's axes to a grid's dimensions that fits exactly.
-
-    Examples
-    --------
-    >>> list(embeddings((48, 8), (8, 8, 6)))
-    [((0, 2), (1,)), ((1, 2), (0,))]
-    """
+    """Yield every way to give a torus's axes to a grid's dimensions that fits exactly."""
     axes = [k for k, extent in enumerate(box) if extent > 1]
 
     def give(at: int, left: Shape, axes_of: tuple[Shape, ...]) -> Iterator[tuple[Shape, ...]]:
@@ -119,17 +91,8 @@ def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape,
 def lay_grid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> Ints:
     """Return the point of the torus box for every cell of the grid, int64 (cells, axes).
 
-    Parameters
-    ----------
-    grid, box : sequence of int
-        Their extents.
-    axes : sequence of tuples of int
-        The axes of the box that each dimension of the grid takes (`embeddings`).
-
-    Examples
-    --------
-    >>> lay_grid((6,), (2, 3), ((0, 1),)).tolist()
-    [[0, 0], [0, 1], [0, 2], [1, 2], [1, 1], [1, 0]]
+    `grid`, `box`: their extents. `axes`: the axes of the box that each dimension of the grid
+    takes (`embeddings`).
     """
     count = math.prod(grid)
     out = np.zeros((count, len(box)), dtype=np.int64)
@@ -147,24 +110,8 @@ def lay_grid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> 
 def hops(model: Coarse, periodic: Sequence[bool], points: Ints, extents: Sequence[int]) -> float:
     """Return weight times hops of a pattern whose boxes sit on these points of a torus.
 
-    Parameters
-    ----------
-    model : Coarse
-        The pattern as the boxes see it.
-    periodic : sequence of bool
-        Along which dimensions the grid of boxes closes.
-    points : int64 (boxes, axes)
-    extents : sequence of int
-        Of the whole torus.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.grid.coarse import Coarse
-    >>> line = Coarse((4,), (((1,), 2.0),))
-    >>> hops(line, (False,), np.arange(4)[:, None], (8,))
-    6.0
-    >>> hops(line, (True,), np.arange(4)[:, None], (4,))
-    8.0
+    `model`: the pattern as the boxes see it. `periodic`: along which dimensions the grid of boxes
+    closes. `points` (boxes, axes). `extents`: of the whole torus.
     """
     total = 0.0
     for offset, weight in model.offsets:

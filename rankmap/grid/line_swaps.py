@@ -19,20 +19,8 @@ ROUNDS, EACH = 6, 64
 def swap_along_lines(slots: Ints, node: Ints, far: Floats) -> Ints:
     """Return the slots of a two-dimensional grid of ranks after all swaps that pay.
 
-    Parameters
-    ----------
-    slots : int64 (rows, columns)
-        Slot of each rank.
-    node : int64 (slots,)
-        Node of each slot.
-    far : float64 (n, n)
-        Distances between the nodes.
-
-    Examples
-    --------
-    >>> far = 1.0 - np.eye(2)
-    >>> swap_along_lines(np.array([[0, 1], [2, 3]]), np.array([0, 1, 1, 0]), far).tolist()
-    [[1, 0], [2, 3]]
+    `slots` (rows, columns): slot of each rank. `node` (slots,): node of each slot. `far` (n, n):
+    distances between the nodes.
     """
     swapped = slots.copy()
     for _ in range(ROUNDS):

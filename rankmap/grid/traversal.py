@@ -26,21 +26,8 @@ def cells(grid: Sequence[int]) -> Ints:
 def cells_in(grid: Sequence[int], chain: Sequence[Shape]) -> Ints:
     """Return a grid's cells in the order in which nested boxes hold them.
 
-    Parameters
-    ----------
-    grid : sequence of int
-    chain : sequence of tuples of int
-        Boxes, the smallest first; each divides the next, the last the grid.
-
-    Returns
-    -------
-    int64 (cells,)
-        Row-major numbers: box by box of the largest, within it of the next …
-
-    Examples
-    --------
-    >>> cells_in((2, 4), [(2, 1), (2, 2)]).tolist()
-    [0, 4, 1, 5, 2, 6, 3, 7]
+    `chain`: boxes, the smallest first; each divides the next, the last the grid. Returns
+    (cells,): row-major numbers: box by box of the largest, within it of the next ….
     """
     ladder = [(1,) * len(grid), *(b for b in chain if math.prod(b) > 1), tuple(grid)]
     factors = [
@@ -57,23 +44,9 @@ def cells_in(grid: Sequence[int], chain: Sequence[Shape]) -> Ints:
 def line_stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
     """Return the cells of a two-dimensional grid, stretch after stretch.
 
-    Parameters
-    ----------
-    dims : (rows, columns)
-    sizes : int64 (nodes,)
-        Slots of each node; stretches are as long as most nodes want them.
-    turned : bool
-        Begin with columns instead of rows.
-
-    Returns
-    -------
-    int64 (cells,)
-        Row-major numbers; consecutive nodes take consecutive cells.
-
-    Examples
-    --------
-    >>> line_stretches((2, 3), np.array([2, 2, 2])).tolist()
-    [0, 1, 3, 4, 2, 5]
+    `dims` (rows, columns). `sizes` (nodes,): slots of each node; stretches are as long as most
+    nodes want them. `turned`: begin with columns instead of rows. Returns (cells,): row-major
+    numbers; consecutive nodes take consecutive cells.
     """
     values, counts = np.unique(sizes, return_counts=True)
     size = int(values[np.argmax(counts)])

@@ -358,29 +358,12 @@ class Launcher(ABC):
 
 
 def is_mpiexec(program: str) -> bool:
-    """Tell whether a program is one of those that every MPI library brings of its own.
-
-    Examples
-    --------
-    >>> is_mpiexec("/opt/openmpi/bin/mpirun"), is_mpiexec("mpiexec.mpich"), is_mpiexec("srun")
-    (True, True, False)
-    """
+    """Tell whether a program is one of those that every MPI library brings of its own."""
     return _MPIEXEC.fullmatch(os.path.basename(program)) is not None
 
 
 def variants(program: str) -> dict[str, type[Launcher]]:
-    """Return a program's classes by MPI library.
-
-    Raises
-    ------
-    UsageError
-        Where there is none; the message names those there are.
-
-    Examples
-    --------
-    >>> sorted(variants("mpirun"))
-    ['cray-mpich', 'intel', 'mpich', 'openmpi']
-    """
+    """Return a program's classes by MPI library."""
     name = os.path.basename(program)
     thing = _launchers.find("mpiexec" if is_mpiexec(name) else name)
     kinds: list[type[Launcher]]
@@ -392,15 +375,7 @@ def variants(program: str) -> dict[str, type[Launcher]]:
 
 
 def find(program: str, mpi: str) -> type[Launcher]:
-    """Return the launcher's class for a program (a path will do) and an MPI library.
-
-    Raises
-    ------
-    UsageError
-        A program that is no launcher.
-    LaunchError
-        A library whose ranks it does not start.
-    """
+    """Return the launcher's class for a program (a path will do) and an MPI library."""
     kinds = variants(program)
     kind = kinds.get(mpi) or kinds.get("")
     if kind is None:

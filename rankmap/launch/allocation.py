@@ -44,32 +44,17 @@ _PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """What a job got.
+    """What a job got."""
 
-    Attributes
-    ----------
-    nodes : NodeList
-        In the batch system's order; Slurm's is sorted, and every step follows it.
-    tasks : int64 (n,) or None
-        Ranks each node is for: SLURM_TASKS_PER_NODE, repeats or slots of a host file.
-    cpus : int64 (n,) or None
-        SLURM_JOB_CPUS_PER_NODE.
-    ranks : int or None
-        SLURM_NTASKS (or SLURM_NPROCS): what a step without ``-n`` starts.
-    job : str
-        Job id, '' where none is set.
-    per_node : int or None
-        SLURM_NTASKS_PER_NODE: what a step without ``-n`` starts on each node.
-    turns : int64 (k,) or None
-        Node of each slot as a host file lists them; None where a list of nodes says it all.
-    """
-
-    nodes: NodeList
+    nodes: NodeList  # in the batch system's order; Slurm's is sorted, and every step follows it
+    # (n,), ranks each node is for: SLURM_TASKS_PER_NODE, repeats or slots of a host file
     tasks: Ints | None = None
-    cpus: Ints | None = None
-    ranks: int | None = None
-    job: str = ""
+    cpus: Ints | None = None  # (n,), SLURM_JOB_CPUS_PER_NODE
+    ranks: int | None = None  # SLURM_NTASKS (or SLURM_NPROCS): what a step without ``-n`` starts
+    job: str = ""  # job id, '' where none is set
+    # SLURM_NTASKS_PER_NODE: what a step without ``-n`` starts on each node
     per_node: int | None = None
+    # (k,), node of each slot as a host file lists them; None where a list of nodes says it all
     turns: Ints | None = None
 
     def counts(self, ranks: int, cpus_per_task: int = 1, nodes: int | None = None) -> Ints:
@@ -80,16 +65,7 @@ class Allocation:
         nodes, or of fewer ranks than nodes, is put on the first ones; the
         others get none.
 
-        Parameters
-        ----------
-        ranks, cpus_per_task : int
-        nodes : int or None
-            How many nodes the step is for; None: all.
-
-        Raises
-        ------
-        LaunchError
-            Where that does not follow from what is known.
+        `nodes`: how many nodes the step is for; None means all.
         """
         all_nodes = nodes in (None, len(self.nodes))
         if all_nodes and self.tasks is not None and int(self.tasks.sum()) == ranks:
@@ -102,12 +78,7 @@ class Allocation:
         return counts
 
     def refuse_more(self, placement: Placement, room: Ints, what: str) -> None:
-        """Refuse more ranks on a node than there is room for, in the order of the job's nodes.
-
-        Raises
-        ------
-        LaunchError
-        """
+        """Refuse more ranks on a node than there is room for, in the order of the job's nodes."""
         room_on = dict(zip(self.nodes, room.tolist(), strict=True))
         for name, count in zip(placement.names.tolist(), placement.counts.tolist(), strict=True):
             most = room_on.get(name, 0)
@@ -115,13 +86,7 @@ class Allocation:
                 raise LaunchError(f"{count} {what} on {name}, which has room for {most}")
 
     def on(self, machine: Machine) -> Allocation:
-        """Return the same with its nodes by the machine's names, not by NIDs or with domains.
-
-        Raises
-        ------
-        ParseError
-            The machine does not have all of them, or one twice.
-        """
+        """Return the same with its nodes by the machine's names, not by NIDs or with domains."""
         try:
             rows = rows_of(machine, self.nodes, "the job's node list")
         except ParseError as error:
@@ -147,15 +112,6 @@ class Allocation:
         """Return the ranks of each node that the job was asked for with; None where none were.
 
         Slurm's variables have tasks for every job: without ``-n`` they are its CPUs.
-
-        Examples
-        --------
-        >>> job = {"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_JOB_CPUS_PER_NODE": "8(x3)"}
-        >>> allocation({**job, "SLURM_TASKS_PER_NODE": "8(x3)"}).stated_counts() is None
-        True
-        >>> more = {"SLURM_TASKS_PER_NODE": "2(x2),1", "SLURM_NTASKS": "5"}
-        >>> allocation({**job, **more}).stated_counts().tolist()
-        [2, 2, 1]
         """
         if self.ranks is not None:
             try:
@@ -183,13 +139,7 @@ def unclear_counts(ranks: int, nodes: int) -> LaunchError:
 
 
 def job_id(env: Mapping[str, str]) -> str:
-    """Return the id of the job that an environment is of, '' outside of one.
-
-    Examples
-    --------
-    >>> job_id({"PBS_JOBID": "12.server"}), job_id({})
-    ('12.server', '')
-    """
+    """Return the id of the job that an environment is of, '' outside of one."""
     names = _JOB if env.get("PE_HOSTFILE") or env.get("SGE_ROOT") else _JOB[:-1]
     return next((env[name] for name in names if env.get(name)), "")
 
@@ -199,19 +149,6 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
 
     Slurm's variables, else the hosts that another batch system lists, else COBALT_PARTNAME
     (NIDs, which need a machine).
-
-    Raises
-    ------
-    LaunchError
-        A heterogeneous job, or variables that contradict each other.
-    ParseError, UsageError
-        A variable that cannot be read.
-
-    Examples
-    --------
-    >>> a = allocation({"SLURM_JOB_NODELIST": "nid[1-3]", "SLURM_TASKS_PER_NODE": "32(x2),16"})
-    >>> list(a.nodes), a.tasks.tolist()
-    (['nid1', 'nid2', 'nid3'], [32, 32, 16])
     """
     text = env.get("SLURM_JOB_NODELIST") or env.get("SLURM_NODELIST")
     if text:
@@ -250,39 +187,14 @@ def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation |
 
 
 def job_here(env: Mapping[str, str]) -> Allocation | None:
-    """Return the job that a command runs in: Slurm's, PBS's, Cobalt's, Flux's, or Open MPI's hosts.
-
-    Raises
-    ------
-    LaunchError, ParseError, UsageError
-        As `allocation`; Flux does not answer, or a host file cannot be read.
-
-    Examples
-    --------
-    >>> job_here({}) is None
-    True
-    """
+    """Return the job that this runs in, of Slurm, PBS, Cobalt or Flux, or Open MPI's host file."""
     job = allocation(env) or flux_instance(env)
     path = next((env[name] for name in _HOST_FILES if env.get(name)), "")
     return job if job is not None or not path else from_hosts(load(path), path)
 
 
 def from_hosts(text: str, source: str, job: str = "") -> Allocation:
-    """Return the allocation that a host file describes: slots are repeats, ``:2`` or ``slots=2``.
-
-    Raises
-    ------
-    ParseError
-        A line that is not a host.
-    LaunchError
-        No host at all.
-
-    Examples
-    --------
-    >>> a = from_hosts("nid1 slots=4\\nnid2:2\\nnid1\\n", "hosts")
-    >>> list(a.nodes), a.tasks.tolist()
-    (['nid1', 'nid2'], [5, 2])
-    """
+    """Return the allocation of a host file, whose slots are repeats, ``:2`` or ``slots=2``."""
     listed = NodeList.parse(text, source)
     slots = Counter(listed)
     if not slots:
@@ -293,30 +205,13 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
 
 
 def job_on(machine: Machine, env: Mapping[str, str]) -> Allocation | None:
-    """Return the job that a command runs in (`job_here`), its nodes by the machine's names.
-
-    Raises
-    ------
-    LaunchError, ParseError, UsageError
-        As `job_here`; a node that the machine does not have.
-    """
+    """Return the job that a command runs in (`job_here`), its nodes by the machine's names."""
     job = job_here(env)
     return None if job is None else job.on(machine)
 
 
 def fill_nodes(ranks: int, room: Ints) -> Ints:
-    """Return ranks a node where each is filled before the next; nodes behind the last get none.
-
-    Raises
-    ------
-    LaunchError
-        More ranks than there is room for.
-
-    Examples
-    --------
-    >>> fill_nodes(5, np.array([4, 4, 4])).tolist()
-    [4, 1, 0]
-    """
+    """Return ranks a node where each is filled before the next; nodes behind the last get none."""
     before = np.cumsum(room) - room
     counts: Ints = np.clip(ranks - before, 0, room)
     if int(counts.sum()) != ranks:
@@ -330,17 +225,7 @@ def deal_ranks(ranks: int, room: Ints) -> Ints:
     This is srun's block distribution of a step over all nodes of its job
     (checked against Slurm 22.05.8, which ``test_srun_deals_as_we_say`` repeats).
 
-    Parameters
-    ----------
-    ranks : int
-        At most ``room.sum()``.
-    room : int64 (n,)
-        Ranks that each node can take.
-
-    Examples
-    --------
-    >>> [deal_ranks(n, np.array([16, 16, 6])).tolist() for n in (14, 20)]
-    [[5, 5, 4], [7, 7, 6]]
+    `ranks`: at most ``room.sum()``. `room` (n,): ranks that each node can take.
     """
     counts: Ints = np.zeros_like(room)
     while left := ranks - int(counts.sum()):

@@ -25,18 +25,10 @@ UNKNOWN = "its gain is not known"
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What is expected of an order.
+    """What is expected of an order."""
 
-    Attributes
-    ----------
-    words : str
-        A clause for a person.
-    gain : dict or None
-        As JSON takes it (`nidmap.rankmap.predict.gain.Gain.document`); None where
-        nothing is known.
-    """
-
-    words: str
+    words: str  # a clause for a person
+    # As JSON takes it (`nidmap.rankmap.predict.gain.Gain.document`); None where nothing is known
     gain: dict[str, Any] | None = None
 
 
@@ -45,15 +37,9 @@ def expectation(
 ) -> Expectation:
     """Return what an order is expected to win over the launcher's default order.
 
-    Parameters
-    ----------
-    order : Placement
-    job : Job
-        Its pattern is '' where none is known.
-    keeps_list : bool
-        Whether the launcher takes the nodes in the order of its list; else it sorts them.
-    default : Placement or None
-        The launcher's own order on the same nodes; None: it fills node after node.
+    `job`: its pattern is '' where none is known. `keeps_list`: whether the launcher takes the
+    nodes in the order of its list; else it sorts them. `default`: the launcher's own order on the
+    same nodes; None means it fills node after node.
     """
     try:
         why = without_time(order) if job.pattern else "no --pattern is given"
@@ -76,15 +62,7 @@ def expectation(
 
 
 def default_order(order: Placement, keeps_list: bool) -> Placement:
-    """Return the launcher's own order on the nodes of an order.
-
-    Examples
-    --------
-    >>> from nidmap.placement.placement import Placement
-    >>> on = Placement(np.array(["nid2", "nid1"]), np.array([1, 2]))
-    >>> default_order(on, keeps_list=False).slot_of_rank.tolist()
-    [1, 2, 0]
-    """
+    """Return the launcher's own order on the nodes of an order."""
     if keeps_list:
         return order.with_order(None)
     positions = order.sorting()

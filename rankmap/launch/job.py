@@ -57,34 +57,19 @@ _CRAY_FABRICS = ("aries", "gemini", "slingshot")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared(PlannedLaunch):
-    """The same as long as its order is at hand.
+    """The same as long as its order is at hand."""
 
-    Attributes
-    ----------
-    order, laid : Placement
-        The order on the nodes as they are listed, and as the launcher takes them.
-    gain : dict or None
-        What is expected of it, where that is worked out (`Expectation`).
-    """
-
+    # order, laid: the order on the nodes as they are listed, and as the launcher takes them
     order: Placement
     laid: Placement
+    # What is expected of it, where that is worked out (`Expectation`)
     gain: dict[str, Any] | None = None
 
 
 def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
     """Return what a command would start, before any order is thought of.
 
-    Parameters
-    ----------
-    request : RunRequest
-    env : mapping of str to str
-        The environment of the job.
-
-    Raises
-    ------
-    NidmapError
-        What is missing, contradictory or not known.
+    `env`: the environment of the job.
     """
     progress.advance()
     machine = _find_machine(request.job.specs, env)
@@ -153,24 +138,13 @@ def _read_command(
 
 @dataclass(slots=True)
 class JobLaunch:
-    """A launcher's command in its allocation, and what was asked for it.
-
-    Attributes
-    ----------
-    request : RunRequest
-    launcher : Launcher
-        With the command and its allocation.
-    job : Job
-        What is sent; its pattern is '' where none was given.
-    machine : Machine or None
-    placement : Placement
-        Which nodes, and how many ranks on each, rank r on slot r.
-    """
+    """A launcher's command in its allocation, and what was asked for it."""
 
     request: RunRequest
-    launcher: Launcher
-    job: Job
+    launcher: Launcher  # with the command and its allocation
+    job: Job  # what is sent; its pattern is '' where none was given
     machine: Machine | None
+    # Which nodes, and how many ranks on each, rank r on slot r
     placement: Placement = field(init=False)
 
     def __post_init__(self) -> None:
@@ -251,13 +225,7 @@ class JobLaunch:
         return f"{head}; {order.origin.remark}"
 
     def prepared(self) -> Prepared:
-        """Return the launch in order, its file written, nothing expected of it yet.
-
-        Raises
-        ------
-        NidmapError
-            Where this launcher cannot lay the ranks out so; no file is left behind.
-        """
+        """Return the launch in order, its file written, nothing expected of it yet."""
         order = self.ordered()
         progress.advance()
         launcher, request, allocated = self.launcher, self.request, self.launcher.allocation

@@ -33,39 +33,17 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A launcher's command line.
-
-    Attributes
-    ----------
-    argv : tuple of str
-    program : int
-        Where in `argv` the user's program begins; ``len(argv)`` where there is none.
-    values : dict of str to str
-        Value of each role of the table that was given, the last option winning;
-        an option without a value gives its name.
-    roles : tuple of frozenset of str
-        Roles that each word of `argv` belongs to.
-    """
+    """A launcher's command line."""
 
     argv: tuple[str, ...]
-    program: int
+    program: int  # where in `argv` the user's program begins; ``len(argv)`` where there is none
+    # Value of each role of the table that was given, the last option winning; an option without a
+    # value gives its name
     values: dict[str, str]
-    roles: tuple[frozenset[str], ...]
+    roles: tuple[frozenset[str], ...]  # roles that each word of `argv` belongs to
 
     def without(self, *gone: str) -> tuple[str, ...]:
-        """Return the words of the command line without the options of these roles.
-
-        Raises
-        ------
-        LaunchError
-            Where one of them shares a word with others (``-ln64``).
-
-        Examples
-        --------
-        >>> table = OptionTable(ranks="n= ntasks=", letters="n")
-        >>> table.parse(["srun", "-n", "64", "./app"]).without("ranks")
-        ('srun', './app')
-        """
+        """Return the words of the command line without the options of these roles."""
         kept = []
         for word, roles in zip(self.argv, self.roles, strict=True):
             if not roles.intersection(gone):
@@ -80,13 +58,7 @@ class Parsed:
         return " ".join(word for word, roles in written if role in roles)
 
     def number(self, role: str) -> int | None:
-        """Return the value of a numeric option, None where it was not given.
-
-        Raises
-        ------
-        LaunchError
-            Where the value is not a positive number.
-        """
+        """Return the value of a numeric option, None where it was not given."""
         text = self.values.get(role)
         if text is None:
             return None
@@ -191,13 +163,7 @@ class OptionTable:
         return _is_option(word) or (self._assignments and _ASSIGNMENT.match(word) is not None)
 
     def _is_program(self, words: tuple[str, ...], at: int) -> bool:
-        """Tell whether a word behind an option that is not known is the program.
-
-        Raises
-        ------
-        LaunchError
-            Where a program and a value may have that name, and it matters which it is.
-        """
+        """Tell whether a word behind an option that is not known is the program."""
         if shutil.which(words[at]) is None:
             return False
         rest = (word.lstrip("-").partition("=")[0] for word in words[at:] if _is_option(word))

@@ -51,64 +51,33 @@ class _GivenUpError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PlannedLaunch:
-    """A launch in order, as the process has to know it that becomes the launcher.
-
-    Attributes
-    ----------
-    launch : Launch
-    path : str
-        The order file, already written.
-    probe : Launch
-        The same launch of a program that prints where each rank is
-        (`nidmap.rankmap.launch.queries`).
-    rank_nodes : list of str
-        Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
-    words : str
-        Which order it is, and what is expected of it.
-    remarks : list of str
-        What else the user should know.
-    """
+    """A launch in order, as the process has to know it that becomes the launcher."""
 
     launch: Launch
-    path: str
+    path: str  # the order file, already written
+    # The same launch of a program that prints where each rank is (`nidmap.rankmap.launch.queries`)
     probe: Launch
+    # Node that each rank of `probe` must say: the plan, by the launcher's own numbers
     rank_nodes: list[str]
-    words: str
-    remarks: list[str]
+    words: str  # which order it is, and what is expected of it
+    remarks: list[str]  # what else the user should know
 
 
 @dataclass(frozen=True, slots=True)
 class PlanningResult:
-    """What became of planning.
+    """What became of planning."""
 
-    Attributes
-    ----------
-    plan : PlannedLaunch or None
-        The last one that the child has made; None where there is none.
-    failure : str
-        Why there is none, or none better; '' where the child came to its end.
-    """
-
+    # The last one that the child has made; None where there is none
     plan: PlannedLaunch | None = None
-    failure: str = ""
+    failure: str = ""  # why there is none, or none better; '' where the child came to its end
 
 
 def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> PlanningResult:
     """Return the last plan that `work` yields in a child process.
 
-    Parameters
-    ----------
-    work : callable
-        Yields plans, each better than the one before, at least one unless it raises an error.
-        What it prints is dropped.
-    seconds : float
-        The patience, of which `_WORK` and its like are multiples; 0: no limit.
-        What the child has yielded until then counts.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Ctrl-C: nothing is left behind.
+    `work`: yields plans, each better than the one before, at least one unless it raises an error.
+    What it prints is dropped. `seconds`: the patience, of which `_WORK` and its like are
+    multiples; 0: no limit. What the child has yielded until then counts.
     """
     heard, failure = bytearray(), "planning failed"
     try:
@@ -189,13 +158,7 @@ def _write_line(mouth: int, message: dict[str, Any]) -> None:
 
 
 def _listen_once(child: int, answer: int, seconds: float, heard: bytearray) -> None:
-    """Add all that the child writes to what has been heard.
-
-    Raises
-    ------
-    _GivenUpError
-        Too late, silent, or a signal.
-    """
+    """Add all that the child writes to what has been heard."""
     watch = _Watch(child, seconds)
     while True:
         if select.select([answer], [], [], _LOOK if seconds else None)[0]:

@@ -72,14 +72,9 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 def order_folders(on_nodes: bool, chosen: str | None) -> list[str]:
     """Return the directories to try, the best first.
 
-    Parameters
-    ----------
-    on_nodes : bool
-        True where the compute nodes read the file: then only the working
-        directory will do, which they share; otherwise the local temporary
-        directory is a second choice.
-    chosen : str or None
-        The user's own choice, the only one where given.
+    `on_nodes`: True where the compute nodes read the file: then only the working directory will
+    do, which they share; otherwise the local temporary directory is a second choice. `chosen`:
+    the user's own choice, the only one where given.
     """
     if chosen:
         return [chosen]
@@ -93,11 +88,6 @@ def store_order(text: str, name: str, job: str, parents: Sequence[str]) -> str:
     The directory is made for this launch (mode 0700, a random name), the file
     in it is new (O_EXCL, mode 0600): what others put into a shared directory
     is neither followed nor overwritten.
-
-    Raises
-    ------
-    LaunchError
-        Where none of the parent directories can be written; nothing is left behind.
     """
     mark = f"{job}-" if job.isascii() and job.isalnum() else ""
     why = "no directory to write to"
@@ -122,10 +112,7 @@ def store_order(text: str, name: str, job: str, parents: Sequence[str]) -> str:
 def discard_launch(path: str) -> None:
     """Remove an order file and its directory, as far as possible.
 
-    Parameters
-    ----------
-    path : str
-        '' for none.
+    `path`: '' for none.
     """
     if not path:
         return
@@ -141,12 +128,7 @@ def remove_at_end(path: str, process: int | None = None) -> None:
     A shell in a session of its own waits for that, and passes over the signals that end
     a job's processes together. Where there is none the directory stays.
 
-    Parameters
-    ----------
-    path : str
-        The order file.
-    process : int or None
-        Its id; None: this process.
+    `path`: the order file. `process`: its id; None means this process.
     """
     words = ["sh", "-c", _TIDY, "nidmap", str(process or os.getpid()), path]
     with contextlib.suppress(OSError):

@@ -34,13 +34,7 @@ _PLACE = re.compile(r"nidmap-rank ([0-9]{1,9}) ([A-Za-z0-9._-]{1,255})(?![A-Za-z
 def run_query(
     argv: Sequence[str], env: Mapping[str, str], seconds: float = 10.0, late_hint: str = ""
 ) -> str:
-    """Return what a command prints on stdout; that it is waited for is no standing still.
-
-    Raises
-    ------
-    LaunchError
-        Where it cannot be started, fails, or does not answer in time.
-    """
+    """Return what a command prints on stdout; that it is waited for is no standing still."""
     answer = run_child(argv, env, Deadline(seconds), late_hint=late_hint, on_wait=advance)
     if answer.code:
         raise LaunchError(f"{argv[0]} failed (exit code {answer.code})")
@@ -48,28 +42,14 @@ def run_query(
 
 
 class MpiLibrary(NamedTuple):
-    """An MPI library.
+    """An MPI library."""
 
-    Attributes
-    ----------
-    name : str
-        ``openmpi``, ``mpich``, ``intel`` or ``cray-mpich``.
-    version : str
-        '' where it does not say.
-    """
-
-    name: str
-    version: str
+    name: str  # ``openmpi``, ``mpich``, ``intel`` or ``cray-mpich``
+    version: str  # '' where it does not say
 
     @property
     def major(self) -> int:
-        """The first number of the version, 0 where it is not known.
-
-        Examples
-        --------
-        >>> MpiLibrary("openmpi", "4.1.4").major
-        4
-        """
+        """The first number of the version, 0 where it is not known."""
         first = self.version.partition(".")[0]
         return int(first) if first.isdecimal() else 0
 
@@ -77,16 +57,7 @@ class MpiLibrary(NamedTuple):
 def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
     """Return the MPI library of an mpiexec, which is asked.
 
-    Parameters
-    ----------
-    program : str
-        A path, or a name that PATH of `env` resolves.
-    env : mapping of str to str
-
-    Raises
-    ------
-    LaunchError
-        Where it cannot be started, or is none of those that are known.
+    `program`: a path, or a name that PATH of `env` resolves.
     """
     path = shutil.which(program, path=env.get("PATH", os.defpath)) or program
     text = run_query([path, "--version"], env)
@@ -102,12 +73,8 @@ def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
 def rank_printer(variables: Sequence[str], host: str = "$(uname -n)") -> tuple[str, ...]:
     """Return a program that prints each rank's number and node.
 
-    Parameters
-    ----------
-    variables : sequence of str
-        Variables that hold the rank under this launcher, the first that is set.
-    host : str
-        What names the node, in a shell's words.
+    `variables`: variables that hold the rank under this launcher, the first that is set. `host`:
+    what names the node, in a shell's words.
     """
     rank = ""
     for name in reversed(variables):
@@ -118,13 +85,7 @@ def rank_printer(variables: Sequence[str], host: str = "$(uname -n)") -> tuple[s
 def query_rank_nodes(
     launch: Launch, env: Mapping[str, str], ranks: int, seconds: float, late_hint: str = ""
 ) -> list[str]:
-    """Run a launch of `rank_printer` and return the node of each rank.
-
-    Raises
-    ------
-    LaunchError
-        Where it fails, or not every rank says once where it is.
-    """
+    """Run a launch of `rank_printer` and return the node of each rank."""
     text = run_query(launch.argv, {**env, **launch.env}, seconds, late_hint)
     node_of: dict[int, str] = {}
     for rank, host in _PLACE.findall(text):

@@ -120,56 +120,27 @@ def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | Non
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One call of ``nidmap run``, or the part of another command that launches.
+    """One call of ``nidmap run``, or the part of another command that launches."""
 
-    Attributes
-    ----------
-    command : tuple of str
-        The launcher, its options, the program.
-    job : JobArguments
-        Machine, nodes, ranks and pattern.
-    strategy : str
-    order_file : str or None
-        A file with the order, of the format that its name states; None: one is made.
-    bind : bool
-        Arrange ranks inside the nodes too, and bind them to their cores.
-    launcher_order : str or None
-        ``sorted`` or ``given``; None: not stated.
-    mpi : str
-        ``cray-mpich``, ``other``, or ``auto``: by the machine's network, else by the
-        modules loaded.
-    order_dir : str or None
-        Directory for the order file; None: one of its own, until the job has ended.
-    mapping_limit : str or None
-        As ``--mapping-limit`` gives it; None: the library's own.
-    patience : float
-        Seconds of processor time that planning may take; 0: no limit.
-    dry_run : bool
-        True where nothing will be started, nor asked.
-    """
-
-    command: tuple[str, ...]
-    job: JobArguments
+    command: tuple[str, ...]  # the launcher, its options, the program
+    job: JobArguments  # machine, nodes, ranks and pattern
     strategy: str = "auto"
+    # A file with the order, of the format that its name states; None means one is made
     order_file: str | None = None
-    bind: bool = False
-    launcher_order: str | None = None
+    bind: bool = False  # arrange ranks inside the nodes too, and bind them to their cores
+    launcher_order: str | None = None  # ``sorted`` or ``given``; None: not stated
+    # ``cray-mpich``, ``other``, or ``auto``: by the machine's network, else by the modules loaded
     mpi: str = "auto"
+    # Directory for the order file; None means one of its own, until the job has ended
     order_dir: str | None = None
+    # As ``--mapping-limit`` gives it; None means the library's own
     mapping_limit: str | None = None
-    patience: float = 0.0
-    dry_run: bool = False
+    patience: float = 0.0  # seconds of processor time that planning may take; 0: no limit
+    dry_run: bool = False  # True where nothing will be started, nor asked
 
     @property
     def search_seconds(self) -> float:
-        """Processor seconds that choosing an order may take.
-
-        Examples
-        --------
-        >>> requests = [RunRequest(("srun",), JobArguments(), patience=p) for p in (15.0, 0.0)]
-        >>> [(request.search_seconds, request.answer_seconds) for request in requests]
-        [(10.0, 2.0), (inf, 10.0)]
-        """
+        """Processor seconds that choosing an order may take."""
         return _SEARCH * self.patience or math.inf
 
     @property

@@ -56,11 +56,6 @@ def find(strategy: str) -> Ordering:
 
     Options stand behind a colon; an ordering that has some takes their text
     as its keyword `options`.
-
-    Raises
-    ------
-    UsageError
-        Where there is none (the message names those there are), or it takes no options.
     """
     name, colon, options = strategy.partition(":")
     ordering = _orderings.find(name)
@@ -73,19 +68,7 @@ def find(strategy: str) -> Ordering:
 
 
 def grid_of(pattern: Pattern, strategy: str) -> Shape:
-    """Return the extents of a pattern's process grid, the last fastest.
-
-    Raises
-    ------
-    UsageError
-        Naming the strategy, where the pattern has none.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.pattern import parse_pattern
-    >>> grid_of(parse_pattern("fft:8x4"), "column-major")
-    (8, 4)
-    """
+    """Return the extents of a pattern's process grid, the last fastest."""
     if pattern.dims is None:
         raise UsageError(
             f"strategy {strategy} needs a process grid, pattern {pattern.spec} has none"

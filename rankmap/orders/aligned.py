@@ -22,15 +22,7 @@ from nidmap.rankmap.pattern import Pattern
 
 @ordering("aligned")
 def aligned(pattern: Pattern, placement: Placement) -> Placement:
-    """Put rows of fft:PxQ inside a chassis, columns along one position over the groups.
-
-    Raises
-    ------
-    UsageError
-        Where the pattern is not a pencil FFT, the machine no dragonfly, or the
-        allocation not the same blades of one chassis in every group with a
-        grid that fits; the message says what would.
-    """
+    """Put rows of fft:PxQ inside a chassis, columns along one position over the groups."""
     dims = pattern.dims
     if dims is None or len(dims) != 2 or not pattern.spec.startswith("fft:"):
         raise UsageError(f"strategy aligned is for pencils, fft:PxQ, not {pattern.spec}")
@@ -57,13 +49,7 @@ def _lay_out(dims: Shape, table: Ints) -> Ints | None:
 
 
 def _slots_by_position(placement: Placement) -> Ints:
-    """Return the allocation's slots, int64 (groups, positions, slots a router).
-
-    Raises
-    ------
-    UsageError
-        Where it has not the same positions in all groups.
-    """
+    """Return the allocation's slots, int64 (groups, positions, slots a router)."""
     machine = placement.machine
     if machine is None or machine.topology.kind != "dragonfly":
         raise UsageError("strategy aligned needs a dragonfly", "name the machine by -m")

@@ -52,33 +52,17 @@ EVERY_ORDER = "every order was looked at"
 
 @dataclass(slots=True)
 class AutoChoice:
-    """What auto has chosen, and what it left.
-
-    Attributes
-    ----------
-    order : Placement
-    strategy : str
-        The order that won.
-    cost, default_cost : float
-        J of it, and of row-major.
-    bound : CostBound
-        What no order is below.
-    tried : dict of str to float
-        J of each order that was made.
-    failed : dict of str to str
-        Why an order was not.
-    left : str
-        What there was no time for.
-    """
+    """What auto has chosen, and what it left."""
 
     order: Placement
-    strategy: str
+    strategy: str  # the order that won
+    # cost, default_cost: J of it, and of row-major
     cost: float
     default_cost: float
-    bound: CostBound
-    tried: dict[str, float] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-    left: str = ""
+    bound: CostBound  # what no order is below
+    tried: dict[str, float] = field(default_factory=dict)  # J of each order that was made
+    failed: dict[str, str] = field(default_factory=dict)  # why an order was not
+    left: str = ""  # what there was no time for
 
     @property
     def optimal(self) -> bool:
@@ -132,22 +116,7 @@ def describe_choice(found: AutoChoice) -> Placement:
 def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) -> AutoChoice:
     """Return the cheapest of the orders that fit a pattern on slots.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the slots.
-    placement : Placement
-    seconds : float
-        What there is time for.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.place_ranks import place_ranks
-    >>> from nidmap.rankmap.pattern.structured import Lines
-    >>> on = place_ranks(nidmap.load_machine("tree:4x2x2,dist=1:2:3"), None, 4)
-    >>> choose(Lines("alltoall", (64,)), on).words()
-    'default is optimal (J = 4,480): it meets the lower bound'
+    `pattern`: fitted to the slots. `seconds`: what there is time for.
     """
     distance = job_distance(placement)
     first = cost_of(pattern, placement.node_of_slot, distance)

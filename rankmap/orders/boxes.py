@@ -67,13 +67,7 @@ BEAM, FEW = 6, 2
 
 @ordering("boxes")
 def boxes(pattern: Pattern, placement: Placement) -> Placement:
-    """Tile the process grid with nested boxes for the real level sizes of the allocation.
-
-    Raises
-    ------
-    UsageError
-        Where the pattern has no process grid.
-    """
+    """Tile the process grid with nested boxes for the real level sizes of the allocation."""
     dims = grid_of(pattern, "boxes")
     distance = _judging_distance(placement, job_distance(placement))
     best = np.arange(placement.ranks, dtype=np.int64)

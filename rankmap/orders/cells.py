@@ -37,44 +37,21 @@ KNOWN = "those of grid_order: -R or -C, -c cell, -g grid, -H, -P or -Z, -o"
 
 @dataclass(frozen=True, slots=True)
 class CellOptions:
-    """grid_order's options that decide an order.
+    """grid_order's options that decide an order."""
 
-    Attributes
-    ----------
-    cell : tuple of int
-        Extents of a cell (``-c``); () for the whole grid's along every
-        dimension of 1, which with ``-H`` is the plain curve.
-    grid : tuple of int
-        Extents of the grid (``-g``); () for the pattern's.
-    columns : bool
-        Ranks are numbered with the first dimension fastest (``-C``).
-    walk : str
-        ``Z``: rows of cells in the same order; ``P``: to and fro; ``H``: Hilbert.
-    along : tuple of int
-        Dimensions in the order in which successive cells go along them, the
-        fastest first (``-o``, from 1); () for the numbering's own.
-    """
-
+    # Extents of a cell (``-c``); () for the whole grid's along every dimension of 1, which with
+    # ``-H`` is the plain curve
     cell: Shape = ()
-    grid: Shape = ()
-    columns: bool = False
-    walk: str = "Z"
+    grid: Shape = ()  # extents of the grid (``-g``); () for the pattern's
+    columns: bool = False  # ranks are numbered with the first dimension fastest (``-C``)
+    walk: str = "Z"  # ``Z``: rows of cells in the same order; ``P``: to and fro; ``H``: Hilbert
+    # Dimensions in the order in which successive cells go along them, the fastest first (``-o``,
+    # from 1); () for the numbering's own
     along: Shape = ()
 
     @classmethod
     def parse(cls, text: str) -> CellOptions:
-        """Read options as grid_order takes them: ``-R -c 4,2 -g 64,64 -H``.
-
-        Raises
-        ------
-        UsageError
-            An option that there is not, one without its value, or a contradiction.
-
-        Examples
-        --------
-        >>> CellOptions.parse("-C -H -c4,2 -g 64,64")
-        CellOptions(cell=(4, 2), grid=(64, 64), columns=True, walk='H', along=())
-        """
+        """Read options as grid_order takes them: ``-R -c 4,2 -g 64,64 -H``."""
         options: dict[str, str] = {}
         for name, value in _split_options(text):
             if name in options:
@@ -122,19 +99,8 @@ def _parse_extents(name: str, text: str) -> Shape:
 def cells(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
     """List the grid's ranks cell by cell, as Cray's grid_order does.
 
-    Parameters
-    ----------
-    pattern : Pattern
-    placement : Placement
-    options : str
-        grid_order's own: ``-R`` (default) or ``-C``, ``-c`` cell (default: a
-        box of a node's ranks), ``-g`` grid (default: the pattern's), ``-H``,
-        ``-P`` or ``-Z``, ``-o``.
-
-    Raises
-    ------
-    UsageError
-        Options that make no sense, or a grid that is not the pattern's ranks.
+    `options`: grid_order's own: ``-R`` (default) or ``-C``, ``-c`` cell (default: a box of a
+    node's ranks), ``-g`` grid (default: the pattern's), ``-H``, ``-P`` or ``-Z``, ``-o``.
     """
     wanted = CellOptions.parse(options)
     grid = wanted.grid or pattern.dims
@@ -163,18 +129,7 @@ def _node_cell(grid: Shape, placement: Placement) -> Shape:
 def rank_list(grid: Shape, cell: Shape, options: CellOptions) -> Ints:
     """Return the ranks in the order of the list, int64 (ranks,).
 
-    Parameters
-    ----------
-    grid, cell : tuples of int
-        Cells that do not divide the grid are cut off at its far edges.
-    options : CellOptions
-
-    Examples
-    --------
-    >>> rank_list((4, 4), (2, 2), CellOptions()).tolist()
-    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
-    >>> rank_list((4, 4), (2, 2), CellOptions(columns=True)).tolist()
-    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
+    `grid`, `cell`: cells that do not divide the grid are cut off at its far edges.
     """
     if len(cell) != len(grid):
         raise UsageError(f"strategy cells: -c has {len(cell)} numbers, the grid {len(grid)}")

@@ -53,13 +53,7 @@ def graph(pattern: Pattern, placement: Placement, options: str = "") -> Placemen
 
 
 def _parse_option(options: str) -> tuple[str, float]:
-    """Return which of its options the strategy has, and the number that it is.
-
-    Raises
-    ------
-    UsageError
-        Other options, or no number within the limits.
-    """
+    """Return which of its options the strategy has, and the number that it is."""
     name, _, value = (options or "effort=1").partition("=")
     low, high = (0, math.inf) if name == "seconds" else (LEAST, MOST)
     try:
@@ -101,13 +95,7 @@ def map_graph(
 
 
 def as_graph(pattern: Pattern) -> Graph:
-    """Return a pattern's graph.
-
-    Raises
-    ------
-    UsageError
-        A structured pattern with more than `MOST_EDGES`.
-    """
+    """Return a pattern's graph."""
     if isinstance(pattern, Graph):
         return pattern
     if edge_count(pattern, MOST_EDGES) > MOST_EDGES:

@@ -52,20 +52,8 @@ MOST_OTHERS = 64
 def hierarchical(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
     """Map units as DASH does: multicore groups in blade blocks, these in chassis blocks.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        With a process grid.
-    placement : Placement
-    options : str
-        ``levels=machine`` (default) or ``levels=paper``, and ``relax``,
-        separated by commas.
-
-    Raises
-    ------
-    UsageError
-        Where no permutation of a multicore group divides the grid (the
-        message names those tried), or there are no cnames for levels=paper.
+    `pattern`: with a process grid. `options`: ``levels=machine`` (default) or ``levels=paper``,
+    and ``relax``, separated by commas.
     """
     words = [word.strip() for word in options.split(",") if word.strip()]
     wrong = next((w for w in words if w not in ("relax", "levels=paper", "levels=machine")), None)
@@ -85,14 +73,9 @@ def hierarchical(pattern: Pattern, placement: Placement, options: str = "") -> P
 def sorted_nodes(placement: Placement, paper: bool = False) -> Ints:
     """Return the nodes sorted by all levels (step 6), as positions of the allocation.
 
-    Parameters
-    ----------
-    placement : Placement
-    paper : bool
-        True for column, row, chassis, blade, node of the cnames as the paper
-        has it: on an XC, whose groups are two cabinets side by side in a row,
-        that tears a group's two cabinets apart. False for the network's own
-        levels, outermost first.
+    `paper`: True for column, row, chassis, blade, node of the cnames as the paper has it: on an
+    XC, whose groups are two cabinets side by side in a row, that tears a group's two cabinets
+    apart. False for the network's own levels, outermost first.
     """
     machine = placement.machine
     if machine is None:
@@ -112,11 +95,6 @@ def chain_of(pattern: Pattern, placement: Placement, relax: bool = False) -> lis
 
     Of all permutations that divide the grid those with the fewest neighbours
     parted are taken.
-
-    Raises
-    ------
-    UsageError
-        Where none divides.
     """
     dims = pattern.dims or ()
     model = pattern if isinstance(pattern, GridPattern) else Stencil(dims)

@@ -58,41 +58,18 @@ _CHUNK, _FEW = 250, 1000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one job sat.
+    """How one job sat."""
 
-    Attributes
-    ----------
-    job : int
-        Its place among the `nidmap.placement.job_nodes.JobNodes`.
-    nodes : int
-    touches : dict of str to int
-        Groups, chassis, leaves … that it had nodes in.
-    spread : float
-        Share of its pairs of nodes that are in different outermost units, 0 to 1.
-    free : int
-        Nodes that it could have had, its own among them.
-    slowdown : Span
-        How many times as long its communication takes as on the best of these.
-    patterns : tuple of str
-        What it was taken to send; several where nothing says it.
-    best : str
-        The strategy that chose the best nodes; '' where its own are.
-    share : Span
-        Share of its time that it communicates.
-    ppn : int
-        Ranks per node that it was judged with.
-    """
-
-    job: int
+    job: int  # its place among the `nidmap.placement.job_nodes.JobNodes`
     nodes: int
-    touches: dict[str, int]
-    spread: float
-    free: int
-    slowdown: Span
-    patterns: tuple[str, ...]
-    best: str
-    share: Span
-    ppn: int = 1
+    touches: dict[str, int]  # groups, chassis, leaves … that it had nodes in
+    spread: float  # share of its pairs of nodes that are in different outermost units, 0 to 1
+    free: int  # nodes that it could have had, its own among them
+    slowdown: Span  # how many times as long its communication takes as on the best of these
+    patterns: tuple[str, ...]  # what it was taken to send; several where nothing says it
+    best: str  # the strategy that chose the best nodes; '' where its own are
+    share: Span  # share of its time that it communicates
+    ppn: int = 1  # ranks per node that it was judged with
 
     @property
     def saved(self) -> Span:
@@ -104,24 +81,8 @@ class Verdict:
 class Judge:
     """Judges jobs on one machine, one after the other.
 
-    Parameters
-    ----------
-    machine : Machine
-    applications : tuple of Application
-        The first that fits a job says what it sends. Ranks per node that it does not state are
-        the job's own where its record tells them, else one.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.placement.records import JobRecord
-    >>> from nidmap.placement.job_nodes import find_job_nodes
-    >>> from nidmap.placement.nodelist import NodeList
-    >>> m = nidmap.load_machine("fattree:leaf=4,leaves=4,spines=1,bw=1")
-    >>> apart = JobRecord("7", NodeList.parse("nid[00000-00001,00004-00005]"), start=1.0)
-    >>> found = Judge(m).verdict(find_job_nodes(m, [apart]), 0, m.compute)
-    >>> round(found.slowdown.high, 2), found.best
-    (1.33, 'level-spread')
+    `applications`: the first that fits a job says what it sends. Ranks per node that it does not
+    state are the job's own where its record tells them, else one.
     """
 
     def __init__(self, machine: Machine, applications: tuple[Application, ...] = ()) -> None:
@@ -213,14 +174,7 @@ def _cost_ratio(span: Span, others: Sequence[Span]) -> Span:
 
 
 def _spread_share(machine: Machine, rows: Ints) -> float:
-    """Return the share of pairs of nodes that are in different outermost units.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> _spread_share(nidmap.load_machine("tree:4x4,dist=1:2"), np.array([0, 1, 4]))
-    0.6667
-    """
+    """Return the share of pairs of nodes that are in different outermost units."""
     held = np.unique(machine.coords[rows, 0], return_counts=True)[1]
     pairs = len(rows) * (len(rows) - 1)
     return round(1 - float((held * (held - 1)).sum()) / pairs, 4) if pairs else 0.0
@@ -239,23 +193,9 @@ def judge_jobs(
 ) -> list[Verdict]:
     """Judge jobs, on all cores where there are many.
 
-    Parameters
-    ----------
-    machine : Machine
-    job_nodes : JobNodes
-        All jobs that had nodes: those not asked about say what was taken.
-    wanted : sequence of int
-        The jobs to judge.
-    applications : tuple of Application
-    usable : bool (n,) or None
-        Nodes that could be had at all; None: the compute nodes.
-    told : callable or None
-        Is told how much is done (0 to 1), and what.
-
-    Returns
-    -------
-    list of Verdict
-        In the order of the jobs' starts.
+    `job_nodes`: all jobs that had nodes: those not asked about say what was taken. `wanted`: the
+    jobs to judge. `usable` (n,): nodes that could be had at all; None means the compute nodes.
+    `told`: is told how much is done (0 to 1), and what. In the order of the jobs' starts.
     """
     there = machine.compute if usable is None else usable
     sweep = free_at_starts(job_nodes, there, wanted)
@@ -315,39 +255,22 @@ Ends = Annotated[list[Share], msgspec.Meta(min_length=2, max_length=2)]
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the jobs of one application send.
+    """What the jobs of one application send."""
 
-    Attributes
-    ----------
-    name, user : str
-        Of the jobs that are meant; ``*`` and ``?`` stand for anything.
-    pattern : str
-        As ``--pattern``; '' where it is not known.
-    communication : float, [float, float] or None
-        Share of a job's time that it communicates, or at least and at most;
-        None: `ASSUMED_SHARE`.
-    ppn : int or None
-        Ranks on each node; None: the job's own.
-    bytes : float or None
-        Payload of a message.
-    """
-
+    # name, user: of the jobs that are meant; ``*`` and ``?`` stand for anything
     name: str = "*"
     user: str = "*"
-    pattern: str = ""
+    pattern: str = ""  # as ``--pattern``; '' where it is not known
+    # Share of a job's time that it communicates, or at least and at most; None means
+    # `ASSUMED_SHARE`
     communication: Share | Ends | None = None
+    # Ranks on each node; None means the job's own
     ppn: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
-    bytes: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    bytes: Annotated[float, msgspec.Meta(gt=0)] | None = None  # payload of a message
 
     @property
     def share(self) -> Span:
-        """Share of its time that a job communicates.
-
-        Examples
-        --------
-        >>> Application(communication=0.3).share, Application(communication=[0.25, 0.75]).share
-        (Span(low=0.3, likely=0.3, high=0.3), Span(low=0.25, likely=0.5, high=0.75))
-        """
+        """Share of its time that a job communicates."""
         if self.communication is None:
             return ASSUMED_SHARE
         if isinstance(self.communication, float):
@@ -369,18 +292,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_applications(source: str) -> tuple[Application, ...]:
-    """Read a file of applications.
-
-    Parameters
-    ----------
-    source : str
-        Its path.
-
-    Raises
-    ------
-    SiteError, ParseError
-        It cannot be read, says something unknown, or a pattern that there is not.
-    """
+    """Read a file of applications."""
     try:
         applications = msgspec.convert(read_tables(source), _File).application
     except msgspec.ValidationError as error:
@@ -395,16 +307,7 @@ def read_applications(source: str) -> tuple[Application, ...]:
 
 
 def application_of(job: JobRecord, applications: tuple[Application, ...]) -> Application:
-    """Return what a job is, by its name and user; `UNKNOWN` where none fits.
-
-    Examples
-    --------
-    >>> from nidmap.placement.nodelist import NodeList
-    >>> known = (Application("lammps*", pattern="stencil:auto"),)
-    >>> names = ("lammps-7", "fft")
-    >>> [application_of(JobRecord("7", NodeList(), name), known).pattern for name in names]
-    ['stencil:auto', '']
-    """
+    """Return what a job is, by its name and user; `UNKNOWN` where none fits."""
     fits = (
         application
         for application in applications

@@ -43,80 +43,45 @@ _KEPT = 100_000
 
 
 class Span(NamedTuple):
-    """A figure with its ends.
+    """A figure with its ends."""
 
-    Attributes
-    ----------
-    low, likely, high : float
-        Where routers take any way, what is likely, and where they keep to minimal ways.
-    """
-
+    # low, likely, high: where routers take any way, what is likely, and where they keep to minimal
+    # ways
     low: float
     likely: float
     high: float
 
 
 class _PhaseCost(NamedTuple):
-    """What a phase of a job costs its nodes.
+    """What a phase of a job costs its nodes."""
 
-    Attributes
-    ----------
-    least, posted : float
-        Seconds as `nidmap.rankmap.predict.model.Model.node_limits` returns them.
-    traffic : Traffic
-        Between indices of the job's nodes.
-    """
-
+    # least, posted: seconds as `nidmap.rankmap.predict.model.Model.node_limits` returns them
     least: float
     posted: float
-    traffic: Traffic
+    traffic: Traffic  # between indices of the job's nodes
 
 
 class _Level(NamedTuple):
-    """Units of the network that routers are in: groups, chassis, single routers.
+    """Units of the network that routers are in: groups, chassis, single routers."""
 
-    Attributes
-    ----------
-    unit : int64 (routers,)
-    out : float64 (units,)
-        GB/s of all links that leave each unit.
-    direct : float64 (units, units) or None
-        GB/s of the links between two units of the same unit above; 0 where none join them.
-    """
-
-    unit: Ints
-    out: Floats
+    unit: Ints  # (routers,)
+    out: Floats  # (units,), GB/s of all links that leave each unit
+    # (units, units), GB/s of the links between two units of the same unit above; 0 where none join
+    # them
     direct: Floats | None
 
 
 class QuickCost:
     """Says about what one pattern takes on one machine, for one set of nodes after another.
 
-    Parameters
-    ----------
-    model : Predictor
-        Machine, pattern, ranks a node and bytes.
-
-    Attributes
-    ----------
-    timeless : str
-        Why no time can be told, so that a cost is J; '' where it is seconds.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.predict import Job
-    >>> m = nidmap.load_machine("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
-    >>> cost = QuickCost(Predictor(m, Job("alltoall", bytes=1e9)))
-    >>> apart, together = (cost.of(np.array(rows)) for rows in ([0, 2, 4, 6], [0, 1, 2, 3]))
-    >>> round(apart.likely, 2), round(together.likely, 2)
-    (0.3, 0.76)
+    `model`: machine, pattern, ranks a node and bytes.
     """
 
     def __init__(self, model: Predictor) -> None:
         self.model = model
         self.machine = model.machine
         everyone = np.flatnonzero(self.machine.compute)[:1]
+        # Why no time can be told, so that a cost is J; '' where it is seconds
         self.timeless = without_time(model.place(everyone))
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
@@ -125,13 +90,7 @@ class QuickCost:
         self._known: dict[bytes, Span] = {}
 
     def of(self, rows: Ints) -> Span:
-        """Return the seconds of a job on these nodes, rank r in slot r; J where `timeless`.
-
-        Raises
-        ------
-        UsageError
-            The pattern is not for as many ranks.
-        """
+        """Return the seconds of a job on these nodes, rank r in slot r; J where `timeless`."""
         key = rows.tobytes()
         if key not in self._known:
             if len(self._known) >= _KEPT:
@@ -181,29 +140,9 @@ def _is_complete(pattern: Pattern) -> bool:
 def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, float]:
     """Return the seconds of the busiest cut, and of the busiest direct links.
 
-    Parameters
-    ----------
-    machine : Machine
-        Not a torus.
-    rows : int64 (n,)
-        Nodes of the job.
-    traffic : Traffic
-        Between indices of the job's nodes; what stays inside a node does not count.
-
-    Returns
-    -------
-    float
-    float
-        0.0 where no two of its units are joined directly.
-
-    Examples
-    --------
-    Two nodes on each of two switches send 1 GB to every node: 4 GB cross a link of 2 GB/s.
-
-    >>> import nidmap
-    >>> m = nidmap.load_machine("tree:2x3,bw=2")
-    >>> cut_times(m, np.array([0, 1, 4, 5]), Traffic.everyone(np.arange(4), 1, 1e9))
-    (2.0, 0.0)
+    `machine`: not a torus. `rows` (n,): nodes of the job. `traffic`: between indices of the job's
+    nodes; what stays inside a node does not count. 0.0 where no two of its units are joined
+    directly.
     """
     cut = direct = 0.0
     routers = machine.router[rows, 0]

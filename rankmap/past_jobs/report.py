@@ -34,55 +34,28 @@ _RUN = re.compile(r"[\W_]*\d[\W\d_]*$")
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """Jobs of one application on as many nodes.
-
-    Attributes
-    ----------
-    application : str
-    nodes : int
-        Of each.
-    jobs, worse : int
-        How many there are, and how many sat worse than they could have.
-    slowdown : float
-        The median.
-    saved : Span
-        Node-hours that the best placements would have saved.
-    """
+    """Jobs of one application on as many nodes."""
 
     application: str
-    nodes: int
+    nodes: int  # of each
+    # jobs, worse: how many there are, and how many sat worse than they could have
     jobs: int
     worse: int
-    slowdown: float
-    saved: Span
+    slowdown: float  # the median
+    saved: Span  # node-hours that the best placements would have saved
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Verdicts with what they add up to.
+    """Verdicts with what they add up to."""
 
-    Attributes
-    ----------
-    machine : str
-        Its name.
-    job_nodes : JobNodes
-    verdicts : tuple of Verdict
-    applications : tuple of Application
-    whose : str
-        Of whom the jobs are, for the sentence: ``your last``, ``the last``.
-    timeless : str
-        Why no time can be told; '' where it can.
-    notes : tuple of str
-        What was assumed and left out.
-    """
-
-    machine: str
+    machine: str  # its name
     job_nodes: JobNodes
     verdicts: tuple[Verdict, ...]
     applications: tuple[Application, ...] = ()
-    whose: str = "the last"
-    timeless: str = ""
-    notes: tuple[str, ...] = ()
+    whose: str = "the last"  # of whom the jobs are, for the sentence: ``your last``, ``the last``
+    timeless: str = ""  # why no time can be told; '' where it can
+    notes: tuple[str, ...] = ()  # what was assumed and left out
 
     @property
     def worse(self) -> int:
@@ -199,13 +172,7 @@ class Summary:
 
 
 def stem_of(name: str) -> str:
-    """Return what the names of an application's jobs have in common.
-
-    Examples
-    --------
-    >>> stem_of("lammps-7"), stem_of("cp2k_run12"), stem_of("12"), stem_of("")
-    ('lammps', 'cp2k_run', '12', '(no name)')
-    """
+    """Return what the names of an application's jobs have in common."""
     return _RUN.sub("", name) or name or "(no name)"
 
 
@@ -219,13 +186,7 @@ def _round_span(span: Span) -> dict[str, float]:
 
 
 def hours_text(hours: float) -> str:
-    """Return node-hours for a person.
-
-    Examples
-    --------
-    >>> hours_text(1243.7), hours_text(4.26), hours_text(0.0312)
-    ('1,244', '4.3', '0.03')
-    """
+    """Return node-hours for a person."""
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}" if hours >= 1 else f"{hours:.1g}"
 
 
@@ -235,13 +196,7 @@ def _span_text(span: Span) -> str:
 
 
 def ratio_text(span: Span) -> str:
-    """Return a slowdown with its range for a person.
-
-    Examples
-    --------
-    >>> ratio_text(Span(1.0, 1.25, 2.0)), ratio_text(Span(1.0, 1.0, 1.0))
-    ('1.25 (1 to 2)', '1')
-    """
+    """Return a slowdown with its range for a person."""
     low, likely, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in span)
     return likely if low == high else f"{likely} ({low} to {high})"
 

@@ -161,24 +161,7 @@ def pattern(name: str) -> Callable[[Builder], Builder]:
 def parse_options(name: str, text: str, known: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a pattern by name, '' for one that has no value.
 
-    Parameters
-    ----------
-    name : str
-        The pattern's.
-    text : str
-        As in ``periodic,weights=1:2:4``.
-    known : mapping of str to str
-        A value of each option, for the hint; '' where it has none.
-
-    Raises
-    ------
-    UsageError
-        An option that is unknown or given twice, a value that is missing or too much.
-
-    Examples
-    --------
-    >>> parse_options("sweep", "pieces=10", {"pieces": "4"})
-    {'pieces': '10'}
+    `name`: the pattern's. `known`: a value of each option, for the hint; '' where it has none.
     """
     options: dict[str, str] = {}
     for word in text.split(",") if text else ():
@@ -195,13 +178,7 @@ def parse_options(name: str, text: str, known: Mapping[str, str]) -> dict[str, s
 
 
 def parse_whole(name: str, key: str, text: str, least: int = 0) -> int:
-    """Return the whole number that an option's value is.
-
-    Raises
-    ------
-    UsageError
-        Where it is none, less than `least`, or has more than 18 digits.
-    """
+    """Return the whole number that an option's value is."""
     if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) < least:
         above = f" above {least - 1}" if least else ""
         raise UsageError(f"{name}: {key}={printable(text, 30)} is not a whole number{above}")
@@ -216,29 +193,13 @@ def names() -> list[str]:
 def parse_pattern(spec: str) -> Pattern:
     """Return the pattern that a text names.
 
-    Parameters
-    ----------
-    spec : str
-        ``alltoall``, ``sort``, ``ring``, ``fft:PxQ`` (all-to-all in each row
-        and each column of a process grid), ``fft:P`` (slab),
-        ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27][,staged]`` or
-        ``stencil:auto[,ndims=3]``, ``sweep:PxQ[,pieces=10]``, ``training:tp=8,cp=1,dp=16,pp=4``,
-        ``bcast[:root=0]``, ``reduce``, ``gather``, ``scatter``, ``allreduce``,
-        ``allgather``, ``reducescatter``, ``barrier``, ``permutation[:seed=1]``,
-        ``transposition:RxC``, ``graph:FILE``, ``matrix:FILE``, ``measured:FILE``,
-        ``sends:FILE``.
-
-    Raises
-    ------
-    UsageError
-        Unknown pattern or option, or a value that makes no sense.
-
-    Examples
-    --------
-    >>> parse_pattern("fft:16x8").dims
-    (16, 8)
-    >>> parse_pattern("stencil:24x24x16,periodic").ranks
-    9216
+    `spec`: ``alltoall``, ``sort``, ``ring``, ``fft:PxQ`` (all-to-all in each row and each column
+    of a process grid), ``fft:P`` (slab),
+    ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27][,staged]`` or
+    ``stencil:auto[,ndims=3]``, ``sweep:PxQ[,pieces=10]``, ``training:tp=8,cp=1,dp=16,pp=4``,
+    ``bcast[:root=0]``, ``reduce``, ``gather``, ``scatter``, ``allreduce``, ``allgather``,
+    ``reducescatter``, ``barrier``, ``permutation[:seed=1]``, ``transposition:RxC``,
+    ``graph:FILE``, ``matrix:FILE``, ``measured:FILE``, ``sends:FILE``.
     """
     name, colon, text = spec.strip().partition(":")
     if colon and not text:

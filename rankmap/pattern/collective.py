@@ -24,21 +24,11 @@ USUAL_BYTES = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Collective(Pattern):
-    """One collective among all ranks.
+    """One collective among all ranks."""
 
-    Attributes
-    ----------
-    name : str
-        A key of `nidmap.rankmap.collectives.FAMILIES`.
-    root : int
-        Rank that sends or receives the whole; 0 where there is none.
-    dims : tuple of int or None
-        The rank count; None before `Pattern.fit`.
-    """
-
-    name: str
-    root: int = 0
-    dims: Shape | None = None
+    name: str  # a key of `nidmap.rankmap.collectives.FAMILIES`
+    root: int = 0  # rank that sends or receives the whole; 0 where there is none
+    dims: Shape | None = None  # the rank count; None before `Pattern.fit`
 
     @property
     def spec(self) -> str:
@@ -51,13 +41,7 @@ class Collective(Pattern):
         return None if self.dims is None else self.dims[0]
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the collective of so many ranks.
-
-        Raises
-        ------
-        UsageError
-            Where the root is none of them.
-        """
+        """Return the collective of so many ranks."""
         if self.root >= ranks:
             ranks_text = "1 rank" if ranks == 1 else f"{ranks} ranks"
             raise UsageError(f"pattern {self.spec}: there are {ranks_text}, 0 to {ranks - 1}")

@@ -39,41 +39,19 @@ MOST_OFFSETS = 320
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph(Pattern):
-    """A weighted graph of ranks, each edge in the rows of both its ends.
+    """A weighted graph of ranks, each edge in the rows of both its ends."""
 
-    Attributes
-    ----------
-    indptr : int64 (n + 1,)
-        Where each rank's row begins.
-    indices : int64 (2m,)
-        The other ends, ascending in each row.
-    weights : float64 (2m,)
-    stated : bool
-        Whether the file states how many ranks there are; else there are n at
-        least, and more have no edge.
-    spec : str
-        The pattern as it was asked for.
-    notes : tuple of str
-        What was done to the file's entries to make a graph of them.
-    directed : Traffic or None
-        Its messages with their directions, where these are known and do not carry alike.
-    recording : Recording or None
-        What it was made of, where a prediction may go by the order of its messages.
-
-    Examples
-    --------
-    >>> g = from_edges(3, np.array([0, 1]), np.array([1, 2]), np.array([5.0, 1.0]))
-    >>> g.indptr.tolist(), g.indices.tolist(), g.weights.tolist()
-    ([0, 1, 3, 4], [1, 0, 2, 1], [5.0, 5.0, 1.0, 1.0])
-    """
-
-    indptr: Ints
-    indices: Ints
-    weights: Floats
+    indptr: Ints  # (n + 1,), where each rank's row begins
+    indices: Ints  # (2m,), the other ends, ascending in each row
+    weights: Floats  # (2m,)
+    # Whether the file states how many ranks there are; else there are n at least, and more have no
+    # edge
     stated: bool = True
-    spec: str = "graph"
-    notes: tuple[str, ...] = ()
+    spec: str = "graph"  # the pattern as it was asked for
+    notes: tuple[str, ...] = ()  # what was done to the file's entries to make a graph of them
+    # Its messages with their directions, where these are known and do not carry alike
     directed: Traffic | None = field(default=None, repr=False)
+    # What it was made of, where a prediction may go by the order of its messages
     recording: Recording | None = field(default=None, repr=False)
 
     @property
@@ -109,13 +87,7 @@ class Graph(Pattern):
         yield from Traffic.of(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the graph with as many ranks more, without edges, as are missing.
-
-        Raises
-        ------
-        UsageError
-            Where the file names more ranks.
-        """
+        """Return the graph with as many ranks more, without edges, as are missing."""
         if ranks < self.size:
             raise UsageError(
                 f"pattern {self.spec} names rank {self.size - 1}, but there are {ranks} slots"
@@ -135,13 +107,6 @@ def stencil_of(graph: Graph) -> Stencil | None:
     A file that somebody made from a grid, or measured on one, is given back to the orders and
     bounds that know grids. Nothing is taken on likeness: the stencil's own edges must be the
     graph's, every one and every weight.
-
-    Examples
-    --------
-    >>> stencil_of(expand_pattern(Stencil((4, 3, 5), weights=(1, 2, 4)))).spec
-    'stencil:4x3x5,weights=1:2:4'
-    >>> stencil_of(expand_pattern(Stencil((6, 4), wrap=True, reach=2))).spec
-    'stencil:6x4,periodic,points=9'
     """
     row = graph.row
     once = row < graph.indices
@@ -200,20 +165,7 @@ def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
 
     Edges given twice are added up, loops and edges without weight left out.
 
-    Parameters
-    ----------
-    n : int
-        Vertices.
-    a, b : int64 (m,)
-    weight : float64 (m,)
-    **more
-        Other fields of `Graph`.
-
-    Examples
-    --------
-    >>> twice = from_edges(2, np.array([0, 1]), np.array([1, 0]), np.ones(2))
-    >>> twice.indptr.tolist(), twice.indices.tolist(), twice.weights.tolist()
-    ([0, 1, 2], [1, 0], [2.0, 2.0])
+    `a`, `b` (m,). `weight` (m,). `more`: other fields of `Graph`.
     """
     kept = (a != b) & (weight > 0)
     key, weight = (np.minimum(a, b) * n + np.maximum(a, b))[kept], weight[kept]
@@ -235,13 +187,7 @@ def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
 
 
 def expand_pattern(wanted: Pattern) -> Graph:
-    """Return any pattern's edges as a graph.
-
-    Examples
-    --------
-    >>> expand_pattern(Stencil((2, 2))).indices.tolist()
-    [1, 2, 0, 3, 0, 3, 1, 2]
-    """
+    """Return any pattern's edges as a graph."""
     if isinstance(wanted, Graph):
         return wanted
     edges = join_traffic(wanted.edges())
@@ -251,20 +197,9 @@ def expand_pattern(wanted: Pattern) -> Graph:
 def from_entries(entries: Entries, both: bool, spec: str) -> Graph:
     """Return the graph of a file's entries.
 
-    Parameters
-    ----------
-    entries : Entries
-        Weights from rank to rank.
-    both : bool
-        True where the weights of both directions add up (``matrix:``); False
-        where they state one edge twice (``graph:``).
-    spec : str
-        The pattern as it was asked for.
-
-    Returns
-    -------
-    Graph
-        Of a matrix that is not symmetric it has the messages with their directions.
+    `entries`: weights from rank to rank. `both`: True where the weights of both directions add up
+    (``matrix:``); False where they state one edge twice (``graph:``). `spec`: the pattern as it
+    was asked for. Of a matrix that is not symmetric it has the messages with their directions.
     """
     low, high, there, back = _pair_weights(entries)
     entries = entries._replace(sent=NO_TRAFFIC)  # lets go of what was read

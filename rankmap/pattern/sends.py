@@ -29,25 +29,11 @@ class OneEach(UnsizedPattern):
 
     Its messages are listed when a job has so many ranks: a grid may be named that no
     machine has memory for.
-
-    Attributes
-    ----------
-    receivers : callable
-        Returns the rank that each of so many ranks sends to.
-    spec : str
-        The text of this pattern.
-    ranks : int or None
-        None where any number will do.
-
-    Examples
-    --------
-    >>> permutation("seed=1").fit(8).ranks
-    8
     """
 
-    receivers: Callable[[int], Ints]
-    spec: str
-    ranks: int | None = None
+    receivers: Callable[[int], Ints]  # returns the rank that each of so many ranks sends to
+    spec: str  # the text of this pattern
+    ranks: int | None = None  # None where any number will do
 
     def fit(self, ranks: int) -> Pattern:
         """Return the messages; UsageError where the pattern is for other ranks."""

@@ -51,11 +51,6 @@ class GridPattern(Pattern):
 
         On a periodic extent of 2 both neighbours are the same rank: two
         messages go each way, and two edges are yielded.
-
-        Examples
-        --------
-        >>> [(e.source.tolist(), e.target.tolist()) for e in Stencil((2, 2)).edges()]
-        [([0, 2], [1, 3]), ([0, 1], [2, 3])]
         """
         ranks = np.arange(self.known_ranks()).reshape(self.dims or ())
         for offset, weight in self.offsets():
@@ -69,31 +64,18 @@ class GridPattern(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Stencil(GridPattern):
-    """Every rank talks to its neighbours in a process grid.
+    """Every rank talks to its neighbours in a process grid."""
 
-    Attributes
-    ----------
-    dims : tuple of int
-        Extents, 1 to 4 of them, the last fastest.
-    wrap : bool
-        Whether all dimensions are periodic.
-    weights : tuple of float
-        Bytes to a neighbour along each dimension, in units of ``--bytes``;
-        empty for 1 everywhere. A diagonal neighbour gets the smallest of the
-        weights of the dimensions it lies along.
-    reach : int
-        In how many dimensions at once a neighbour may differ: 1 gives the 5-
-        and 7-point stencils, all of them the 9- and 27-point ones.
-    staged : bool
-        Whether the exchange goes direction by direction, as a chain of
-        ``MPI_Sendrecv`` does, instead of being posted at once. Who talks to
-        whom is the same.
-    """
-
-    dims: Shape
-    wrap: bool = False
+    dims: Shape  # extents, 1 to 4 of them, the last fastest
+    wrap: bool = False  # whether all dimensions are periodic
+    # Bytes to a neighbour along each dimension, in units of ``--bytes``; empty for 1 everywhere. A
+    # diagonal neighbour gets the smallest of the weights of the dimensions it lies along.
     weights: tuple[float, ...] = ()
+    # In how many dimensions at once a neighbour may differ: 1 gives the 5- and 7-point stencils,
+    # all of them the 9- and 27-point ones
     reach: int = 1
+    # Whether the exchange goes direction by direction, as a chain of ``MPI_Sendrecv`` does, instead
+    # of being posted at once. Who talks to whom is the same.
     staged: bool = False
 
     @property
@@ -126,20 +108,12 @@ class Lines(GridPattern):
 
     ``alltoall`` and ``sort`` are one line of all ranks, ``fft:P`` (slab) too;
     ``fft:PxQ`` (pencil) is an all-to-all in each row and in each column.
-
-    Attributes
-    ----------
-    name : str
-        ``alltoall``, ``sort`` or ``fft``.
-    dims : tuple of int or None
-        Extents of the grid; None where any rank count will do.
-    share : bool
-        True where ``--bytes`` is a rank's whole local data, of which every
-        other rank gets an equal part (``sort``).
     """
 
-    name: str
-    dims: Shape | None = None
+    name: str  # ``alltoall``, ``sort`` or ``fft``
+    dims: Shape | None = None  # extents of the grid; None where any rank count will do
+    # True where ``--bytes`` is a rank's whole local data, of which every other rank gets an equal
+    # part (``sort``)
     share: bool = False
 
     @property
@@ -171,15 +145,9 @@ class Lines(GridPattern):
 
 @dataclass(frozen=True, slots=True)
 class Ring(GridPattern):
-    """Every rank sends to the next, the last to the first.
+    """Every rank sends to the next, the last to the first."""
 
-    Attributes
-    ----------
-    dims : tuple of int or None
-        The rank count; None before `Pattern.fit`.
-    """
-
-    dims: Shape | None = None
+    dims: Shape | None = None  # the rank count; None before `Pattern.fit`
 
     @property
     def spec(self) -> str:
@@ -207,29 +175,12 @@ def grid_model(pattern: Pattern | None) -> GridPattern | None:
 
 
 def points(dimensions: int, reach: int) -> int:
-    """Return the points of a stencil: itself and neighbours differing in <= `reach` dimensions.
-
-    Examples
-    --------
-    >>> points(2, 1), points(2, 2), points(3, 1), points(3, 3)
-    (5, 9, 7, 27)
-    """
+    """Return the points of a stencil: itself and neighbours differing in <= `reach` dimensions."""
     return sum(math.comb(dimensions, k) * 2**k for k in range(reach + 1))
 
 
 def parse_extents(text: str, what: str, most: int = 4) -> Shape:
-    """Return the extents of a grid such as ``24x24x16``.
-
-    Raises
-    ------
-    UsageError
-        Naming `what`, where the text is not a grid of 1 to `most` dimensions.
-
-    Examples
-    --------
-    >>> parse_extents("24x24x16", "stencil")
-    (24, 24, 16)
-    """
+    """Return the extents of a grid such as ``24x24x16``."""
     parts = text.split("x")
     for part in parts:
         if not (part.isascii() and part.isdigit()) or len(part) > 18 or int(part) < 1:
@@ -249,14 +200,9 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class AutoStencil(UnsizedPattern):
-    """A stencil whose process grid is chosen once the ranks are known (`nidmap.rankmap.grid.dims`).
+    """A stencil whose process grid `nidmap.rankmap.grid.dims` chooses once the ranks are known."""
 
-    Attributes
-    ----------
-    form : Stencil
-        What it is like on any grid of as many dimensions: its extents count for nothing.
-    """
-
+    # What it is like on any grid of as many dimensions: its extents count for nothing
     form: Stencil
 
     @property

@@ -32,23 +32,10 @@ _MOST_MESSAGES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Sweep(GridPattern):
-    """Wavefronts through a process grid from each of its corners.
+    """Wavefronts through a process grid from each of its corners."""
 
-    Attributes
-    ----------
-    dims : tuple of int
-        Extents P and Q of the process grid.
-    pieces : int
-        Pieces that an octant is cut into along the third dimension.
-
-    Examples
-    --------
-    >>> Sweep((4, 4)).messages, Sweep((4, 4), pieces=5).spec
-    (2, 'sweep:4x4,pieces=5')
-    """
-
-    dims: Shape
-    pieces: int = 1
+    dims: Shape  # extents P and Q of the process grid
+    pieces: int = 1  # pieces that an octant is cut into along the third dimension
 
     @property
     def spec(self) -> str:
@@ -76,29 +63,13 @@ class Sweep(GridPattern):
 def waves(dims: Shape, messages: int) -> tuple[Ints, Ints, Ints]:
     """Return when each message of a sweep goes, where each takes as long as any other.
 
-    Parameters
-    ----------
-    dims : tuple of int
-        P and Q.
-    messages : int
-        To each neighbour downstream, from each corner.
-
-    Returns
-    -------
-    wave, source, target : int64 (m,)
-        Waves count from 0; those of a message are one more, at least, than those of all it waits
-        for. Sorted by wave. A rank begins with the next corner when it is done with one.
-
-    Notes
-    -----
     The number of waves is what a sweep takes at least in messages: its pipelines' fills, and
     `messages` from each corner.
 
-    Examples
-    --------
-    >>> wave, source, target = waves((2, 2), 1)
-    >>> [(w, a, b) for w, a, b in zip(wave.tolist(), source.tolist(), target.tolist()) if w < 2]
-    [(0, 0, 2), (0, 0, 1), (1, 1, 3), (1, 2, 3)]
+    `dims`: P and Q. `messages`: to each neighbour downstream, from each corner. Returns `wave,
+    source, target` (m,): waves count from 0; those of a message are one more, at least, than
+    those of all it waits for. Sorted by wave. A rank begins with the next corner when it is done
+    with one.
     """
     rank = np.arange(math.prod(dims)).reshape(dims)
     free = np.zeros(dims, dtype=np.int64)

@@ -15,14 +15,7 @@ from nidmap.rankmap.pattern.structured import GridPattern, Lines
 
 
 def coarse_pattern(pattern: GridPattern, box: Shape) -> Coarse:
-    """Return what a grid pattern sends between the boxes of one shape that tile its grid.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.pattern.structured import Stencil
-    >>> coarse_pattern(Stencil((8, 8)), (4, 2)).offsets
-    (((0, 1), 4.0), ((1, 0), 2.0))
-    """
+    """Return what a grid pattern sends between the boxes of one shape that tile its grid."""
     dims = pattern.dims or ()
     grid = tuple(extent // side for extent, side in zip(dims, box, strict=True))
     if isinstance(pattern, Lines):
@@ -55,18 +48,7 @@ def weight_inside(pattern: GridPattern, boxes: Ints) -> Floats:
 
     A box that reaches all along a periodic dimension keeps the wrap inside.
 
-    Parameters
-    ----------
-    pattern : GridPattern
-    boxes : int64 (boxes, dimensions)
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.pattern.structured import Stencil
-    >>> weight_inside(Stencil((24, 24, 16)), np.array([[4, 3, 2], [24, 1, 1]])).tolist()
-    [46.0, 23.0]
-    >>> weight_inside(Lines("fft", (64, 64)), np.array([[1, 24], [4, 6]])).tolist()
-    [276.0, 96.0]
+    `boxes` (boxes, dimensions).
     """
     volume = boxes.prod(axis=1)
     if isinstance(pattern, Lines):

@@ -53,72 +53,43 @@ AXES = {"tp": ("tp",), "cp": ("cp",), "dp": ("cp", "dp"), "pp": ("pp",), "ep": (
 
 @dataclass(frozen=True, slots=True)
 class ModelSizes:
-    """The model and the batch; the defaults are those of a dense model of 8e9 parameters.
+    """The model and the batch; the defaults are those of a dense model of 8e9 parameters."""
 
-    Attributes
-    ----------
-    layers, hidden, seq, batch, microbatches : int
-        L of the whole model, h, s, b (sequences a microbatch) and m.
-    kv, head : int
-        Key/value heads n_kv and their dimension d.
-    params : float
-        Parameters of the whole model N; 0: 12*L*h^2, the rule of thumb.
-    moe, topk : int
-        MoE layers of the whole model (0: all where there are experts) and
-        experts a token k.
-    bytes, grad : int
-        Bytes an element (2 for bf16) and a gradient (4 or 2).
-    sp : int
-        1 with sequence parallelism, 0 without.
-    """
-
+    # layers, hidden, seq, batch, microbatches: L of the whole model, h, s, b (sequences a
+    # microbatch) and m
     layers: int = 32
     hidden: int = 4096
     seq: int = 8192
     batch: int = 1
     microbatches: int = 8
+    # kv, head: key/value heads n_kv and their dimension d
     kv: int = 8
     head: int = 128
-    params: float = 0.0
+    params: float = 0.0  # parameters of the whole model N; 0: 12*L*h^2, the rule of thumb
+    # moe, topk: MoE layers of the whole model (0: all where there are experts) and experts a token
+    # k
     moe: int = 0
     topk: int = 2
+    # bytes, grad: bytes an element (2 for bf16) and a gradient (4 or 2)
     bytes: int = 2
     grad: int = 4
-    sp: int = 1
+    sp: int = 1  # 1 with sequence parallelism, 0 without
 
 
 @dataclass(frozen=True, slots=True)
 class Training(Pattern):
-    """A training job's ranks and traffic.
+    """A training job's ranks and traffic."""
 
-    Attributes
-    ----------
-    tp, cp, pp, ep, etp : int
-        Tensor, context, pipeline, expert and expert-tensor parallelism.
-    dp : int or None
-        Data parallelism; None: as many as the ranks make.
-    order : tuple of str
-        Fastest first; ``ep`` counts on the experts' side only.
-    sizes : ModelSizes
-    given : tuple of (str, str)
-        Sizes that were stated, for the spec.
-
-    Examples
-    --------
-    >>> job = Training(tp=2, cp=2, dp=2, pp=2, ep=4, etp=1)
-    >>> [job.groups(axis)[0].tolist() for axis in ("cp", "dp", "dp-cp", "pp", "ep", "edp")]
-    [[0, 2], [0, 4], [0, 2, 4, 6], [0, 8], [0, 1, 2, 3], [0, 4]]
-    """
-
+    # tp, cp, pp, ep, etp: tensor, context, pipeline, expert and expert-tensor parallelism
     tp: int = 1
     cp: int = 1
-    dp: int | None = 1
+    dp: int | None = 1  # data parallelism; None means as many as the ranks make
     pp: int = 1
     ep: int = 1
     etp: int = 1
-    order: tuple[str, ...] = DEFAULT_ORDER
+    order: tuple[str, ...] = DEFAULT_ORDER  # fastest first; ``ep`` counts on the experts' side only
     sizes: ModelSizes = field(default_factory=ModelSizes)
-    given: tuple[tuple[str, str], ...] = ()
+    given: tuple[tuple[str, str], ...] = ()  # sizes that were stated, for the spec
 
     @property
     def spec(self) -> str:
@@ -153,16 +124,8 @@ class Training(Pattern):
     def groups(self, axis: str) -> Ints:
         """Return the ranks of every group of an axis, int64 (groups, members).
 
-        Parameters
-        ----------
-        axis : str
-            ``tp``, ``cp``, ``dp``, ``pp``, several joined as in ``dp-cp``, or
-            on the experts' side ``ep``, ``edp``, ``etp``.
-
-        Raises
-        ------
-        UsageError
-            No such axis, or dp is left open.
+        `axis`: ``tp``, ``cp``, ``dp``, ``pp``, several joined as in ``dp-cp``, or on the experts'
+        side ``ep``, ``edp``, ``etp``.
         """
         expert = {"ep": "ep", "edp": "dp", "etp": "tp"}
         if axis in expert:
@@ -175,13 +138,7 @@ class Training(Pattern):
         return self._groups_along(names, self._dense())
 
     def replicas(self, axes: Sequence[str] = ("tp", "ep", "pp")) -> Ints:
-        """Return a number of the replica of each rank, int64 (ranks,): some axes join its ranks.
-
-        Examples
-        --------
-        >>> Training(tp=2, dp=2, pp=2).replicas().tolist()
-        [0, 0, 2, 2, 0, 0, 2, 2]
-        """
+        """Return a number of the replica of each rank, int64 (ranks,): some axes join its ranks."""
         groups = [self.groups(axis) for axis in axes]
         first = np.concatenate([np.repeat(g[:, 0], g.shape[1]) for g in groups])
         members = np.concatenate([g.ravel() for g in groups])
@@ -191,12 +148,6 @@ class Training(Pattern):
         """Return the bytes that a rank sends along each axis in one iteration.
 
         ``pp``: along one edge in one direction. Axes of one rank send none.
-
-        Examples
-        --------
-        >>> sizes = ModelSizes(layers=2, hidden=8, seq=16, microbatches=1, params=64)
-        >>> Training(tp=2, dp=2, sizes=sizes).sent()
-        {'tp': 2560.0, 'cp': 0.0, 'ep': 0.0, 'dp': 96.0, 'pp': 0.0}
         """
         z = self.sizes
         layers, moe = self._layers_of_stage()

@@ -69,20 +69,11 @@ _SYSTEM = ("libc.so.6", "libdl.so.2", "libpthread.so.0")
 
 
 class Compiler(NamedTuple):
-    """An MPI compiler.
-
-    Attributes
-    ----------
-    path : str
-    abi : str
-        ``mpich``, ``openmpi`` or ``standard``.
-    version : str
-        Of the MPI, as its header says.
-    """
+    """An MPI compiler."""
 
     path: str
-    abi: str
-    version: str
+    abi: str  # ``mpich``, ``openmpi`` or ``standard``
+    version: str  # of the MPI, as its header says
 
 
 def find_compilers(
@@ -92,12 +83,6 @@ def find_compilers(
 
     Tried in turn: the one named, ``$NIDMAP_MPICC``, Cray's ``cc``, the ``mpicc`` beside the
     launcher, and those on PATH.
-
-    Raises
-    ------
-    LaunchError
-        Where none is there, none works, or none is of the interface `abi`; one line says
-        what is needed.
     """
     wanted = named or env.get("NIDMAP_MPICC", "")
     fitting: dict[str, Compiler] = {}
@@ -144,15 +129,7 @@ def _probe_compiler(name: str, env: Mapping[str, str]) -> Compiler | None:
 
 
 def build(compiler: Compiler, env: Mapping[str, str]) -> str:
-    """Return the library for a compiler's MPI; it is built unless it is in the cache.
-
-    Raises
-    ------
-    LaunchError
-        Where it does not compile: the compiler's first line of complaint.
-    OutputError
-        Where the cache cannot be written.
-    """
+    """Return the library for a compiler's MPI; it is built unless it is in the cache."""
     home = Path(env.get("HOME", tempfile.gettempdir())) / ".cache"
     cache = Path(env.get("XDG_CACHE_HOME") or home) / "nidmap" / "preload"
     folder = cache / _build_key(compiler, env)
@@ -215,13 +192,7 @@ def _build_key(compiler: Compiler, env: Mapping[str, str]) -> str:
 
 
 def link_line(compiler: Compiler) -> str:
-    """Return the line that compiles the library into a static program.
-
-    Examples
-    --------
-    >>> link_line(Compiler("mpicc", "mpich", "4.0")).split()[:3]
-    ['mpicc', '-O2', '-DNIDMAP_STATIC']
-    """
+    """Return the line that compiles the library into a static program."""
     return f"{compiler.path} -O2 -DNIDMAP_STATIC -o app app.o {SOURCE}"
 
 
@@ -231,20 +202,8 @@ def libraries_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "
     Where nobody can say which MPI the program loads there is one for each: all but one
     stand aside in the program.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Launcher, options, program.
-    env : mapping of str to str
-    mpicc : str
-        The MPI compiler that builds it; '' takes one that is shipped, else looks for a compiler.
-
-    Raises
-    ------
-    LaunchError
-        A static program without it, or no compiler to build it.
-    OutputError
-        Where the cache cannot be written.
+    `command`: launcher, options, program. `mpicc`: the MPI compiler that builds it; '' takes one
+    that is shipped, else looks for a compiler.
     """
     abi = program_abi(command, env)
     if abi == LINKED:
@@ -263,13 +222,7 @@ def libraries_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "
 
 
 def shipped(abis: Sequence[str]) -> list[str]:
-    """Return the libraries of a wheel for binary interfaces; none where one is missing.
-
-    Examples
-    --------
-    >>> shipped(["an interface that nobody has"])
-    []
-    """
+    """Return the libraries of a wheel for binary interfaces; none where one is missing."""
     paths = [str(SHIPPED / f"libnidmap_mpi-{abi}.so") for abi in abis]
     # LD_PRELOAD has no way to write a path with a space or a colon.
     good = all(os.path.isfile(path) and not re.search("[ :]", path) for path in paths)
@@ -288,11 +241,6 @@ def preload(
 
     Launchers pass the environment on by themselves, but for Open MPI's on
     other nodes: that gets options of its own right behind its name.
-
-    Examples
-    --------
-    >>> preload(["srun", "./app"], ["/x.so"], {"NIDMAP_RECORD": "/r"}, {"LD_PRELOAD": "/y.so"})[1]
-    {'LD_PRELOAD': '/x.so:/y.so', 'NIDMAP_RECORD': '/r'}
     """
     before = ":".join(path for path in (*libraries, env.get("LD_PRELOAD", "")) if path)
     more = {"LD_PRELOAD": before, **variables}

@@ -55,19 +55,10 @@ def find_binaries(command: Sequence[str], env: Mapping[str, str]) -> Iterator[tu
 def program_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
     """Return the binary interface of the MPI that a command's program loads.
 
-    Parameters
-    ----------
-    command : sequence of str
-        A launcher, its options, the program and its arguments: each word that
-        names a program is looked at.
-    env : mapping of str to str
-
-    Returns
-    -------
-    str
-        ``mpich``, ``openmpi`` or ``standard``; ``linked`` where the program has
-        the recorder in it already; ``static`` where the only program among the
-        words has no dynamic libraries; '' where no word tells (a shell script).
+    `command`: a launcher, its options, the program and its arguments: each word that names a
+    program is looked at. ``mpich``, ``openmpi`` or ``standard``; ``linked`` where the program has
+    the recorder in it already; ``static`` where the only program among the words has no dynamic
+    libraries; '' where no word tells (a shell script).
     """
     static = ""
     for path, raw in find_binaries(command, env):
@@ -85,15 +76,7 @@ def program_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 def launcher_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
-    """Return the binary interface of the MPI that a launcher belongs to; '' where it may be any.
-
-    Examples
-    --------
-    >>> launcher_abi(["srun", "--mpi=pmi2", "-n", "12", "app.sh"], {})
-    'mpich'
-    >>> launcher_abi(["srun", "-n", "12", "app.sh"], {})
-    ''
-    """
+    """Return the binary interface of the MPI that a launcher belongs to; '' where it may be any."""
     if is_mpiexec(command[0]):
         with contextlib.suppress(NidmapError):
             return "openmpi" if mpi_library(command[0], env).name == OPENMPI else "mpich"

@@ -32,20 +32,7 @@ _WINDOW = re.compile(r"(\d+(?:\.\d*)?)(%|s)-(\d+(?:\.\d*)?)(%|s)")
 
 
 def parse_window(text: str) -> Window | None:
-    """Return the window that a text names; None where the program itself says, or for all.
-
-    Raises
-    ------
-    UsageError
-        Another form, or an end that is not behind the start.
-
-    Examples
-    --------
-    >>> parse_window("30%-70%"), parse_window("10s-20s")
-    (Window(low=0.3, high=0.7, shares=True), Window(low=10.0, high=20.0, shares=False))
-    >>> parse_window("pcontrol"), parse_window("")
-    (None, None)
-    """
+    """Return the window that a text names; None where the program itself says, or for all."""
     if text in ("", PCONTROL):
         return None
     match = _WINDOW.fullmatch(text)
@@ -65,27 +52,9 @@ def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, s
     Whatever fails on our side is said in one line and costs the recording,
     not the run; what the ranks counted is kept until it stands in `output`.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Launcher, options, program.
-    output : str
-        The file of the recording: the ranks' own counts stand beside it until
-        it is written.
-    window : str
-        See `parse_window`.
-    mpicc : str
-        The MPI compiler; '' looks for it.
-    strict : bool
-        Do not run what cannot be recorded.
-
-    Raises
-    ------
-    LaunchError
-        The command cannot be started; under `strict` also where it cannot be
-        recorded.
-    UsageError
-        A window that is none.
+    `command`: launcher, options, program. `output`: the file of the recording: the ranks' own
+    counts stand beside it until it is written. `mpicc`: the MPI compiler; '' looks for it.
+    `strict`: do not run what cannot be recorded.
     """
     part = parse_window(window)
     env = job_environment(os.environ)
@@ -120,19 +89,8 @@ def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, s
 def merge_counts(raw: str, output: str, program: str, window: str) -> None:
     """Make a recording of the counts that ranks left, write it, and remove them.
 
-    Parameters
-    ----------
-    raw : str
-        How the names of their files begin, each of which ends in a host's.
-    output : str
-        The recording's file.
-    program, window : str
-        What was recorded, and which part; see `parse_window`.
-
-    Raises
-    ------
-    NidmapError
-        There are none, they are damaged, or the file cannot be written: the counts stay.
+    `raw`: how the names of their files begin, each of which ends in a host's. `output`: the
+    recording's file. `program`, `window`: what was recorded, and which part; see `parse_window`.
     """
     paths = _counts_at(raw)
     if not paths:
@@ -165,15 +123,7 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
 
     The first rank that is seen to use one communicator's ranks in another ends the run.
 
-    Returns
-    -------
-    int
-        1 where that was seen, else the command's own exit code.
-
-    Raises
-    ------
-    LaunchError
-        The command cannot be started, or not with the library.
+    1 where that was seen, else the command's own exit code.
     """
     env = job_environment(os.environ)
     libraries = libraries_for(command, env, mpicc)

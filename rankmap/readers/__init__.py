@@ -27,13 +27,7 @@ _ENDINGS = {
 
 
 def read(path: str) -> Entries:
-    """Return the entries of a file, or of a directory of Open MPI's monitoring files.
-
-    Raises
-    ------
-    ParseError
-        Missing, unreadable, in no known format, cut short or contradictory.
-    """
+    """Return the entries of a file, or of a directory of Open MPI's monitoring files."""
     if os.path.isdir(path):
         return read_directory(path)
     raw = read_bytes(path, "the pattern's -", MOST_BYTES)
@@ -47,13 +41,7 @@ def read(path: str) -> Entries:
 
 
 def recognise(head: bytes, path: str = "") -> str:
-    """Return the module that reads a file which begins so.
-
-    Examples
-    --------
-    >>> recognise(b"3 2", "a.graph"), recognise(b"0,1,17", "unknown.dat")
-    ('metis', 'csv')
-    """
+    """Return the module that reads a file which begins so."""
     if head.startswith((b"PK\x03\x04", b"\x93NUMPY")):
         return "npz"
     lower = head.lower()

@@ -26,22 +26,7 @@ _WORDS = re.compile(rb"[ \t\"']*[A-Za-z_]")
 
 
 def read(raw: bytes, source: str) -> Entries:
-    """Return the entries of a text table.
-
-    Raises
-    ------
-    ParseError
-        Lines of unequal length, something that is not a number, a matrix that
-        is not square.
-
-    Examples
-    --------
-    >>> read(b"src,dst,bytes\\n0,1,100\\n1,2,50\\n", "-").sent.bytes.tolist()
-    [100.0, 50.0]
-    >>> e = read(b"0 7 0\\n7 0 1\\n0 1 0\\n", "-")
-    >>> e.ranks, e.sent.source.tolist(), e.stated
-    (3, [0, 1, 1, 2], True)
-    """
+    """Return the entries of a text table."""
     rows, at, header = _read_rows(raw, source)
     width = rows.shape[1]
     if len(rows) == width and not (header and width in (2, 3)):
@@ -53,23 +38,7 @@ def read(raw: bytes, source: str) -> Entries:
 
 
 def read_messages(raw: bytes, source: str) -> Entries:
-    """Return the messages of a list, each as an entry of its own.
-
-    Raises
-    ------
-    ParseError
-        With the line that has not three numbers, or none that make a message.
-
-    Examples
-    --------
-    >>> found = read_messages(b"src,dst,bytes\\n0,1,100\\n0,1,50\\n", "-")
-    >>> found.ranks, found.sent.bytes.tolist()
-    (2, [100.0, 50.0])
-    >>> read_messages(b"0 1\\n1 2\\n", "sent.txt")
-    Traceback (most recent call last):
-        ...
-    nidmap.placement.errors.ParseError: sent.txt:1: 2 numbers, not 3: source, destination and bytes
-    """
+    """Return the messages of a list, each as an entry of its own."""
     rows, at, _ = _read_rows(raw, source)
     if rows.shape[1] != 3:
         fault = f"{rows.shape[1]} numbers, not 3: source, destination and bytes"
@@ -78,13 +47,7 @@ def read_messages(raw: bytes, source: str) -> Entries:
 
 
 def _read_rows(raw: bytes, source: str) -> tuple[Floats, Ints, int]:
-    """Return the numbers of lines that have as many, those lines, and how many of words are above.
-
-    Raises
-    ------
-    ParseError
-        No numbers, or a line with more or fewer than the first.
-    """
+    """Return the numbers of lines of one length, the lines' numbers, and the header's length."""
     header = _header_lines(raw)
     values, line, _ = gather_numbers(raw, source, skip=header)
     if not len(values):

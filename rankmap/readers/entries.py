@@ -26,41 +26,18 @@ _ODD = re.compile(rb"[^0-9eE+\-. \n]")
 
 
 class Entries(NamedTuple):
-    """What a file says: so much from one rank to another.
+    """What a file says: so much from one rank to another."""
 
-    Attributes
-    ----------
-    ranks : int
-        How many ranks there are, at least.
-    sent : Traffic
-        Several flows of one pair add up.
-    stated : bool
-        True where the file states the number of ranks.
-    notes : tuple of str
-        What a user should know of how it was read.
-    """
-
-    ranks: int
-    sent: Traffic
-    stated: bool = True
-    notes: tuple[str, ...] = ()
+    ranks: int  # how many ranks there are, at least
+    sent: Traffic  # several flows of one pair add up
+    stated: bool = True  # True where the file states the number of ranks
+    notes: tuple[str, ...] = ()  # what a user should know of how it was read
 
 
 def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> Entries:
     """Return entries that make sense, or raise.
 
-    Parameters
-    ----------
-    entries : Entries
-    source : str
-    lines : int64 (m,) or None
-        Line of the file that each entry stood on.
-
-    Raises
-    ------
-    ParseError
-        A rank that is none, a weight that is negative or no number, more
-        ranks than any machine has.
+    `lines` (m,): line of the file that each entry stood on.
     """
     a, b, weight, _ = entries.sent.columns
 
@@ -88,42 +65,18 @@ def no_edges(source: str) -> ParseError:
 
 
 class Numbers(NamedTuple):
-    """The numbers of a text.
+    """The numbers of a text."""
 
-    Attributes
-    ----------
-    values : float64 (t,)
-    line : int64 (t,)
-        Line of each, from 1.
-    lines : int64
-        All lines that are not comments.
-    """
-
-    values: Floats
-    line: Ints
-    lines: Ints
+    values: Floats  # (t,)
+    line: Ints  # (t,), line of each, from 1
+    lines: Ints  # all lines that are not comments
 
 
 def gather_numbers(raw: bytes, source: str, skip: int = 0) -> Numbers:
     """Return all numbers of a text; ``%`` and ``#`` begin comments.
 
-    Parameters
-    ----------
-    raw : bytes
-        Numbers split by blanks, commas, semicolons or bars.
-    source : str
-    skip : int
-        Lines at the beginning that are not looked at.
-
-    Raises
-    ------
-    ParseError
-        Something that is not a number, with its line.
-
-    Examples
-    --------
-    >>> [x.tolist() for x in gather_numbers(b"1,2\\n# c\\n\\n3.5", "-")]
-    [[1.0, 2.0, 3.5], [1, 1, 4], [1, 3, 4]]
+    `raw`: numbers split by blanks, commas, semicolons or bars. `skip`: lines at the beginning
+    that are not looked at.
     """
     low = 0
     for _ in range(skip):
@@ -180,20 +133,7 @@ def _first_fault(bare: bytes, first: int, source: str) -> ParseError:
 
 
 def whole(values: Floats, line: Ints, source: str, what: str) -> Ints:
-    """Return numbers that must be whole ones.
-
-    Raises
-    ------
-    ParseError
-        With the line of the first that is none, or is beyond 2**53.
-
-    Examples
-    --------
-    >>> whole(np.array([1.0, 2.5]), np.array([1, 7]), "a.csv", "rank")
-    Traceback (most recent call last):
-        ...
-    nidmap.placement.errors.ParseError: a.csv:7: 2.5 is not a rank: a whole number is needed
-    """
+    """Return numbers that must be whole ones."""
     fine = np.isfinite(values) & (np.abs(values) < 2.0**53)
     fine[fine] = values[fine] % 1 == 0
     if not fine.all():

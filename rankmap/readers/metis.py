@@ -20,20 +20,7 @@ from nidmap.rankmap.readers.entries import Entries, check_entries, gather_number
 
 
 def read(raw: bytes, source: str) -> Entries:
-    """Return the entries of a METIS graph.
-
-    Raises
-    ------
-    ParseError
-        A header that is none, more or fewer lines than vertices, a
-        neighbour that is not a vertex, another number of edges than stated.
-
-    Examples
-    --------
-    >>> e = read(b"3 2 1\\n2 7\\n1 7 3 1\\n2 1\\n", "-")
-    >>> e.ranks, *(column.tolist() for column in e.sent.columns[:3])
-    (3, [0, 1, 1, 2], [1, 0, 2, 1], [7.0, 7.0, 1.0, 1.0])
-    """
+    """Return the entries of a METIS graph."""
     values, line, lines = gather_numbers(raw, source)
     if not len(values):
         raise ParseError(source, 0, "no header: vertices, edges and format expected")

@@ -33,18 +33,7 @@ _COUNTED = b"EIS"
 
 
 def read(raw: bytes, source: str) -> Entries:
-    r"""Return the entries of one monitoring file, or of several joined.
-
-    Raises
-    ------
-    ParseError
-        No line of monitoring, or a line of its kind that is cut short.
-
-    Examples
-    --------
-    >>> read(b"# POINT TO POINT\nE\t0\t1\t108 bytes\t27 msgs sent\t0,27\n", "-").sent.bytes.tolist()
-    [108.0]
-    """
+    r"""Return the entries of one monitoring file, or of several joined."""
     lines = [match.groups() for match in _LINE.finditer(raw)]
     begun = list(_BEGUN.finditer(raw))
     for match in begun if len(begun) > len(lines) else ():
@@ -64,13 +53,7 @@ def read(raw: bytes, source: str) -> Entries:
 
 
 def read_directory(path: str) -> Entries:
-    """Return the entries of all ``.prof`` files of one run in a directory.
-
-    Raises
-    ------
-    ParseError
-        None is there, one is missing between others, or files of two runs.
-    """
+    """Return the entries of all ``.prof`` files of one run in a directory."""
     named = {name: m for name in os.listdir(path) if (m := _FILE.fullmatch(name))}
     if not named:
         raise ParseError(path, 0, "a directory without Open MPI's NAME.<rank>.prof files")

@@ -25,21 +25,7 @@ _DENSE = ("matrix", "bytes", "volume", "weights", "data", "arr_0")
 
 
 def read(raw: bytes, source: str) -> Entries:
-    """Return the entries of a ``.npy`` or ``.npz`` file.
-
-    Raises
-    ------
-    ParseError
-        A damaged file, pickled objects, no square matrix, more than a
-        gigabyte, values that are not weights.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> np.savez(file, matrix=np.array([[0, 3], [4, 0]]))
-    >>> read(file.getvalue(), "a.npz").sent.bytes.tolist()
-    [3.0, 4.0]
-    """
+    """Return the entries of a ``.npy`` or ``.npz`` file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numpy's, on headers of other times
@@ -101,13 +87,7 @@ def _dense_entries(matrix: Array, source: str) -> Entries:
 
 
 def read_member(archive: zipfile.ZipFile, name: str, source: str, most: int = MOST_BYTES) -> Any:
-    """Return one array of a ``.npz`` file, of at most so many bytes.
-
-    Raises
-    ------
-    ParseError
-        A larger one. What else is wrong raises as zipfile and numpy do.
-    """
+    """Return one array of a ``.npz`` file, of at most so many bytes."""
     member = f"{name}.npy"
     if archive.getinfo(member).file_size > most:
         raise ParseError(source, 0, f"{name} is larger than {most >> 30} GB")

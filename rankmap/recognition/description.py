@@ -30,20 +30,7 @@ _MOST = 0.8
 
 
 def describe(recording: Recording) -> str:
-    r"""Return a recording as lines of text.
-
-    Examples
-    --------
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.rankmap.recording import EVENTS, RecordedPhase, Recording
-    >>> ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8000), np.full(4, 10)
-    >>> once = RecordedPhase("point-to-point", "app+0x1f", 10, 40, Traffic(*ring))
-    >>> text = describe(Recording(4, 1.5, (once,), exchange_s=1.2, work_s=0.3))
-    >>> print(text.partition("\nnote: ")[0])
-    4 ranks, 1.5 s: 32 kB in 40 messages between 4 pairs of ranks, 1 phase
-      1.2 s from the first message to the last, at most 25% of them outside MPI
-       100 %  32 kB  messages to 1 partner per rank, one after the other, 10 steps  (app+0x1f)
-    """
+    r"""Return a recording as lines of text."""
     sent, total, to_themselves = _sent_away(recording)
     total_bytes = int(total.bytes.sum())
     lines = [

@@ -40,36 +40,21 @@ Envelope = tuple[int, int, int]
 
 
 class RecordedStep(NamedTuple):
-    """What goes at the same time, all of its times together.
-
-    Attributes
-    ----------
-    sent : Traffic
-    times : float
-        How often.
-    """
+    """What goes at the same time, all of its times together."""
 
     sent: Traffic
-    times: float
+    times: float  # how often
 
 
 class Sends(NamedTuple):
-    """Messages between ranks, each rank's in the order in which it posts them.
+    """Messages between ranks, each rank's in the order in which it posts them."""
 
-    Attributes
-    ----------
-    step, source, target : int64 (m,)
-        Ranks, and the sender's step in which it posts the message.
-    size : int64 (m,)
-        Bytes.
-    awaited : int64 (m,)
-        The receiver's step at whose end it waits for the message; -1: nobody does.
-    """
-
+    # step, source, target: (m,), ranks, and the sender's step in which it posts the message
     step: Ints
     source: Ints
     target: Ints
-    size: Ints
+    size: Ints  # (m,), bytes
+    # (m,), the receiver's step at whose end it waits for the message; -1: nobody does
     awaited: Ints
 
     def some(self, kept: Ints | slice) -> Sends:
@@ -85,20 +70,11 @@ NOWHERE: Meeting = (-1, 0)
 
 
 class Did(NamedTuple):
-    """What all ranks did.
-
-    Attributes
-    ----------
-    sends : Sends
-    meets : list of dict
-        For each rank, the collective at the end of a step.
-    members : dict
-        How many ranks take part in each collective.
-    """
+    """What all ranks did."""
 
     sends: Sends
-    meets: list[dict[int, Meeting]]
-    members: dict[Meeting, int]
+    meets: list[dict[int, Meeting]]  # for each rank, the collective at the end of a step
+    members: dict[Meeting, int]  # how many ranks take part in each collective
 
 
 def chains_of(recording: Recording) -> list[RecordedStep] | None:
@@ -131,13 +107,7 @@ def _steps_in_turn(recording: Recording) -> int:
 def wave_steps(sends: Sends, wave: Ints, times: float) -> Iterator[RecordedStep]:
     """Yield what goes in a wave; waves that are alike, or much the same, stand for each other.
 
-    Parameters
-    ----------
-    sends : Sends
-    wave : int64 (m,)
-        Of each message.
-    times : float
-        How often all of this was done.
+    `wave` (m,): of each message. `times`: how often all of this was done.
     """
     ordered = sends.some(np.argsort(wave, kind="stable"))
     ends = np.cumsum(np.bincount(wave))
@@ -159,10 +129,7 @@ def wave_steps(sends: Sends, wave: Ints, times: float) -> Iterator[RecordedStep]
 def messages_of(recording: Recording) -> Did | None:
     """Return the messages of a recording, each with the steps of both ranks.
 
-    Returns
-    -------
-    Did or None
-        None where the recording does not say what follows what, or it is too much to go through.
+    None where the recording does not say what follows what, or it is too much to go through.
     """
     order = recording.order
     if order is None or len(order.numbers) > MOST_EVENTS:
@@ -214,27 +181,19 @@ class _Posted:
 
 
 class _RankPath:
-    """Where a rank is while its events are gone through: its step, and what it waits for there.
-
-    Attributes
-    ----------
-    open : list of (sender, tag, receive)
-        Receives that are posted and were not waited for, oldest first; -1: any.
-    last : list
-        What was posted in this step, in order: receives, and None for a message.
-    waits : bool
-        Whether the rank has begun to wait in this step: what it posts next is in another one.
-    meets : dict of int to Meeting
-        The collective at the end of a step.
-    """
+    """Where a rank is while its events are gone through: its step, and what it waits for there."""
 
     def __init__(self, rank: int, posted: _Posted) -> None:
         self.rank, self.posted = rank, posted
         self.step = 0
+        # (sender, tag, receive), receives that are posted and were not waited for, oldest first;
+        # -1: any
         self.open: list[tuple[int, int, list[int]]] = []
+        # What was posted in this step, in order: receives, and None for a message
         self.last: list[list[int] | None] = []
+        # Whether the rank has begun to wait in this step: what it posts next is in another one
         self.waits = False
-        self.meets: dict[int, Meeting] = {}
+        self.meets: dict[int, Meeting] = {}  # the collective at the end of a step
         self.met: dict[int, int] = defaultdict(int)
 
     def do(self, what: int, peer: int, tag: int, size: int) -> None:

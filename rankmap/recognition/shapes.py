@@ -20,13 +20,8 @@ NEARLY_EQUAL = 2.0
 def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | None:
     """Return the stencil that messages are, whatever their number; None where they are none.
 
-    Parameters
-    ----------
-    messages : Traffic
-    ranks : int
-    factor : float
-        How many times the bytes of the least between neighbours along one dimension the most
-        may be, as real programs divide their work; 1: each gets back what it sends, exactly.
+    `factor`: how many times the bytes of the least between neighbours along one dimension the
+    most may be, as real programs divide their work; 1: each gets back what it sends, exactly.
     """
     pairs = messages.by_pair(ranks)
     there = (pairs.source != pairs.target) & (pairs.bytes > 0)
@@ -54,16 +49,6 @@ def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
     A halo is a stencil too, but there a rank sends to all of its neighbours before it waits, in
     a sweep to those downstream: a rank has four such steps, one from each corner, for two messages
     to each neighbour, and the last rank of each wave has none (or names no receiver).
-
-    Examples
-    --------
-    >>> from nidmap.placement.traffic import Traffic
-    >>> pairs = np.array([0, 0, 1, 1, 2, 2, 3, 3]), np.array([1, 2, 0, 3, 0, 3, 1, 2])
-    >>> sent = Traffic(*pairs, np.full(8, 800), np.full(8, 4))
-    >>> sweep_in(RecordedPhase("point-to-point", "", 8, 24, sent), 4).spec
-    'sweep:2x2'
-    >>> sweep_in(RecordedPhase("point-to-point", "", 4, 16, sent), 4) is None
-    True
     """
     stencil = stencil_in(phase.sent, ranks)
     messages = phase.sent.by_pair(ranks).messages
@@ -78,15 +63,7 @@ def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
 
 
 def lines_in(sent: Traffic, ranks: int) -> str:
-    """Return the lines of a process grid whose ranks all send to each other; '' for none.
-
-    Examples
-    --------
-    >>> from nidmap.placement.traffic import Traffic
-    >>> rows = Traffic.of(np.array([0, 1, 2, 3]), np.array([1, 0, 3, 2]), 8)
-    >>> lines_in(rows, 4)
-    'the 2 rows of a 2x2 grid'
-    """
+    """Return the lines of a process grid whose ranks all send to each other; '' for none."""
     pairs = sent.away().by_pair(ranks)
     a, b = pairs.source, pairs.target
     for rows in range(2, ranks // 2 + 1):
@@ -103,16 +80,7 @@ def lines_in(sent: Traffic, ranks: int) -> str:
 
 
 def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:
-    """Return which lines of a process grid the communicators of a phase are; '' for none.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.recording import RecordedCollective
-    >>> rows = [np.arange(4 * r, 4 * r + 4) for r in range(3)]
-    >>> none = np.zeros(4, dtype=int)
-    >>> grid_lines([RecordedCollective(row, -1, none, none) for row in rows], 12)
-    'the 3 rows of a 3x4 grid'
-    """
+    """Return which lines of a process grid the communicators of a phase are; '' for none."""
     lines = {tuple(c.members.tolist()) for c in collectives}
     sizes = {len(c.members) for c in collectives}
     by_size = [[c for c in collectives if len(c.members) == n] for n in sizes]

@@ -50,45 +50,19 @@ Sizes = dict[tuple[int, bytes, int], dict[int, float]]
 
 
 class RecordedRun(NamedTuple):
-    """All that a program sends.
+    """All that a program sends."""
 
-    Attributes
-    ----------
-    sent : Traffic
-        Each pair of ranks once.
-    steps : list of RecordedStep
-    dependent : bool
-        Whether most of it are waves that wait for each other.
-    """
-
-    sent: Traffic
+    sent: Traffic  # each pair of ranks once
     steps: list[RecordedStep]
-    dependent: bool
+    dependent: bool  # whether most of it are waves that wait for each other
 
 
 @lru_cache(maxsize=16)
 def run_of(recording: Recording, library: str) -> RecordedRun:
     """Return all that a program sends, and what of it goes one after the other.
 
-    Parameters
-    ----------
-    recording : Recording
-    library : str
-        Whose rules collectives go by: a key of `nidmap.rankmap.collectives.libraries.LIBRARIES`;
-        '': by those that libraries usually have.
-
-    Raises
-    ------
-    UsageError
-        A collective has too many pairs to write out.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.recording import RecordedPhase, Recording
-    >>> pairs = np.array([0, 1]), np.array([1, 0])
-    >>> alone = RecordedPhase("point-to-point", "", 5, 10, Traffic.of(*pairs, 100, 5))
-    >>> [step.times for step in run_of(Recording(2, 1.0, (alone, alone)), "").steps]
-    [5.0, 5.0]
+    `library`: whose rules collectives go by: a key of
+    `nidmap.rankmap.collectives.libraries.LIBRARIES`; '': by those that libraries usually have.
     """
     choose: Choice = LIBRARIES[library].choose if library else _choose_usual
     ranks = recording.ranks

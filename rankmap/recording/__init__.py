@@ -53,24 +53,13 @@ MOST_PAIRS = 50_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedCollective:
-    """One collective on one communicator, as often as it was called from one place.
+    """One collective on one communicator, as often as it was called from one place."""
 
-    Attributes
-    ----------
-    members : int64 (n,)
-        Ranks of MPI_COMM_WORLD in the communicator's order.
-    root : int
-        Rank in the communicator, -1 where there is none.
-    calls : int64 (n,)
-        How often each member called it.
-    bytes : int64 (n,)
-        What each member gave in all its calls: its block of a gather or a
-        scatter, what it sends each other rank of an all-to-all, what it reduces.
-    """
-
-    members: Ints
-    root: int
-    calls: Ints
+    members: Ints  # (n,), ranks of MPI_COMM_WORLD in the communicator's order
+    root: int  # rank in the communicator, -1 where there is none
+    calls: Ints  # (n,), how often each member called it
+    # (n,), what each member gave in all its calls: its block of a gather or a scatter, what it
+    # sends each other rank of an all-to-all, what it reduces
     bytes: Ints
 
     @classmethod
@@ -101,31 +90,16 @@ class RecordedCollective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPhase:
-    """What a program sent from the same places in its code.
+    """What a program sent from the same places in its code."""
 
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`.
-    site : str
-        Where the calls stand: library or program, offset, function.
-    calls : int
-        Steps, or calls of a collective, of the rank that took most.
-    steps : int
-        The same, of all ranks together.
-    sent : Traffic
-        By pair of ranks: all of a phase of messages; of a collective what
-        differs from rank to rank (v- and w-forms, neighbours).
-    collectives : tuple of RecordedCollective
-        One a communicator and root.
-    """
-
-    kind: str
-    site: str
-    calls: int
-    steps: int
+    kind: str  # one of `KINDS`
+    site: str  # where the calls stand: library or program, offset, function
+    calls: int  # steps, or calls of a collective, of the rank that took most
+    steps: int  # the same, of all ranks together
+    # By pair of ranks: all of a phase of messages; of a collective what differs from rank to rank
+    # (v- and w-forms, neighbours)
     sent: Traffic
-    collectives: tuple[RecordedCollective, ...] = ()
+    collectives: tuple[RecordedCollective, ...] = ()  # one a communicator and root
 
     @property
     def together(self) -> float:
@@ -135,15 +109,7 @@ class RecordedPhase:
     def messages(self, choose: Choice | None = None) -> Traffic:
         """Return all messages of this phase, those of collectives by a usual algorithm.
 
-        Parameters
-        ----------
-        choose : callable or None
-            Returns another algorithm, from a call, its bytes and its ranks.
-
-        Raises
-        ------
-        UsageError
-            Where there would be more than `MOST_PAIRS` pairs.
+        `choose`: returns another algorithm, from a call, its bytes and its ranks.
         """
         parts, pairs, room = [self.sent], len(self.sent.source), _AT_ONCE
         for collective in self.collectives:
@@ -165,76 +131,39 @@ class RecordedPhase:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedOrder:
-    """What each rank did, event after event, from the beginning of what was recorded.
+    """What each rank did, event after event, from the beginning of what was recorded."""
 
-    Attributes
-    ----------
-    events : int64 (e, 5)
-        What a rank does: a place in `EVENTS`; the other rank, a collective's root, or how many it
-        posted last (-1: any rank, no root); of a collective its place in `groups` and the place of
-        its phase; mean bytes.
-    numbers : int64 (n,)
-        Rows of `events`, those of one rank after those of another.
-    start : int64 (ranks + 1,)
-        Where each rank's begin.
-    groups : tuple of int64 (k,)
-        Communicators: ranks of MPI_COMM_WORLD.
-    tags : int64 (n,) or None
-        What messages and their receives have in common, made of tag and communicator, -1: any; of
-        each of `numbers`. None in an older recording.
-    whole : bool
-        Whether that is all that ranks did; False: only the beginning, or nobody knows.
-    """
-
+    # (e, 5), what a rank does: a place in `EVENTS`; the other rank, a collective's root, or how
+    # many it posted last (-1: any rank, no root); of a collective its place in `groups` and the
+    # place of its phase; mean bytes
     events: Ints
-    numbers: Ints
-    start: Ints
-    groups: tuple[Ints, ...] = ()
+    numbers: Ints  # (n,), rows of `events`, those of one rank after those of another
+    start: Ints  # (ranks + 1,), where each rank's begin
+    groups: tuple[Ints, ...] = ()  # (k,), communicators: ranks of MPI_COMM_WORLD
+    # (n,), what messages and their receives have in common, made of tag and communicator, -1: any;
+    # of each of `numbers`. None in an older recording.
     tags: Ints | None = None
+    # Whether that is all that ranks did; False: only the beginning, or nobody knows
     whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """What a program's ranks were seen to send.
-
-    Attributes
-    ----------
-    ranks : int
-    seconds : float
-        From MPI_Init to the end, of the rank that took longest.
-    phases : tuple of RecordedPhase
-        In the order in which the program came to them.
-    program : str
-        The command that was recorded.
-    window : str
-        The part of the run that was counted, '' for all of it.
-    notes : tuple of str
-        What is missing: ranks that left no counts, memory that ran out.
-    order : RecordedOrder or None
-        What follows what; None where nobody knows (several threads, a window, an older recording).
-    hosts : tuple of str
-        The nodes that it ran on; () in an older recording.
-    machine : str
-        The machine, where the environment named one (``$NIDMAP_MACHINE``).
-    exchange_s : float
-        From the first call that sends to the return of the last call of MPI; 0 in an older
-        recording.
-    work_s : float
-        What a rank spends outside MPI in that time, the one that spends most.
-    """
+    """What a program's ranks were seen to send."""
 
     ranks: int
-    seconds: float
-    phases: tuple[RecordedPhase, ...]
-    program: str = ""
-    window: str = ""
-    notes: tuple[str, ...] = ()
+    seconds: float  # from MPI_Init to the end, of the rank that took longest
+    phases: tuple[RecordedPhase, ...]  # in the order in which the program came to them
+    program: str = ""  # the command that was recorded
+    window: str = ""  # the part of the run that was counted, '' for all of it
+    notes: tuple[str, ...] = ()  # what is missing: ranks that left no counts, memory that ran out
+    # What follows what; None where nobody knows (several threads, a window, an older recording)
     order: RecordedOrder | None = None
-    hosts: tuple[str, ...] = ()
-    machine: str = ""
+    hosts: tuple[str, ...] = ()  # the nodes that it ran on; () in an older recording
+    machine: str = ""  # the machine, where the environment named one (``$NIDMAP_MACHINE``)
+    # From the first call that sends to the return of the last call of MPI; 0 in an older recording
     exchange_s: float = 0.0
-    work_s: float = 0.0
+    work_s: float = 0.0  # what a rank spends outside MPI in that time, the one that spends most
 
     def ran_on(self, machine: Machine) -> bool:
         """Return whether it was recorded on a machine, as its nodes and its name say."""
@@ -244,11 +173,5 @@ class Recording:
         return named and bool(self.hosts) and all(map(hosts.find, self.hosts))
 
     def total(self) -> Traffic:
-        """Return all messages by ordered pair of ranks.
-
-        Raises
-        ------
-        UsageError
-            Where there would be more than `MOST_PAIRS` pairs.
-        """
+        """Return all messages by ordered pair of ranks."""
         return join_traffic(phase.messages() for phase in self.phases).by_pair(self.ranks)

@@ -60,16 +60,7 @@ _TAGS = "order_tags"
 def save_recording(recording: Recording, path: str) -> None:
     """Write a recording, whole or not at all.
 
-    Parameters
-    ----------
-    recording : Recording
-    path : str
-        ``.csv`` for lines of from, to, bytes over all phases; else npz.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot be written.
+    `path`: ``.csv`` for lines of from, to, bytes over all phases; else npz.
     """
     if os.path.splitext(path)[1].lower() == ".csv":
         rows = zip(*(column.tolist() for column in recording.total().columns[:3]), strict=True)
@@ -130,13 +121,7 @@ def _make_header(recording: Recording) -> dict[str, Any]:
 
 
 def load_recording(path: str) -> Recording:
-    """Return the recording that stands in a file.
-
-    Raises
-    ------
-    ParseError
-        No such file, no recording, damaged, or of a later version.
-    """
+    """Return the recording that stands in a file."""
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             if "recording.npy" not in archive.namelist():
@@ -201,13 +186,7 @@ def _make_recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recordi
 def _read_order(
     recording: Recording, events: Ints, numbers: Ints, start: Ints, ends: Ints, members: Ints
 ) -> RecordedOrder:
-    """Return what ranks did in order.
-
-    Raises
-    ------
-    ValueError
-        A number that is no event's, rank's, phase's or group's.
-    """
+    """Return what ranks did in order."""
     what, peer, group, phase, size = events.T
     called, counted = what == EVENTS.index("collective"), what == EVENTS.index("wait-for-last")
     groups = tuple(members[low:high] for low, high in itertools.pairwise(ends.tolist()))

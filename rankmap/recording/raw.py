@@ -46,15 +46,9 @@ _BINS = 64
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the run.
+    """A part of the run."""
 
-    Attributes
-    ----------
-    low, high : float
-        Seconds after MPI_Init, or shares of the whole run where `shares`.
-    shares : bool
-    """
-
+    # low, high: seconds after MPI_Init, or shares of the whole run where `shares`
     low: float
     high: float
     shares: bool
@@ -183,19 +177,8 @@ class _Stream:
 def read_raw(paths: Sequence[str], program: str = "", window: Window | None = None) -> Recording:
     """Return what the ranks wrote.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        The files of the nodes.
-    program : str
-        What was recorded.
-    window : Window or None
-        Keep only this part of the run; None keeps all.
-
-    Raises
-    ------
-    ParseError
-        A missing file, or one that holds no counts or not all of them.
+    `paths`: the files of the nodes. `program`: what was recorded. `window`: keep only this part
+    of the run; None keeps all.
     """
     phases: dict[_PhaseKey, _PhaseCounts] = {}
     comms: dict[int, Ints] = {}
@@ -272,12 +255,7 @@ class _Orders:
     def joined(self, places: dict[_PhaseKey, int], comms: dict[int, Ints]) -> RecordedOrder | None:
         """Return what all ranks did; None where one is missing, or a communicator's ranks are.
 
-        Parameters
-        ----------
-        places : dict
-            Place of each phase by its key.
-        comms : dict of int to int64
-            Ranks of each communicator.
+        `places`: place of each phase by its key. `comms`: ranks of each communicator.
         """
         groups: dict[int, int] = {}
         rows, numbers, tags, before = [], [], [], 0
@@ -306,25 +284,13 @@ class _Orders:
 
 
 class _PhaseCounts:
-    """A phase while ranks are read: parts with the same kind and call sites.
-
-    Attributes
-    ----------
-    first : int
-        Its place in the order of first use.
-    calls : dict of int to dict of int to int
-        By communicator and rank.
-    sent : dict of int to list of Traffic
-        By communicator.
-    called : dict of int to _Called
-        By communicator.
-    """
+    """A phase while ranks are read: parts with the same kind and call sites."""
 
     def __init__(self) -> None:
-        self.first = 2**63
-        self.calls: dict[int, dict[int, int]] = {}
-        self.sent: dict[int, list[Traffic]] = {}
-        self.called: dict[int, _Called] = {}
+        self.first = 2**63  # its place in the order of first use
+        self.calls: dict[int, dict[int, int]] = {}  # by communicator and rank
+        self.sent: dict[int, list[Traffic]] = {}  # by communicator
+        self.called: dict[int, _Called] = {}  # by communicator
 
     def add(self, rank: int, part: _RankPart) -> None:
         """Take up a part of one rank; those of its bins follow each other."""
@@ -378,23 +344,14 @@ def _disjoint(used: Iterable[int], comms: dict[int, Ints]) -> list[list[int]]:
 
 
 class _Called:
-    """The collectives on one communicator from one place, while ranks are read.
-
-    Attributes
-    ----------
-    ranks : list of int
-        Those that have been read; the last is being read.
-    cells : int64 (k, 3)
-        Root, bytes and calls of that one.
-    usual : int64 (k, 3)
-        Those of the first rank.
-    other : list of int64 (k, 4)
-        Of other ranks what differs: rank, root, bytes, calls.
-    """
+    """The collectives on one communicator from one place, while ranks are read."""
 
     def __init__(self) -> None:
-        self.ranks: list[int] = []
+        self.ranks: list[int] = []  # those that have been read; the last is being read
+        # (k, 3), root, bytes and calls of that one
+        # (k, 3), those of the first rank
         self.cells = self.usual = np.empty((0, 3), dtype=np.int64)
+        # (k, 4), of other ranks what differs: rank, root, bytes, calls
         self.other = [np.empty((0, 4), dtype=np.int64)]
 
     def add(self, rank: int, cells: Ints) -> None:

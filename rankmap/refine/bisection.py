@@ -289,26 +289,10 @@ def refine_again(g: Csr, target: int, give: int, label: Bytes, given: Bytes, sta
 def bisect(g: Csr, target: int, give: int, starts: int, allowed: float, state: State) -> Bytes:
     """Return the half of each vertex, about `target` of them in half 0, at little cost.
 
-    Parameters
-    ----------
-    g : Csr
-        Every vertex of size 1.
-    target : int
-        Vertices of half 0.
-    give : int
-        How many more or less there may be.
-    starts : int
-        Bisections from nothing, at most.
-    allowed : float
-        Work that may be done: a part of it on bisections from nothing, the rest
-        on combining two of them. One bisection is always made.
-    state : uint64 (2,)
-        Of the random numbers, and the work done.
-
-    Returns
-    -------
-    int8 (n,)
-        0 or 1.
+    `g`: every vertex of size 1. `target`: vertices of half 0. `give`: how many more or less there
+    may be. `starts`: bisections from nothing, at most. `allowed`: work that may be done: a part
+    of it on bisections from nothing, the rest on combining two of them. One bisection is always
+    made. `state` (2,): of the random numbers, and the work done. Returns (n,): 0 or 1.
     """
     n = len(g.size)
     pool = np.empty((starts, n), dtype=np.int8)

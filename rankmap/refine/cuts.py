@@ -16,17 +16,11 @@ Chooser = Callable[[int, int], int]
 
 
 class Cuts(NamedTuple):
-    """How a job's nodes are taken apart, from the outside in.
+    """How a job's nodes are taken apart, from the outside in."""
 
-    Attributes
-    ----------
-    order : int64 (nodes,)
-        The nodes so that every part of them stands in a row.
-    cuts : int64 (nodes - 1, 3)
-        Nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones first.
-    """
-
-    order: Ints
+    order: Ints  # (nodes,), the nodes so that every part of them stands in a row
+    # (nodes - 1, 3), nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones
+    # first
     cuts: Ints
 
     def priority(self) -> Ints:
@@ -39,19 +33,7 @@ class Cuts(NamedTuple):
 def cut_nodes(distance: Distance, counts: Ints) -> Cuts:
     """Return how the machine takes the nodes apart.
 
-    Parameters
-    ----------
-    distance : Distance
-    counts : int64 (nodes,)
-        Slots of each node: a cut has about as many on both sides.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.score.distance import machine_distance
-    >>> d = machine_distance(nidmap.load_machine("tree:2x2"))
-    >>> cut_nodes(d, np.full(4, 8)).cuts.tolist()
-    [[0, 2, 4], [2, 3, 4], [0, 1, 2]]
+    `counts` (nodes,): slots of each node: a cut has about as many on both sides.
     """
     torus = distance.coords is not None
     return _torus_cuts(distance, counts) if torus else _block_cuts(distance, counts)

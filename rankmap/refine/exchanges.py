@@ -235,17 +235,10 @@ def replace_ranks(
 ) -> None:
     """Place the ranks of a few nodes anew, again and again, wherever ranks talk across nodes.
 
-    Parameters
-    ----------
-    x : PlacedRanks
-        Changed in place where J falls; as many ranks on each node before and after.
-    priority : int64 (nodes,)
-        Which of the machine's cuts parts a node from the one before, outer ones first.
-    most : float
-        How often each rank is placed anew on average, at most.
-    allowed : float
-        Work that may be done.
-    state : uint64 (2,)
+    `x`: changed in place where J falls; as many ranks on each node before and after. `priority`
+    (nodes,): which of the machine's cuts parts a node from the one before, outer ones first.
+    `most`: how often each rank is placed anew on average, at most. `allowed`: work that may be
+    done. `state` (2,).
     """
     n, ptr, node, first = len(x.node), x.g.ptr, x.node, x.first
     copy_part(ranks_by_node(node, first), long(0), n, x.member, long(0))

@@ -32,46 +32,20 @@ ROUNDING = 1e-9
 
 
 class _Partial(NamedTuple):
-    """Partial placements of the first ranks.
+    """Partial placements of the first ranks."""
 
-    Attributes
-    ----------
-    node : int64 (m, placed)
-    room : int64 (m, nodes)
-        Slots left.
-    cost : float64 (m,)
-        Of the edges between placed ranks.
-    table : float64 (m, ranks to come, nodes)
-        Of the edges from each rank to come, on each node, to placed ranks.
-    """
-
-    node: Ints
-    room: Ints
-    cost: Floats
+    node: Ints  # (m, placed)
+    room: Ints  # (m, nodes), slots left
+    cost: Floats  # (m,), of the edges between placed ranks
+    # (m, ranks to come, nodes), of the edges from each rank to come, on each node, to placed ranks
     table: Floats
 
 
 def search_all(graph: Graph, node: Ints, counts: Ints, distance: Distance) -> Ints | None:
     """Return nodes of the ranks that no others are better than; None where they are too many.
 
-    Parameters
-    ----------
-    graph : Graph
-    node : int64 (ranks,)
-        Nodes that are known: returned where none are better.
-    counts : int64 (nodes,)
-        Slots of each node: as many ranks as it has.
-    distance : Distance
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.pattern.graph import from_edges
-    >>> from nidmap.rankmap.score.distance import machine_distance
-    >>> d = machine_distance(nidmap.load_machine("tree:2x1"))
-    >>> g = from_edges(4, np.array([0, 1]), np.array([3, 2]), np.ones(2))
-    >>> search_all(g, np.array([0, 0, 1, 1]), np.array([2, 2]), d).tolist()
-    [0, 1, 1, 0]
+    `node` (ranks,): nodes that are known: returned where none are better. `counts` (nodes,):
+    slots of each node: as many ranks as it has.
     """
     ranks = np.flatnonzero(np.diff(graph.indptr))
     if not 0 < len(ranks) <= MOST_RANKS or len(counts) > MOST_NODES:

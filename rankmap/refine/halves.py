@@ -21,23 +21,12 @@ from nidmap.rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, ke
 
 
 class Queue(NamedTuple):
-    """The vertices that may move, in a heap for each half, those with the largest gain on top.
+    """The vertices that may move, in a heap for each half, those with the largest gain on top."""
 
-    Attributes
-    ----------
-    gain : float64 (n,)
-        By how much the cost falls where a vertex moves.
-    place : int32 (n,)
-        Where it is in its heap; -1: in none.
-    heaps : int32 (2, n)
-    counts : int64 (3,)
-        Vertices in both heaps, and the work done.
-    """
-
-    gain: Floats
-    place: Ints
-    heaps: Ints
-    counts: Longs
+    gain: Floats  # (n,), by how much the cost falls where a vertex moves
+    place: Ints  # (n,), where it is in its heap; -1: in none
+    heaps: Ints  # (2, n)
+    counts: Longs  # (3,), vertices in both heaps, and the work done
 
 
 @kernel

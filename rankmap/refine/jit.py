@@ -33,24 +33,13 @@ State = NDArray[np.uint64]
 
 
 class Csr(NamedTuple):
-    """A graph in compressed rows, each edge in the rows of both its ends.
+    """A graph in compressed rows, each edge in the rows of both its ends."""
 
-    Attributes
-    ----------
-    ptr : int32 (n + 1,)
-    adj : int32 (2m,)
-    w : float64 (2m,)
-    bias : float64 (n,)
-        What it costs that a vertex is in half 1, may be negative.
-    size : int32 (n,)
-        Ranks that a vertex stands for.
-    """
-
-    ptr: Ints
-    adj: Ints
-    w: Floats
-    bias: Floats
-    size: Ints
+    ptr: Ints  # (n + 1,)
+    adj: Ints  # (2m,)
+    w: Floats  # (2m,)
+    bias: Floats  # (n,), what it costs that a vertex is in half 1, may be negative
+    size: Ints  # (n,), ranks that a vertex stands for
 
 
 if numba_installed():

@@ -42,31 +42,10 @@ def map_ranks(
 ) -> Longs:
     """Return the node of each rank.
 
-    Parameters
-    ----------
-    graph : Graph
-        As many ranks as slots.
-    counts : int64 (nodes,)
-        Slots of each node.
-    distance : Distance
-        Of these nodes.
-    seed : int
-    effort : float
-        Of tries and steps, 1 being what pays.
-    seconds : float
-        Of processor time that there are: after them no further part of the machine is cut, nor
-        improved; ranks of a part that is not cut are dealt to its nodes as they come.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.score.distance import machine_distance
-    >>> from nidmap.rankmap.pattern.graph import expand_pattern
-    >>> from nidmap.rankmap.pattern.structured import Ring
-    >>> d = machine_distance(nidmap.load_machine("tree:2x2"))
-    >>> node = map_ranks(expand_pattern(Ring((8,))), np.full(4, 2), d)
-    >>> np.bincount(node).tolist()
-    [2, 2, 2, 2]
+    `graph`: as many ranks as slots. `counts` (nodes,): slots of each node. `distance`: of these
+    nodes. `effort`: of tries and steps, 1 being what pays. `seconds`: of processor time that
+    there are: after them no further part of the machine is cut, nor improved; ranks of a part
+    that is not cut are dealt to its nodes as they come.
     """
     state = np.array([2 * seed + 1, 0], dtype=np.uint64)
     known = cut_nodes(distance, counts)
@@ -91,13 +70,7 @@ def map_ranks(
 def polish_nodes(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Longs:
     """Return nodes of the ranks that cost no more than those given, and mostly less.
 
-    Parameters
-    ----------
-    graph : Graph
-    node : int64 (ranks,)
-        Exactly as many ranks on each node as it has slots.
-    counts : int64 (nodes,)
-    distance : Distance
+    `node` (ranks,): exactly as many ranks on each node as it has slots. `counts` (nodes,).
     """
     state = np.array([3, budget.BEGINNING * budget.total_work(graph.size)], dtype=np.uint64)
     known = cut_nodes(distance, counts)
@@ -155,22 +128,8 @@ class Piece:
 
     Weights are 1 on average and the least distance is 1.
 
-    Parameters
-    ----------
-    graph : Graph
-        Of all ranks.
-    node : int64 (all ranks,)
-    nodes : int64 (k,)
-        Of the piece.
-    ranks : int64 (n,)
-        On these nodes, ascending.
-    distance : Distance
-        Of all nodes.
-
-    Attributes
-    ----------
-    inner : int
-        Entries of the rows of these ranks that name one of them.
+    `graph`: of all ranks. `node` (all ranks,). `nodes` (k,): of the piece. `ranks` (n,): on these
+    nodes, ascending. `distance`: of all nodes.
     """
 
     def __init__(
@@ -185,7 +144,7 @@ class Piece:
         other, weight = graph.indices[entry], graph.weights[entry] / graph.weights.mean()
         inside = local[other] >= 0
         self.nodes, self.ranks = nodes, ranks
-        self.inner = int(inside.sum())
+        self.inner = int(inside.sum())  # entries of the rows of these ranks that name one of them
         self.row, self.adj, self.weight = row[inside], local[other[inside]], weight[inside]
         self.ptr = np.searchsorted(self.row, np.arange(len(ranks) + 1)).astype(np.int32)
         near = distance.level_distance[1:][distance.level_distance[1:] > 0]

@@ -32,28 +32,15 @@ TORUS_STARTS = 16
 
 
 class CutPlan(NamedTuple):
-    """How the nodes are taken apart, and how much is done at each cut.
+    """How the nodes are taken apart, and how much is done at each cut."""
 
-    Attributes
-    ----------
-    first : int64 (nodes + 1,)
-        Slots before each node, in the order that the cuts count in.
-    far : float64 (nodes, nodes) or (0, 0)
-        Distances of the nodes in that order, where the blocks alone do not
-        decide them: then a cut also looks at where other ranks have gone.
-    cuts : int64 (nodes - 1, 3)
-        See `nidmap.rankmap.refine.cuts.Cuts`.
-    starts : int64 (nodes - 1,)
-        Halvings from nothing that are made for each cut at most.
-    shares : float64 (nodes - 1,)
-        Of the work, of each cut.
-    """
-
-    first: Longs
+    first: Longs  # (nodes + 1,), slots before each node, in the order that the cuts count in
+    # (nodes, nodes), distances of the nodes in that order, where the blocks alone do not decide
+    # them: then a cut also looks at where other ranks have gone
     far: Floats
-    cuts: Longs
-    starts: Longs
-    shares: Floats
+    cuts: Longs  # (nodes - 1, 3), see `nidmap.rankmap.refine.cuts.Cuts`
+    starts: Longs  # (nodes - 1,), halvings from nothing that are made for each cut at most
+    shares: Floats  # (nodes - 1,), of the work, of each cut
 
 
 def plan_cuts(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
@@ -63,12 +50,7 @@ def plan_cuts(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
     make grows with how much farther these are, and about with the root of
     their number.
 
-    Parameters
-    ----------
-    distance : Distance
-    known : Cuts
-    held : int64 (nodes + 1,)
-        Slots before each node, in the order of `known`.
+    `held` (nodes + 1,): slots before each node, in the order of `known`.
     """
     cuts, far = known.cuts, np.empty((0, 0))
     if not distance.exact and len(distance) <= budget.MOST_PULLING:
@@ -95,16 +77,9 @@ def _level_shares(distance: Distance) -> Floats:
 def multisect(g: Csr, plan: CutPlan, allowed: float, state: State, end: float) -> Longs:
     """Return the ranks in slot order, each cut of the nodes being a halving of their ranks.
 
-    Parameters
-    ----------
-    g : Csr
-        As many vertices as slots.
-    plan : CutPlan
-    allowed : float
-        Work that may have been done after all cuts, as ``state`` counts it.
-    state : uint64 (2,)
-    end : float
-        Processor time (`time.thread_time`) after which nothing more is cut.
+    `g`: as many vertices as slots. `allowed`: work that may have been done after all cuts, as
+    ``state`` counts it. `state` (2,). `end`: processor time (`time.thread_time`) after which
+    nothing more is cut.
     """
     n = len(g.size)
     ranks = np.arange(n, dtype=np.int32)

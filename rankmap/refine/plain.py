@@ -33,16 +33,8 @@ EDGES_AT_ONCE = 1 << 12
 def bisect_down(edges: Traffic, held: Ints, known: Cuts, seed: int, rounds: int) -> Ints:
     """Return the ranks in slot order, cut by cut with little weight between both sides.
 
-    Parameters
-    ----------
-    edges : Traffic
-        Of ranks, each edge in both directions, the sources ascending.
-    held : int64 (nodes + 1,)
-        Slots before each node, in the order of `known`.
-    known : Cuts
-    seed : int
-    rounds : int
-        At each depth of the cuts, at most.
+    `edges`: of ranks, each edge in both directions, the sources ascending. `held` (nodes + 1,):
+    slots before each node, in the order of `known`. `rounds`: at each depth of the cuts, at most.
     """
     n = int(held[-1])
     row = order_by_matching(edges, n, np.random.default_rng(seed))
@@ -122,15 +114,7 @@ def _independent_pairs(
 
 
 def order_by_matching(edges: Traffic, n: int, rng: np.random.Generator) -> Ints:
-    """Return the ranks in a row in which those that talk much stand together.
-
-    Examples
-    --------
-    >>> row, col = np.array([0, 1, 2, 3]), np.array([2, 3, 0, 1])
-    >>> both = order_by_matching(Traffic.of(row, col, np.ones(4)), 4, np.random.default_rng(1))
-    >>> sorted(sorted(pair) for pair in both.reshape(2, 2).tolist())
-    [[0, 2], [1, 3]]
-    """
+    """Return the ranks in a row in which those that talk much stand together."""
     size, levels = np.ones(n), []
     while len(edges.source):
         of = _match_pairs(edges, size, rng)
@@ -178,15 +162,8 @@ def _match_pairs(edges: Traffic, size: Floats, rng: np.random.Generator) -> Ints
 def swap_ranks(edges: Traffic, node: Ints, far: Floats, outer: Floats, rounds: int) -> Ints:
     """Return nodes of ranks after pairs of them have changed places, J being lower if any did.
 
-    Parameters
-    ----------
-    edges : Traffic
-    node : int64 (ranks,)
-    far : float64 (nodes, nodes)
-    outer : float64 (ranks, nodes) or (0, 0)
-        What edges to ranks elsewhere would cost with the rank on each node.
-    rounds : int
-        At most.
+    `node` (ranks,). `far` (nodes, nodes). `outer` (ranks, nodes): what edges to ranks elsewhere
+    would cost with the rank on each node. `rounds`: at most.
     """
     node, n = node.copy(), len(node)
     table = outer.copy() if len(outer) else np.zeros((n, len(far)))

@@ -15,33 +15,16 @@ from nidmap.rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, copy_part
 
 
 class PlacedRanks(NamedTuple):
-    """Ranks on nodes.
+    """Ranks on nodes."""
 
-    Attributes
-    ----------
-    g : Csr
-        The ranks' edges among themselves.
-    node : int32 (ranks,)
-        Node of each rank.
-    first : int64 (nodes + 1,)
-        Slots before each node.
-    far : float64 (nodes, nodes)
-        Distances.
-    outer : float64 (ranks, nodes) or (0, 0)
-        What edges to ranks elsewhere would cost with the rank on each node.
-    member : int32 (ranks,)
-        The ranks node by node; whoever goes by it fills it first.
-    local : int32 (ranks,)
-        -1 everywhere, for `induced_graph`.
-    """
-
-    g: Csr
-    node: Ints
-    first: Longs
-    far: Floats
+    g: Csr  # the ranks' edges among themselves
+    node: Ints  # (ranks,), node of each rank
+    first: Longs  # (nodes + 1,), slots before each node
+    far: Floats  # (nodes, nodes), distances
+    # (ranks, nodes), what edges to ranks elsewhere would cost with the rank on each node
     outer: Floats
-    member: Ints
-    local: Ints
+    member: Ints  # (ranks,), the ranks node by node; whoever goes by it fills it first
+    local: Ints  # (ranks,), -1 everywhere, for `induced_graph`
 
 
 @kernel

@@ -173,13 +173,7 @@ def _read_grid(dims: Sequence[int], periods: Sequence[bool] | bool) -> tuple[str
 def _reordered(
     comm: MPI.Intracomm, request: Callable[[], _RankRequest], machine: str | Machine | None
 ) -> MPI.Intracomm:
-    """Return the communicator whose order rank 0 computes, the same everywhere.
-
-    Raises
-    ------
-    UsageError, LaunchError
-        On every rank alike.
-    """
+    """Return the communicator whose order rank 0 computes, the same everywhere."""
     offers = comm.gather(_make_offer(comm, request), root=0)
     outcome: tuple[array[int], str, Refusal | None] | None = None
     if comm.Get_rank() == 0:

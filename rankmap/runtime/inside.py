@@ -33,27 +33,9 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
 
     The ranks themselves say where they are.
 
-    Parameters
-    ----------
-    request : RunRequest
-    world : bool
-        Whether MPI_COMM_WORLD itself is reordered.
-    strict : bool
-        Do not run what the library cannot be loaded before.
-    mpicc : str
-        The program's compiler, '' where it is not named.
-
-    Returns
-    -------
-    int
-        Only where nothing was started: 0 after a dry run, or `REFUSED`.
-
-    Raises
-    ------
-    UsageError
-        Nodes or ranks, or a world of which nothing says who talks to whom.
-    LaunchError
-        The command cannot be started.
+    `world`: whether MPI_COMM_WORLD itself is reordered. `strict`: do not run what the library
+    cannot be loaded before. `mpicc`: the program's compiler, '' where it is not named. Only where
+    nothing was started: 0 after a dry run, or `REFUSED`.
     """
     from nidmap.placement import load
     from nidmap.rankmap import preload

@@ -39,21 +39,12 @@ Hosts = Sequence[tuple[str, str]]
 
 
 class Reranked(NamedTuple):
-    """The processes in their new order.
+    """The processes in their new order."""
 
-    Attributes
-    ----------
-    ranks : int64 (n,)
-        Entry r is the old rank of the process that gets rank r.
-    warning : str
-        What went otherwise than was wished, '' for nothing.
-    remark : str
-        By what the best order was chosen, time or J, and what it is expected to
-        win; '' where it was not chosen here.
-    """
-
-    ranks: Ints
-    warning: str
+    ranks: Ints  # (n,), entry r is the old rank of the process that gets rank r
+    warning: str  # what went otherwise than was wished, '' for nothing
+    # By what the best order was chosen, time or J, and what it is expected to win; '' where it was
+    # not chosen here
     remark: str = ""
 
 
@@ -66,28 +57,8 @@ def answer(
 ) -> Reranked:
     """Return the processes in their new order.
 
-    Parameters
-    ----------
-    question : str
-    job : mapping or None
-        What a `Job` takes; without a ``pattern`` the question says who talks to whom.
-    machine : str
-        Specs as ``-m`` takes them, '' for ``$NIDMAP_MACHINE``.
-    strategy, order_file : str
-        See `rerank`.
-
-    Raises
-    ------
-    UsageError
-        A question of another nidmap's library, or one about no pattern.
-    NidmapError
-        A pattern or an order file that does not fit the processes.
-
-    Examples
-    --------
-    >>> text = "nidmap 1\\nstencil:2x2\\n4 4\\na -\\nb -\\na -\\nb -\\n"
-    >>> answer(text, strategy="row-major").ranks.tolist()
-    [0, 2, 1, 3]
+    `job`: what a `Job` takes; without a ``pattern`` the question says who talks to whom.
+    `machine`: specs as ``-m`` takes them, '' for ``$NIDMAP_MACHINE``.
     """
     pattern, hosts, edges = _parse_request(question)
     words = dict(job or {})
@@ -105,36 +76,12 @@ def rerank(
 ) -> Reranked:
     """Return the processes in their new order, for processes that sit where they sit.
 
-    Parameters
-    ----------
-    hosts : sequence of (str, str)
-        Of each process, in its old order: its processor's name, and Slurm's
-        name for the node ('' for none), which counts where it tells as much
-        and the machine does not know the other.
-    job : Job
-        Who talks to whom, by new ranks.
-    machine : str, Machine or None
-        A machine spec; None: ``$NIDMAP_MACHINE``.
-    strategy : str
-        '' for the best there is, as `nidmap.rankmap.search.auto_order` finds it, and the
-        old order where that is not better.
-    order_file : str
-        A file with the order, of the format that its name states; '' for none.
-
-    Returns
-    -------
-    Reranked
-
-    Raises
-    ------
-    UsageError
-        A pattern of another size, a strategy that there is not.
-
-    Examples
-    --------
-    >>> cyclic = [("a", ""), ("b", ""), ("a", ""), ("b", "")]
-    >>> rerank(cyclic, Job("stencil:4"), strategy="row-major").ranks.tolist()
-    [0, 2, 1, 3]
+    `hosts`: of each process, in its old order: its processor's name, and Slurm's name for the
+    node ('' for none), which counts where it tells as much and the machine does not know the
+    other. `job`: who talks to whom, by new ranks. `machine`: a machine spec; None means
+    ``$NIDMAP_MACHINE``. `strategy`: '' for the best there is, as
+    `nidmap.rankmap.search.auto_order` finds it, and the old order where that is not better.
+    `order_file`: a file with the order, of the format that its name states; '' for none.
     """
     processors, nodes = map(list, zip(*hosts, strict=True))
     named = [processors]  # of each process's node, the ones to trust first

@@ -25,40 +25,21 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """An order's figures.
+    """An order's figures."""
 
-    Attributes
-    ----------
-    cost : float
-        J.
-    by_level : tuple of float
-        Weight of the edges inside a node, inside an innermost block, and so
-        on outwards (`levels` names them).
-    levels : tuple of str
-        ``node``, then the blocks' names, ``system`` last.
-    level_distance : tuple of float
-        Distance by level; on dragonflies and tori the least there is.
-    hop_bytes : float
-        Weight times links between routers.
-    off_node : float
-        Weight of the edges between nodes.
-    max_node_traffic : float
-        Largest weight of the edges that leave one node.
-    max_ranks_a_node, min_ranks_a_node : int
-    bound : CostBound
-        The best that is known; 0 where nothing better is.
-    """
-
-    cost: float
+    cost: float  # J
+    # Weight of the edges inside a node, inside an innermost block, and so on outwards (`levels`
+    # names them)
     by_level: tuple[float, ...]
-    levels: tuple[str, ...]
+    levels: tuple[str, ...]  # ``node``, then the blocks' names, ``system`` last
+    # Distance by level; on dragonflies and tori the least there is
     level_distance: tuple[float, ...]
-    hop_bytes: float
-    off_node: float
-    max_node_traffic: float
+    hop_bytes: float  # weight times links between routers
+    off_node: float  # weight of the edges between nodes
+    max_node_traffic: float  # largest weight of the edges that leave one node
     max_ranks_a_node: int
     min_ranks_a_node: int
-    bound: CostBound
+    bound: CostBound  # the best that is known; 0 where nothing better is
 
     @property
     def lower_bound(self) -> float:
@@ -93,24 +74,7 @@ class Score:
 def score(order: Placement, pattern: Pattern | str | None = None) -> Score:
     """Return J, hop-bytes, cuts and the lower bound of an order.
 
-    Parameters
-    ----------
-    order : Placement
-    pattern : Pattern, str or None
-        Who talks to whom; None: what the order was made for.
-
-    Raises
-    ------
-    UsageError
-        Where the pattern has another number of ranks.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("tree:2x2,dist=1:3")
-    >>> s = score(nidmap.order(m, job=nidmap.Job("stencil:8", 2), strategy="row-major"))
-    >>> s.cost, s.by_level, s.levels
-    (5.0, (4.0, 2.0, 1.0), ('node', 'level1', 'system'))
+    `pattern`: who talks to whom; None means what the order was made for.
     """
     fitted = _fit_pattern(order, pattern)
     distance = job_distance(order)
@@ -130,28 +94,12 @@ def score(order: Placement, pattern: Pattern | str | None = None) -> Score:
 
 
 def cost(order: Placement, pattern: Pattern | str | None = None) -> float:
-    """Return J of an order, and nothing else.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4")
-    >>> cost(nidmap.order(m, job=nidmap.Job("stencil:4x4,periodic", 1), strategy="row-major"))
-    32.0
-    """
+    """Return J of an order, and nothing else."""
     return cost_of(_fit_pattern(order, pattern), order.node_of_rank, job_distance(order))
 
 
 def meets_bound(value: float, bound: CostBound) -> bool:
-    """Return True where a cost is no more than a bound, but for rounding.
-
-    Examples
-    --------
-    >>> meets_bound(0.1 + 0.2, CostBound(0.3, "counting"))
-    True
-    >>> meets_bound(14592.0, CostBound(14520.0, "counting"))
-    False
-    """
+    """Return True where a cost is no more than a bound, but for rounding."""
     return value <= bound.value + ROUNDING * abs(bound.value)
 
 

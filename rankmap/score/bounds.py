@@ -36,35 +36,21 @@ MOST_NODES = 1024
 
 
 class CostBound(NamedTuple):
-    """A number that no order's J is below.
-
-    Attributes
-    ----------
-    value : float
-    why : str
-        The argument: ``counting``, or that every order was looked at.
-    """
+    """A number that no order's J is below."""
 
     value: float
-    why: str
+    why: str  # the argument: ``counting``, or that every order was looked at
 
 
 def by_level_bound(cuts: Floats, distance: Distance) -> float:
     """Return the bound on J that bounds on the weight leaving the blocks of each level make.
 
-    Parameters
-    ----------
-    cuts : float64 (k + 1,)
-        For each level, a weight that edges leaving its blocks have at least:
-        those that leave a node first, an innermost block next …; 0 for the
-        whole system.
-    distance : Distance
-
-    Notes
-    -----
     J is the sum over levels l of (d(l+1) - d(l)) times the weight that leaves
     the blocks of level l. Where a farther level has the smaller distance, it
     counts with that from the nearer level on.
+
+    `cuts` (k + 1,): for each level, a weight that edges leaving its blocks have at least: those
+    that leave a node first, an innermost block next …; 0 for the whole system.
     """
     least = np.minimum.accumulate(distance.level_distance[::-1])[::-1]
     return float(np.diff(least) @ cuts[: len(least) - 1])
@@ -82,28 +68,7 @@ def block_capacities(placement: Placement, distance: Distance) -> list[Ints]:
 def lower_bound(pattern: Pattern, placement: Placement, distance: Distance) -> CostBound:
     """Return the best bound that is known for a pattern on slots: that by counting.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the slots.
-    placement : Placement
-    distance : Distance
-        Of the slots' nodes.
-
-    Returns
-    -------
-    CostBound
-        0 for patterns too large.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.score.distance import job_distance
-    >>> from nidmap.rankmap.place_ranks import place_ranks
-    >>> from nidmap.rankmap.pattern.structured import Ring
-    >>> on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), None, 2)
-    >>> lower_bound(Ring((8,)), on, job_distance(on))
-    CostBound(value=6.0, why='counting')
+    `pattern`: fitted to the slots. `distance`: of the slots' nodes. 0 for patterns too large.
     """
     unknown = CostBound(0.0, "none known")
     if isinstance(pattern, Lines):
@@ -134,11 +99,7 @@ def _nearest_partners(pattern: Lines, placement: Placement, distance: Distance) 
 def least_cuts(graph: Graph, capacity: list[Ints]) -> Floats:
     """Return for each level a weight that the edges leaving its blocks have at least.
 
-    Parameters
-    ----------
-    graph : Graph
-    capacity : list of int64 arrays
-        Slots of each block, level by level.
+    `capacity`: slots of each block, level by level.
     """
     row = graph.row
     weight = graph.weights[np.lexsort((-graph.weights, row))]  # heaviest first in each rank's row

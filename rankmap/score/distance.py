@@ -61,31 +61,16 @@ LOST = 6
 class Distance(ABC):
     """Distances between the nodes of a machine, or of a job.
 
-    Parameters
-    ----------
-    blocks : int64 (n, k)
-        Nested blocks of each node, innermost first: numbers that two nodes
-        share when they are in one block. The last column is the whole machine.
-    names : tuple of str, length k
-        What a block of each column is called (``blade``, …, ``system``).
-    level_distance : float64 (k + 1,)
-        Distance of nodes by the level at which they meet (see `level`): 0
-        inside a node first. Where the distance is more than the level says
-        (`exact` False), the least there is.
-
-    Attributes
-    ----------
-    exact : bool
-        True where the level alone decides the distance.
-    coords : int64 (n, d) or None
-        Router coordinates of the nodes on a torus; None elsewhere.
-    extents : tuple of int
-        Extents of the torus; empty elsewhere.
+    `blocks` (n, k): nested blocks of each node, innermost first: numbers that two nodes share
+    when they are in one block. The last column is the whole machine. `names`: what a block of
+    each column is called (``blade``, …, ``system``). `level_distance` (k + 1,): distance of nodes
+    by the level at which they meet (see `level`): 0 inside a node first. Where the distance is
+    more than the level says (`exact` False), the least there is.
     """
 
-    exact = False
-    coords: Ints | None = None
-    extents: tuple[int, ...] = ()
+    exact = False  # True where the level alone decides the distance
+    coords: Ints | None = None  # (n, d), router coordinates of the nodes on a torus; None elsewhere
+    extents: tuple[int, ...] = ()  # extents of the torus; empty elsewhere
 
     def __init__(self, blocks: Ints, names: tuple[str, ...], level_distance: Floats) -> None:
         self.blocks = blocks
@@ -99,10 +84,7 @@ class Distance(ABC):
     def between(self, a: Ints, b: Ints) -> Floats:
         """Return the distance of the nodes `a` from the nodes `b`, element by element.
 
-        Parameters
-        ----------
-        a, b : int64, shapes that broadcast
-            Nodes as indices of this object.
+        `a`, `b`: nodes as indices of this object.
         """
 
     @abstractmethod
@@ -114,15 +96,7 @@ class Distance(ABC):
         """Return the distances between the nodes at these indices only, in this order."""
 
     def level(self, a: Ints, b: Ints) -> Ints:
-        """Return the level at which nodes meet: 0 one node, 1 one innermost block, … k.
-
-        Examples
-        --------
-        >>> import nidmap
-        >>> d = machine_distance(nidmap.load_machine("tree:4x2x2"))
-        >>> d.level(np.zeros(4, int), np.array([0, 3, 4, 8])).tolist()
-        [0, 1, 2, 3]
-        """
+        """Return the level at which nodes meet: 0 one node, 1 one innermost block, … k."""
         a, b = np.broadcast_arrays(np.asarray(a), np.asarray(b))
         met = (a != b).astype(np.int64)
         for column in self.blocks.T[:-1]:
@@ -144,15 +118,7 @@ class Distance(ABC):
 
 
 class Levels(Distance):
-    """Distances that the blocks alone decide: trees, fat trees, and nodes without a machine.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> d = machine_distance(nidmap.load_machine("tree:4x16x6,dist=1:2:5"))
-    >>> d.between(np.zeros(4, int), np.array([0, 3, 4, 383])).tolist()
-    [0.0, 1.0, 2.0, 5.0]
-    """
+    """Distances that the blocks alone decide: trees, fat trees, and nodes without a machine."""
 
     exact = True
 
@@ -172,22 +138,10 @@ class Levels(Distance):
 class TorusDistance(Distance):
     """Hops on a torus, the shorter way round each axis.
 
-    Parameters
-    ----------
-    coords : int64 (n, d)
-    extents : tuple of int, length d
-    router : int64 (n,)
-        A number that only the nodes of one router share.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> d = machine_distance(nidmap.load_machine("torus:8x8x6"))
-    >>> d.between(np.zeros(4, int), np.array([1, 7, 8, 4 + 8 * 4 + 64 * 3])).tolist()
-    [1.0, 1.0, 1.0, 11.0]
+    `router` (n,): a number that only the nodes of one router share.
     """
 
-    coords: Ints
+    coords: Ints  # (n, d)
 
     def __init__(self, coords: Ints, extents: tuple[int, ...], router: Ints) -> None:
         blocks = np.column_stack([router, np.zeros_like(router)])
@@ -218,21 +172,8 @@ class TorusDistance(Distance):
 class Routers(Distance):
     """Links on a minimal path of a dragonfly, plus 1 between different nodes.
 
-    Parameters
-    ----------
-    blocks, names
-        See `Distance`.
-    router : int64 (n,)
-        Router of each node as an index of the machine's routers; -1: unknown.
-    paths : Paths
-        Between the machine's routers.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> d = machine_distance(nidmap.load_machine("dragonfly:groups=3,chassis=2,blades=4,nodes=2"))
-    >>> d.between(np.zeros(5, int), np.array([0, 1, 2, 8, 10])).tolist()
-    [0.0, 1.0, 2.0, 2.0, 3.0]
+    `router` (n,): router of each node as an index of the machine's routers; -1: unknown. `paths`:
+    between the machine's routers.
     """
 
     def __init__(self, blocks: Ints, names: tuple[str, ...], router: Ints, paths: Paths) -> None:
@@ -285,13 +226,6 @@ class Paths:
     A minimal route takes links inside the first group, one link to the other
     group, and links inside that one. Where two groups have no link of their own,
     any shortest path counts.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> spec = "dragonfly:groups=2,chassis=1,blades=2,nodes=1,global=1"
-    >>> Paths(groups_of(nidmap.load_machine(spec))).lengths(np.array([1])).tolist()
-    [[1, 0, 2, 3]]
     """
 
     def __init__(self, groups: Groups) -> None:
@@ -301,17 +235,8 @@ class Paths:
     def lengths(self, sources: Ints, targets: Ints | None = None) -> Lengths:
         """Return the links on a minimal path from each source to some routers.
 
-        Parameters
-        ----------
-        sources : int64 (s,)
-            Router indices; -1 is a router that nothing is known of.
-        targets : int64 (t,) or None
-            The same; None: every router.
-
-        Returns
-        -------
-        uint8 (s, t)
-            `UNREACHED` where there is no path.
+        `sources` (s,): router indices; -1 is a router that nothing is known of. `targets` (t,):
+        the same; None means every router. Returns (s, t): `UNREACHED` where there is no path.
         """
         groups, place = self.groups, self.groups.place
         if targets is None:
@@ -341,14 +266,8 @@ class Paths:
     def _over_best_link(self, local: Sums, g: int, h: int, spot: Ints) -> Sums:
         """Return the links from routers of one group to some of another, by the best link between.
 
-        Parameters
-        ----------
-        local : uint16 (s, positions)
-            Links from each router to every position of its group.
-        g, h : int
-            The groups.
-        spot : int64 (t,)
-            Positions in the other group.
+        `local` (s, positions): links from each router to every position of its group. `g`, `h`:
+        the groups. `spot` (t,): positions in the other group.
         """
         groups, pair = self.groups, g * self.groups.count + h
         first, last = np.searchsorted(groups.pair, [pair, pair + 1])
@@ -419,14 +338,7 @@ def machine_distance(machine: Machine) -> Distance:
     Hops on a torus, links on a dragonfly whose links are known, else levels: as the machine
     states them, else the number of the level itself.
 
-    Parameters
-    ----------
-    machine : Machine
-
-    Returns
-    -------
-    Distance
-        Made once a machine.
+    Made once a machine.
     """
     depth = machine.topology.router_levels
     coords = machine.coords[:, :depth].astype(np.int64)
@@ -451,14 +363,6 @@ def job_distance(placement: Placement) -> Distance:
     """Return the distances between the nodes of a job (indices are positions in ``names``).
 
     Where only the nodes' names are known, all are 1 apart.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.place_ranks import place_ranks
-    >>> m = nidmap.load_machine("tree:2x2,dist=1:4")
-    >>> job_distance(place_ranks(m, "nid0000[3,0,2]", 8)).between(0, np.arange(3)).tolist()
-    [0.0, 4.0, 1.0]
     """
     if placement.machine is None:
         flat = np.zeros((len(placement.counts), 1), dtype=np.int64)

@@ -24,47 +24,20 @@ _BLOCK = 1 << 20
 
 
 class OrderWeights(NamedTuple):
-    """Weight of a pattern's edges under an order.
+    """Weight of a pattern's edges under an order."""
 
-    Attributes
-    ----------
-    by_level : float64 (k + 1,)
-        Weight of the edges whose ends meet at each level (`Distance.level`):
-        inside a node first, then inside an innermost block, …
-    by_node : float64 (n,)
-        Weight of the edges that leave each node.
-    cost : float
-        J: weight times distance.
-    hops : float
-        Weight times links between routers.
-    """
-
+    # (k + 1,), weight of the edges whose ends meet at each level (`Distance.level`): inside a node
+    # first, then inside an innermost block, …
     by_level: Floats
-    by_node: Floats
-    cost: float
-    hops: float
+    by_node: Floats  # (n,), weight of the edges that leave each node
+    cost: float  # J: weight times distance
+    hops: float  # weight times links between routers
 
 
 def traffic(pattern: Pattern, node: Ints, distance: Distance) -> OrderWeights:
     """Return the weight of a pattern's edges by level and by node, J and hop-bytes.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the ranks.
-    node : int64 (ranks,)
-        Node of each rank, an index of `distance`.
-    distance : Distance
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.score.distance import machine_distance
-    >>> from nidmap.rankmap.pattern.structured import Stencil
-    >>> d = machine_distance(nidmap.load_machine("tree:2x2,dist=1:3"))
-    >>> t = traffic(Stencil((8,)), np.repeat(np.arange(4), 2), d)
-    >>> t.by_level.tolist(), t.by_node.tolist(), t.cost, t.hops
-    ([4.0, 2.0, 1.0], [1.0, 2.0, 2.0, 1.0], 5.0, 2.0)
+    `pattern`: fitted to the ranks. `node` (ranks,): node of each rank, an index of `distance`.
     """
     sums = _LevelSums(distance)
     node = np.asarray(node, dtype=np.int64)
@@ -80,17 +53,7 @@ def traffic(pattern: Pattern, node: Ints, distance: Distance) -> OrderWeights:
 
 
 def cost_of(pattern: Pattern, node: Ints, distance: Distance) -> float:
-    """Return J alone, which is less work than `traffic`.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.score.distance import machine_distance
-    >>> from nidmap.rankmap.pattern.structured import Lines
-    >>> d = machine_distance(nidmap.load_machine("tree:2x2,dist=1:3"))
-    >>> cost_of(Lines("fft", (2, 2)), np.arange(4), d)
-    8.0
-    """
+    """Return J alone, which is less work than `traffic`."""
     if isinstance(pattern, Lines):
         return traffic(pattern, node, distance).cost
     total = 0.0

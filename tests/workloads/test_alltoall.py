@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from nidmap.workloads.alltoall import bandwidths
+from nidmap.workloads.alltoall import bandwidths, calls
 from nidmap.workloads.options import Sizes
 from tests.workloads.samples import load
 
@@ -68,3 +68,9 @@ def test_bandwidth_is_of_what_goes_to_others():
     assert found["process"] == 63 * 2**20
     assert found["node"] == 32 * 63 * 2**20
     assert found["off_node"] == 1024 * 2**20
+
+
+def test_calls():
+    assert calls(8) == 64
+    assert calls(16384) == 4
+    assert calls(1 << 22) == 1

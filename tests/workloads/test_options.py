@@ -4,7 +4,7 @@
 import click
 import pytest
 
-from nidmap.workloads.options import Number, Words
+from nidmap.workloads.options import Number, Words, bench_callback
 
 
 def test_words_are_known_and_taken_once():
@@ -27,3 +27,20 @@ def test_numbers_are_read(text, found):
 def test_what_is_no_number_is_refused(text):
     with pytest.raises(click.BadParameter):
         Number().convert(text, None, None)
+
+
+def test_bench_callback():
+    @click.command("hello")
+    @click.option("--name", default="world")
+    @bench_callback
+    def hello(common, name):
+        common.show({"hello": name}, f"hello {name}\n")
+
+    assert sorted(option.name for option in hello.params) == [
+        "as_json",
+        "name",
+        "output",
+        "ranks",
+        "repeat",
+        "time_limit",
+    ]

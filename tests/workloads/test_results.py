@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nidmap.placement.errors import OutputError, UsageError
 from nidmap.workloads import results
-from nidmap.workloads.results import Journal, check_name, save
+from nidmap.workloads.results import Journal, _slowest_seconds, check_name, save
 from tests.effort import examples
 from tests.workloads.samples import load
 
@@ -73,3 +73,9 @@ def test_a_wrong_suffix_is_refused():
         check_name("run.xls")
     check_name("run.csv")
     check_name(None)
+
+
+def test_slowest_seconds():
+    assert _slowest_seconds(
+        [{"arm": "plan", "warmup": 0, "phase": "total", "max": 0.25, "block": 3}]
+    ) == {"total": {"plan": [0.25]}}

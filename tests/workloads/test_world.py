@@ -19,7 +19,7 @@ from nidmap.workloads.launched import (
     current_launch,
     mpiexec_words,
 )
-from nidmap.workloads.world import _crowded_node
+from nidmap.workloads.world import RankPlace, _crowded_node, places_of
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import wait_until
 from tests.workloads.conftest import library, mpiexec, variables
@@ -464,3 +464,7 @@ def test_a_time_limit_ends_a_run_with_its_samples(bench, tmp_path):
     header, frame = load(str(out))
     assert header["ended"] == "time limit"
     assert len(frame) > 0
+
+
+def test_places_of():
+    assert places_of(["a", "b", "a"])[2] == RankPlace(node=0, local=1, ranks=2, nodes=2, most=2)

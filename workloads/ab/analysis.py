@@ -27,20 +27,11 @@ LEVEL = 0.95
 def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what samples say: times of each arm, comparisons with the first, verdicts.
 
-    Parameters
-    ----------
-    header : mapping
-        Of which ``arms`` counts, and where it is given ``looks`` (after how many blocks the
-        measurement might have stopped: `nidmap.workloads.ab.statistics`).
-    rows : iterable of mapping
-        Samples, one for each arm of a block: block, arm, warmup, max.
-
-    Returns
-    -------
-    dict
-        ``arms`` (best, median, middle half, spread = half of that; seconds),
-        ``comparisons`` (ratio above 1: faster than the first arm), and
-        ``trusted``, false where the same order twice shows a difference.
+    `header`: of which ``arms`` counts, and where it is given ``looks`` (after how many blocks the
+    measurement might have stopped: `nidmap.workloads.ab.statistics`). `rows`: samples, one for
+    each arm of a block: block, arm, warmup, max. ``arms`` (best, median, middle half, spread =
+    half of that; seconds), ``comparisons`` (ratio above 1: faster than the first arm), and
+    ``trusted``, false where the same order twice shows a difference.
     """
     kept = [row for row in rows if not row["warmup"]]
     first, *others = header["arms"]
@@ -130,13 +121,7 @@ def show_result(
 ) -> None:
     """Print what samples say, as JSON or for a person.
 
-    Parameters
-    ----------
-    schema : str
-        Of the JSON.
-    header, rows
-        See `nidmap.workloads.ab.analysis.analyse`.
-    as_json : bool
+    `schema`: of the JSON.
     """
     analysis = analyse(header, rows)
     if not as_json:
@@ -156,12 +141,8 @@ def show_result(
 def result_text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     """Return the tables and sentences of an A/B measurement.
 
-    Parameters
-    ----------
-    header : mapping
-        The samples' header.
-    analysis : mapping
-        What `nidmap.workloads.ab.analysis.analyse` returns.
+    `header`: the samples' header. `analysis`: what `nidmap.workloads.ab.analysis.analyse`
+    returns.
     """
     nodes = header["nodes"]
     where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
@@ -231,20 +212,11 @@ def predicted_ranges(
 ) -> list[dict[str, Any]]:
     """Return the ranges that were predicted before the measurement, beside what came out.
 
-    Parameters
-    ----------
-    header : mapping
-        Of which ``expected`` counts: by arm, ``words`` and ``gain`` (low,
-        likely, high, unknowns; None where nothing is known).
-    analysis : mapping
-        What `nidmap.workloads.ab.analysis.analyse` returns.
-
-    Returns
-    -------
-    list of dict
-        ``arm``, ``words``, ``gain``, ``measured``, and ``covers``: whether
-        the predicted range holds the measured ratio, None where one of them
-        is not known; ``overlaps``: whether it meets the measured interval.
+    `header`: of which ``expected`` counts: by arm, ``words`` and ``gain`` (low, likely, high,
+    unknowns; None where nothing is known). `analysis`: what
+    `nidmap.workloads.ab.analysis.analyse` returns. ``arm``, ``words``, ``gain``, ``measured``,
+    and ``covers``: whether the predicted range holds the measured ratio, None where one of them
+    is not known; ``overlaps``: whether it meets the measured interval.
     """
     measured, rows = {c["arm"]: c for c in analysis["comparisons"]}, []
     for arm, expected in (header.get("expected") or {}).items():
@@ -259,15 +231,7 @@ def predicted_ranges(
 
 
 def foretold_sentence(promise: Mapping[str, Any]) -> str:
-    """Return a prediction beside its measurement as a sentence.
-
-    Examples
-    --------
-    >>> promise = {"arm": "plan", "words": "", "gain": {"low": 1.1, "high": 1.3}, "measured": 1.18,
-    ...        "covers": True, "overlaps": True}
-    >>> foretold_sentence(promise)
-    'plan: predicted 1.100 to 1.300 times as fast in communication, measured 1.180: covered'
-    """
+    """Return a prediction beside its measurement as a sentence."""
     if not promise["gain"]:
         return f"{promise['arm']}: no prediction ({promise['words']})"
     low, high = (

@@ -31,32 +31,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One side of a comparison.
-
-    Attributes
-    ----------
-    name : str
-    order : str
-        ``default``, a strategy's name or a file.
-    members : list of int
-        Of each rank of the arm, the rank of the default launch that sits there.
-    notes : list of str
-        What a user should know of it.
-    launch : Launch
-    expected : dict or None
-        What the model expects of it: ``words``, and ``gain`` (None where
-        nothing is known); None for the default.
-    words : str
-        Which order it is, as ``nidmap run`` says it; '' for the default.
-    """
+    """One side of a comparison."""
 
     name: str
-    order: str
-    members: list[int]
-    notes: list[str] = field(default_factory=list)
+    order: str  # ``default``, a strategy's name or a file
+    members: list[int]  # of each rank of the arm, the rank of the default launch that sits there
+    notes: list[str] = field(default_factory=list)  # what a user should know of it
     launch: Launch = field(default_factory=lambda: Launch(()))
+    # What the model expects of it: ``words``, and ``gain`` (None where nothing is known); None for
+    # the default
     expected: dict[str, Any] | None = None
-    words: str = ""
+    words: str = ""  # which order it is, as ``nidmap run`` says it; '' for the default
 
     def document(self) -> dict[str, Any]:
         """Return the arm as a header keeps it."""
@@ -65,17 +50,7 @@ class Arm:
 
 
 def read_arm(text: str) -> tuple[str, str]:
-    """Return name and order file of ``NAME=FILE``.
-
-    Raises
-    ------
-    UsageError
-
-    Examples
-    --------
-    >>> read_arm("hilbert=hilbert.slots")
-    ('hilbert', 'hilbert.slots')
-    """
+    """Return name and order file of ``NAME=FILE``."""
     name, equals, path = text.partition("=")
     if not (equals and path and _NAME.fullmatch(name)):
         raise UsageError(
@@ -95,18 +70,8 @@ def prepared_arms(
     Yields the arms, the default first, and what the samples' header says of
     them: of nodes those in the order in which the launcher fills them.
 
-    Parameters
-    ----------
-    base : RunRequest
-        ``nidmap run`` of the same command: its order (by ``--order`` or a
-        pattern) is an arm.
-    orders : sequence of str
-        More arms: ``NAME=FILE``.
-
-    Raises
-    ------
-    NidmapError
-        Nothing to compare, an order that is none, a launcher that takes none.
+    `base`: ``nidmap run`` of the same command: its order (by ``--order`` or a pattern) is an arm.
+    `orders`: more arms: ``NAME=FILE``.
     """
     wanted = _runs_wanted(base, orders)
     launches: dict[str, tuple[JobLaunch, Prepared]] = {}
@@ -185,31 +150,16 @@ def _order_arm(name: str, job: JobLaunch, prepared: Prepared, default: list[int]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One launch.
+    """One launch."""
 
-    Attributes
-    ----------
-    block, arm : int
-        Blocks count from 0 on, warm-up ones first; arms are numbered.
-    warmup : bool
-        Whether it does not count.
-    last : bool
-        Whether it is the last of its block.
-    """
-
+    # block, arm: blocks count from 0 on, warm-up ones first; arms are numbered
     block: int
     arm: int
-    warmup: bool
-    last: bool
+    warmup: bool  # whether it does not count
+    last: bool  # whether it is the last of its block
 
     def output_files(self, folder: str, arm: str, retry: int = 0) -> list[str]:
-        """Return the files of a launch's standard output and standard error.
-
-        Examples
-        --------
-        >>> Turn(3, 1, False, True).output_files("out", "default again")
-        ['out/block-003-default-again.out', 'out/block-003-default-again.err']
-        """
+        """Return the files of a launch's standard output and standard error."""
         again = f"-retry-{retry}" if retry else ""
         name = f"block-{self.block:03d}-{arm.replace(' ', '-')}{again}"
         return [os.path.join(folder, f"{name}{suffix}") for suffix in (".out", ".err")]
@@ -218,17 +168,7 @@ class Turn:
 def schedule_blocks(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
     """Return the turns of each block: a random permutation of the arms.
 
-    Parameters
-    ----------
-    arms : int
-        How many are compared.
-    blocks : int
-    seed : int or str
-
-    Examples
-    --------
-    >>> schedule_blocks(2, 3, seed=1)
-    [[1, 0], [1, 0], [0, 1]]
+    `arms`: how many are compared.
     """
     rng = random.Random(f"blocks {seed}")  # noqa: S311  # an order of turns, no secret
     turns = [list(range(arms)) for _ in range(blocks)]
@@ -238,13 +178,7 @@ def schedule_blocks(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
 
 
 def turns_of(arms: int, blocks: int, warmup: int, seed: int) -> list[Turn]:
-    """Return all launches in their order: blocks that do not count, then those that do.
-
-    Examples
-    --------
-    >>> [turn.arm for turn in turns_of(2, 2, 1, 1)]
-    [1, 0, 1, 0, 0, 1]
-    """
+    """Return all launches in their order: blocks that do not count, then those that do."""
     return [
         Turn(block, arm, block < warmup, place == arms)
         for block, arms_in_turn in enumerate(schedule_blocks(arms, warmup + blocks, seed))

@@ -155,15 +155,7 @@ def _launch_and_measure(
 
 
 def _output_folder(wanted: str | None) -> str:
-    """Return a new folder for the program's output, or the one wanted, which must be empty.
-
-    Raises
-    ------
-    UsageError
-        One with files in it.
-    OutputError
-        One that cannot be made.
-    """
+    """Return a new folder for the program's output, or the one wanted, which must be empty."""
     try:
         if wanted is None:
             stamp = time.strftime("%Y%m%d-%H%M%S-")
@@ -204,49 +196,24 @@ def _show_commands(
 
 @dataclass(slots=True)
 class Measurement:
-    """The launches of a comparison.
-
-    Attributes
-    ----------
-    arms : list of Arm
-    turns : list of Turn
-    timer : Timer
-    journal : Journal
-        Of the samples; its header has the ``looks`` (after how many blocks it
-        may be decided) and the ``budget`` (seconds after which no launch is
-        begun that will not be over by then, or None).
-    folder : str
-        Where the program's output goes.
-    env : dict of str to str
-        The environment of all launches.
-    launches : Launches
-    ended : str
-        ``complete``, ``decided``, ``budget``, ``interrupted`` or ``failed``.
-    exit_code : int
-        The program's own where it failed, 130 where it was interrupted.
-    cut_short : str
-        What kept it from its end, '' for nothing.
-    """
+    """The launches of a comparison."""
 
     arms: list[Arm]
     turns: list[Turn]
     timer: Timer
+    # Of the samples; its header has the ``looks`` (after how many blocks it may be decided) and the
+    # ``budget`` (seconds after which no launch is begun that will not be over by then, or None)
     journal: Journal
-    folder: str
+    folder: str  # where the program's output goes
+    # The environment of all launches
     env: dict[str, str] = field(default_factory=lambda: job_environment(os.environ))
     launches: Launches = field(default_factory=lambda: Launches(GRACE))
-    ended: str = "complete"
-    exit_code: int = 0
-    cut_short: str = ""
+    ended: str = "complete"  # ``complete``, ``decided``, ``budget``, ``interrupted`` or ``failed``
+    exit_code: int = 0  # the program's own where it failed, 130 where it was interrupted
+    cut_short: str = ""  # what kept it from its end, '' for nothing
 
     def run(self) -> None:
-        """Launch until it is decided or over; samples are kept whatever comes in.
-
-        Raises
-        ------
-        NidmapError
-            A launcher that cannot be started, a program that states no figure.
-        """
+        """Launch until it is decided or over; samples are kept whatever comes in."""
         title = f"ab {self.journal.header['workload']}"
         with self.launches, Progress(title, len(self.turns)) as progress:
             try:
@@ -314,13 +281,7 @@ class Measurement:
     def _read_figure(
         self, turn: Turn, seconds: float, paths: Sequence[str], before: tuple[str, int], must: bool
     ) -> bool:
-        """Keep a launch's figure, and tell whether it has one.
-
-        Raises
-        ------
-        ParseError
-            It has none, and must have one, or none has had one yet: the expression is at fault.
-        """
+        """Keep a launch's figure, and tell whether it has one."""
         try:
             figure = self.timer.read(paths, before)
         except ParseError:

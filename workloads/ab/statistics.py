@@ -59,35 +59,16 @@ _DRAWN, _DRAWN_BLOCKS = 20_000, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A ratio of times and what is known about it.
+    """A ratio of times and what is known about it."""
 
-    Attributes
-    ----------
-    ratio : float
-        Geometric mean of the blocks' ratios.
-    low, high : float
-        Ends of the interval.
-    smallest : float
-        Smallest ratio above 1 that this noise lets one see, 4 times out of 5.
-    blocks : int
-    missing : int
-        How many more blocks would say something, about; 0 where these do: they show a
-        difference, or the ends are less than a factor of two apart.
-
-    Examples
-    --------
-    >>> interval = mean_interval(np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10]))
-    >>> interval.shown, round(interval.ratio, 2), round(interval.low, 3), interval.missing
-    (True, 1.11, 1.096, 0)
-    >>> mean_interval(np.log([1.1, 0.4, 2.3, 0.7, 1.9, 0.5])).missing
-    26
-    """
-
-    ratio: float
+    ratio: float  # geometric mean of the blocks' ratios
+    # low, high: ends of the interval
     low: float
     high: float
-    smallest: float
+    smallest: float  # smallest ratio above 1 that this noise lets one see, 4 times out of 5
     blocks: int
+    # How many more blocks would say something, about; 0 where these do: they show a difference, or
+    # the ends are less than a factor of two apart
     missing: int = 0
 
     @property
@@ -99,22 +80,7 @@ class Interval:
 def mean_interval(logs: Floats, *, level: float = 0.95) -> Interval | None:
     """Return the interval of the mean of paired log ratios.
 
-    Parameters
-    ----------
-    logs : float64 (blocks,)
-        Log ratio of each block.
-    level : float
-        Coverage.
-
-    Returns
-    -------
-    Interval or None
-        None where there are fewer than `FEWEST` blocks.
-
-    Raises
-    ------
-    ValueError
-        Where a value is not finite.
+    `logs` (blocks,): log ratio of each block. None where there are fewer than `FEWEST` blocks.
     """
     blocks = len(logs)
     if blocks < FEWEST:
@@ -140,20 +106,8 @@ def mean_interval(logs: Floats, *, level: float = 0.95) -> Interval | None:
 def student_quantile(level: float, freedom: int) -> float:
     """Return the t that |t| of so many degrees of freedom stays below with a probability.
 
-    Parameters
-    ----------
-    level : float
-    freedom : int
-
-    Notes
-    -----
     By halving an angle's bracket: the probability is a finite sum of its cosine's powers
     (Abramowitz and Stegun, 26.7.3 and 26.7.4).
-
-    Examples
-    --------
-    >>> round(student_quantile(0.95, 3), 3), round(student_quantile(0.95, 30), 3)
-    (3.182, 2.042)
     """
     low, high = 0.0, math.pi / 2
     for _ in range(60):
@@ -222,15 +176,7 @@ def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
 
 
 def looks_after(blocks: int) -> tuple[int, ...]:
-    """Return after how many blocks a measurement of so many blocks is looked at.
-
-    Examples
-    --------
-    >>> looks_after(12), looks_after(6)
-    ((8, 9, 10, 11, 12), (6,))
-    >>> looks_after(30)
-    (8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 27, 30)
-    """
+    """Return after how many blocks a measurement of so many blocks is looked at."""
     looks_at = [min(FIRST_LOOK, blocks)]
     while looks_at[-1] < blocks:
         looks_at.append(min(blocks, looks_at[-1] + max(1, looks_at[-1] // _PART)))
@@ -244,19 +190,8 @@ def nominal_level(at: tuple[int, ...], level: float = 0.95) -> float:
     Measurements of normal noise are drawn: the levels of the widest intervals that leave the
     truth out, over all looks, have the quantile that each interval must have.
 
-    Parameters
-    ----------
-    at : tuple of int
-        Blocks at each look; see `looks_after`.
-    level : float
-        How often all intervals together hold the truth.
-
-    Examples
-    --------
-    >>> nominal_level((12,))
-    0.95
-    >>> round(nominal_level((8, 9, 10, 11, 12)), 3)
-    0.984
+    `at`: blocks at each look; see `looks_after`. `level`: how often all intervals together hold
+    the truth.
     """
     if len(at) < 2:
         return level

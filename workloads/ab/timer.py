@@ -25,24 +25,13 @@ _MOST_BYTES = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """Where the figure of a launch comes from.
+    """Where the figure of a launch comes from."""
 
-    Attributes
-    ----------
-    regex : re.Pattern or None
-        Its first group is the figure, its last match counts; None: wall time.
-    unit : str
-        One of `UNITS`; any word for a rate.
-    higher_is_better : bool
-        True for a rate, False for a time.
-    file : str or None
-        Where the program writes it; None: it prints it.
-    """
-
+    # Its first group is the figure, its last match counts; None means wall time
     regex: re.Pattern[str] | None = None
-    unit: str = "s"
-    higher_is_better: bool = False
-    file: str | None = None
+    unit: str = "s"  # one of `UNITS`; any word for a rate
+    higher_is_better: bool = False  # True for a rate, False for a time
+    file: str | None = None  # where the program writes it; None means it prints it
 
     def written(self) -> tuple[str, int]:
         """Return what the file holds before a launch, and since when; ('', 0) if there is none."""
@@ -53,18 +42,9 @@ class Timer:
     def read(self, paths: Sequence[str], before: tuple[str, int] = ("", 0)) -> float | None:
         """Return the figure as the program states it, None where it is not to state one.
 
-        Parameters
-        ----------
-        paths : sequence of str
-            Files with what it printed; the first that has a match counts.
-        before : (str, int)
-            What was `written` before the launch: what it has added since is looked at, or
-            all of a file that it has written anew.
-
-        Raises
-        ------
-        ParseError
-            No match, or what matches is not a number above 0.
+        `paths`: files with what it printed; the first that has a match counts. `before`: what was
+        `written` before the launch: what it has added since is looked at, or all of a file that
+        it has written anew.
         """
         if self.regex is None:
             return None
@@ -103,18 +83,7 @@ def timer_of(
     file: str | None = None,
     command: Sequence[str] = (),
 ) -> Timer:
-    """Return the timer that the options ask for; a program of ``nidmap bench`` has its own.
-
-    Raises
-    ------
-    UsageError
-        An expression that is none or has no group, a unit that is none of time.
-
-    Examples
-    --------
-    >>> timer_of("Loop time of ([0-9.]+)", "ms").cost(250.0)
-    0.25
-    """
+    """Return the timer that the options ask for; a program of ``nidmap bench`` has its own."""
     if regex is None:
         if unit or file:
             raise UsageError("--unit and --time-file say what --time-regex finds, and where")

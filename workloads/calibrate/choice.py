@@ -54,17 +54,10 @@ DISTANCES = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flows:
-    """Messages that are sent at the same time, all of the same size.
+    """Messages that are sent at the same time, all of the same size."""
 
-    Attributes
-    ----------
-    name : str
-        For a person.
-    source, target : int64 (m,)
-        Nodes, as positions in the job's list.
-    """
-
-    name: str
+    name: str  # for a person
+    # source, target: (m,), nodes, as positions in the job's list
     source: Ints
     target: Ints
 
@@ -75,19 +68,7 @@ class Flows:
 def candidates(machine: Machine, rows: Ints) -> list[Flows]:
     """Return sets of flows among which some make one link class bind.
 
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (n,)
-        The job's nodes.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
-    >>> found = {flows.name: flows for flows in candidates(machine, np.arange(8))}
-    >>> found["group 0 to group 1"].target.tolist(), found["g0c0b0 to g0c0b1"].target.tolist()
-    ([4, 5, 6, 7], [2, 3])
+    `rows` (n,): the job's nodes.
     """
     rng = np.random.default_rng(SEED)
     flows = [*_over_links(machine, rows, rng), *_between_units(machine, rows, rng)]
@@ -188,20 +169,7 @@ def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterat
 def ranks_by_host(hosts: Sequence[str]) -> dict[str, list[int]]:
     """Return the ranks on each node.
 
-    Parameters
-    ----------
-    hosts : sequence of str
-        The node of each rank.
-
-    Raises
-    ------
-    UsageError
-        One node only, or nodes with different numbers of ranks.
-
-    Examples
-    --------
-    >>> ranks_by_host(["a", "b", "a", "b"])
-    {'a': [0, 2], 'b': [1, 3]}
+    `hosts`: the node of each rank.
     """
     found: dict[str, list[int]] = {}
     for rank, host in enumerate(hosts):
@@ -225,26 +193,9 @@ def ranks_by_host(hosts: Sequence[str]) -> dict[str, list[int]]:
 def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tuple[int, int]]]:
     """Return pairs of nodes by the innermost level that both share.
 
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (n,)
-        The job's nodes.
-    ppn : int
-        Ranks a node: from two on there are pairs inside a node.
-
-    Returns
-    -------
-    dict of str to list of (int, int)
-        Positions in the job's list; innermost level first: ``node``, the
-        topology's levels, ``beyond``; on a torus ``router`` and hops.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
-    >>> {name: len(found) for name, found in pairs_by_level(machine, np.arange(8), 1).items()}
-    {'blade': 3, 'chassis': 3, 'beyond': 3}
+    `rows` (n,): the job's nodes. `ppn`: ranks a node: from two on there are pairs inside a node.
+    Positions in the job's list; innermost level first: ``node``, the topology's levels,
+    ``beyond``; on a torus ``router`` and hops.
     """
     a, b = np.triu_indices(len(rows), 1)
     distance = machine_distance(machine)
@@ -281,19 +232,11 @@ NODE = "injection"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowTimes:
-    """Seconds that the busiest link of each class takes, by the machine's own figures.
-
-    Attributes
-    ----------
-    flows : sequence of Flows
-    classes : tuple of str
-    seconds : float64 (flows, classes)
-        For a GB a flow, under the machine's routing.
-    """
+    """Seconds that the busiest link of each class takes, by the machine's own figures."""
 
     flows: Sequence[Flows]
     classes: tuple[str, ...]
-    seconds: Floats
+    seconds: Floats  # (flows, classes), for a GB a flow, under the machine's routing
 
     def take(self, some: Sequence[int]) -> FlowTimes:
         """Return the table of these sets."""
@@ -303,24 +246,12 @@ class FlowTimes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasurePlan:
-    """Where all of it is measured; the same on all ranks.
+    """Where all of it is measured; the same on all ranks."""
 
-    Attributes
-    ----------
-    ranks_of_nodes : list of list of int
-        Ranks of each node.
-    table : FlowTimes
-        Of the sets of flows that were chosen.
-    pairs : dict of str to list of (int, int)
-        Nodes by level, as `pairs_by_level` returns them.
-    node_set : int
-        The set of flows in which what ranks send is compared by their number.
-    """
-
-    ranks_of_nodes: list[list[int]]
-    table: FlowTimes
-    pairs: dict[str, list[tuple[int, int]]]
-    node_set: int
+    ranks_of_nodes: list[list[int]]  # ranks of each node
+    table: FlowTimes  # of the sets of flows that were chosen
+    pairs: dict[str, list[tuple[int, int]]]  # nodes by level, as `pairs_by_level` returns them
+    node_set: int  # the set of flows in which what ranks send is compared by their number
 
     @property
     def ppn(self) -> int:
@@ -332,11 +263,6 @@ def with_limited_nodes(machine: Machine) -> tuple[Machine, bool]:
     """Return the machine with each node's own link limited, and whether that had to be assumed.
 
     An unlimited one is taken to be as fast as the fastest link.
-
-    Raises
-    ------
-    UsageError
-        No bandwidth of any link is known.
     """
     topology = machine.topology
     known = channels(machine).bandwidth
@@ -355,14 +281,7 @@ def with_limited_nodes(machine: Machine) -> tuple[Machine, bool]:
 def margins(seconds: Floats) -> Floats:
     """Return how many times as long each class takes as any other one.
 
-    Parameters
-    ----------
-    seconds : float64 (…, classes)
-
-    Examples
-    --------
-    >>> margins(np.array([[4.0, 2.0, 0.0]])).tolist()
-    [[2.0, 0.5, 0.0]]
+    `seconds` (…, classes).
     """
     margin = np.zeros_like(seconds)
     for k in range(seconds.shape[-1]):
@@ -373,13 +292,7 @@ def margins(seconds: Floats) -> Floats:
 
 
 def undirected_class(kind: str) -> str:
-    """Return the class whose bandwidth a class of channels has: up and down are one.
-
-    Examples
-    --------
-    >>> undirected_class("down1"), undirected_class("ejection"), undirected_class("blue")
-    ('up1', 'injection', 'blue')
-    """
+    """Return the class whose bandwidth a class of channels has: up and down are one."""
     if kind == "ejection":
         return NODE
     return f"up{kind[4:]}" if kind.startswith("down") else kind
@@ -412,11 +325,7 @@ def choose_sets(machine: Machine, rows: Ints) -> FlowTimes:
     flows. Those in which every node sends are always among them, as witnesses of whether the
     routing explains the times: a wrong one gets most of them wrong.
 
-    Parameters
-    ----------
-    machine : Machine
-        As `with_limited_nodes` returns it.
-    rows : int64 (n,)
+    `machine`: as `with_limited_nodes` returns it. `rows` (n,).
     """
     table = predict_table(machine, rows, candidates(machine, rows))
     margin = np.minimum(margins(table.seconds), ENOUGH)

@@ -67,23 +67,13 @@ WINDOW = 64
 class Reader:
     """What a rank reads off the machine in every round. Collective.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    plan : MeasurePlan
-    target : float
-        Seconds that the flows of a set should take together: long against a barrier.
-
-    Attributes
-    ----------
-    sizes : dict of str to (int, int)
-        Bytes of the short and of the long messages of what is read with two
-        sizes, by its name; those of sets of flows are added when these are
-        first read.
+    `target`: seconds that the flows of a set should take together: long against a barrier.
     """
 
     def __init__(self, comm: Comm, plan: MeasurePlan, target: float) -> None:
         self.comm, self.plan, self.target = comm, plan, target
+        # Bytes of the short and of the long messages of what is read with two sizes, by its name;
+        # those of sets of flows are added when these are first read
         self.sizes = {"step": (GAP_BYTES, 2 * GAP_BYTES)}
         if plan.ppn > 1:
             self.sizes["copies"] = (COPY // SHORTER, COPY)
@@ -275,10 +265,7 @@ class Reader:
 class Rounds(Session):
     """A calibration: whole rounds are kept, and enough of them are a result.
 
-    Attributes
-    ----------
-    finished : list of dict of str to float
-        Readings of each round by their names; the same on all ranks.
+    `finished`: readings of each round by their names; the same on all ranks.
     """
 
     rounds: list[dict[str, float]]

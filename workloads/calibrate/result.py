@@ -42,21 +42,12 @@ MOST_OFF = 0.12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkFit:
-    """What each class of links reaches, and how well that explains the times.
+    """What each class of links reaches, and how well that explains the times."""
 
-    Attributes
-    ----------
-    shares : dict of str to float
-        By class that is a bottleneck somewhere: the share of the machine's own figure.
-    sets : dict of str to int
-        The set of flows in which each of them carries that much.
-    error : float
-        By which predicted times are off: the root mean square of their logarithms.
-    """
-
+    # By class that is a bottleneck somewhere: the share of the machine's own figure
     shares: dict[str, float]
-    sets: dict[str, int]
-    error: float
+    sets: dict[str, int]  # the set of flows in which each of them carries that much
+    error: float  # by which predicted times are off: the root mean square of their logarithms
 
     @property
     def explains(self) -> bool:
@@ -67,18 +58,7 @@ class LinkFit:
 def fit_shares(seconds: Floats, times: Floats, classes: Sequence[str]) -> LinkFit:
     """Return what each class reaches where it is the bottleneck, and how well that explains times.
 
-    Parameters
-    ----------
-    seconds : float64 (flows, classes)
-        By the machine's own figures.
-    times : float64 (flows,)
-    classes : sequence of str
-
-    Examples
-    --------
-    >>> found = fit_shares(np.array([[1.0, 0.5], [1.0, 4.0]]), np.array([2.0, 5.0]), ("a", "b"))
-    >>> found.shares, found.error
-    ({'a': 0.5, 'b': 0.8}, 0.0)
+    `seconds` (flows, classes): by the machine's own figures. `times` (flows,).
     """
     ratio = seconds / times[:, None]
     shares = ratio.max(axis=0, initial=0.0)
@@ -120,45 +100,24 @@ def _binding_sets(seconds: Floats, shares: Floats, active: list[int]) -> dict[in
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFigure:
-    """One figure of the result.
+    """One figure of the result."""
 
-    Attributes
-    ----------
-    key : str
-        As in a site file: ``bandwidth.blue``.
-    value : float
-    what : str
-        What it is, for the reader.
-    unit : str
-    interval : (float, float) or None
-    mark : str
-    stated : float or None
-        What the machine's configuration says.
-    """
-
-    key: str
+    key: str  # as in a site file: ``bandwidth.blue``
     value: float
-    what: str
+    what: str  # what it is, for the reader
     unit: str = ""
     interval: tuple[float, float] | None = None
     mark: str = "measured"
-    stated: float | None = None
+    stated: float | None = None  # what the machine's configuration says
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What was read in all rounds.
+    """What was read in all rounds."""
 
-    Attributes
-    ----------
-    rounds : sequence of dict of str to float
-        Readings by their names (`nidmap.workloads.calibrate.readings`).
-    sizes : dict of str to (int, int)
-        Bytes of the readings that have two sizes.
-    """
-
+    # Readings by their names (`nidmap.workloads.calibrate.readings`)
     rounds: Sequence[dict[str, float]]
-    sizes: dict[str, tuple[int, int]]
+    sizes: dict[str, tuple[int, int]]  # bytes of the readings that have two sizes
 
     def of(self, name: str) -> Floats:
         """Return a reading of every round, float64 (rounds,)."""
@@ -171,22 +130,12 @@ class Readings:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All that was found.
-
-    Attributes
-    ----------
-    figures : list of MeasuredFigure
-    links : LinkFit
-    routing : str
-        The machine's, under which all of it was measured.
-    unreached : tuple of str
-        Classes that are the bottleneck of no set of flows between these nodes.
-    notes : list of str
-    """
+    """All that was found."""
 
     figures: list[MeasuredFigure]
     links: LinkFit
-    routing: str
+    routing: str  # the machine's, under which all of it was measured
+    # Classes that are the bottleneck of no set of flows between these nodes
     unreached: tuple[str, ...]
     notes: list[str]
 
@@ -200,16 +149,9 @@ def result_of(
 ) -> Result:
     """Return the figures that rounds of readings say.
 
-    Parameters
-    ----------
-    machine : Machine
-        As `nidmap.workloads.calibrate.choice.with_limited_nodes` returns it.
-    plan : MeasurePlan
-    read : Readings
-    hops : dict of str to float
-        Links between routers on the way of each timed pair, by the reading's name.
-    assumed_node : bool
-        Whether the machine states no bandwidth of a node's link.
+    `machine`: as `nidmap.workloads.calibrate.choice.with_limited_nodes` returns it. `hops`: links
+    between routers on the way of each timed pair, by the reading's name. `assumed_node`: whether
+    the machine states no bandwidth of a node's link.
     """
     table = plan.table
     sets = np.column_stack(
@@ -239,18 +181,8 @@ def result_of(
 def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
     """Return the seconds of a GB in every round; what does not grow with bytes cancels.
 
-    Parameters
-    ----------
-    short, long : float64 (rounds,)
-        Seconds with both sizes; of the short one the median counts. A long one
-        that is no longer than that counts for itself.
-    sizes : (int, int)
-        Their bytes.
-
-    Examples
-    --------
-    >>> per_gb(np.array([3.0, 9.0, 3.0]), np.array([5.0, 5.0, 5.0]), (10**9, 2 * 10**9)).tolist()
-    [2.0, 2.0, 2.0]
+    `short`, `long` (rounds,): seconds with both sizes; of the short one the median counts. A long
+    one that is no longer than that counts for itself. `sizes`: their bytes.
     """
     less = float(np.median(short))
     beyond = np.where(long > less, long - less, long * (1 - sizes[0] / sizes[1]))

@@ -18,11 +18,7 @@ _TABLES = ("bandwidth", "latency", "sending", "stated")
 def overlay_text(result: Result, about: Mapping[str, Any]) -> str:
     """Return the file that ``-m MACHINE -m FILE`` takes.
 
-    Parameters
-    ----------
-    result : Result
-    about : mapping
-        ``machine``, ``date``, ``nodes`` (folded), ``count``, ``ppn``, ``rounds``.
+    `about`: ``machine``, ``date``, ``nodes`` (folded), ``count``, ``ppn``, ``rounds``.
     """
     where = f"{about['count']} nodes x {about['ppn']} ranks, {about['rounds']} rounds"
     lines = [

@@ -139,37 +139,14 @@ def _share_sets(
 
 @dataclass(frozen=True, slots=True)
 class NodeSet:
-    """Some of a job's nodes.
+    """Some of a job's nodes."""
 
-    Attributes
-    ----------
-    name : str
-        ``one leaf``, ``two leaves``, ``3 leaves`` …, or ``any`` where leaves
-        are not known.
-    nodes : tuple of int
-        Indices of the job's nodes.
-    """
-
-    name: str
-    nodes: tuple[int, ...]
+    name: str  # ``one leaf``, ``two leaves``, ``3 leaves`` …, or ``any`` where leaves are not known
+    nodes: tuple[int, ...]  # indices of the job's nodes
 
 
 def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
-    """Return the leaf switch of each node of a job.
-
-    Raises
-    ------
-    ParseError
-        Where the machine does not know a node.
-    UsageError
-        Where a node hangs on no switch.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> leaves(parse_spec("fattree:leaf=2,leaves=2,spines=1"), ["nid00003", "nid00000"])
-    [1, 0]
-    """
+    """Return the leaf switch of each node of a job."""
     rows = lookup.rows_of(machine, names, "the job's nodes")
     leaf_of_node: list[int] = switch_tree.slurm_switches(machine).leaf_of[rows].tolist()
     for name, leaf in zip(names, leaf_of_node, strict=True):
@@ -181,25 +158,8 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
 def node_sets(leaf: Sequence[int], count: int) -> list[NodeSet]:
     """Return the sets of so many nodes: inside one leaf, and across the fewest from two on.
 
-    Parameters
-    ----------
-    leaf : sequence of int
-        Leaf of each of the job's nodes, the first being that of its rank 0;
-        -1 where that is not known.
-    count : int
-        N.
-
-    Raises
-    ------
-    UsageError
-        Where the job has fewer nodes.
-
-    Examples
-    --------
-    >>> for nodes in node_sets([0, 0, 0, 1, 1, 1], 3):
-    ...     print(nodes.name, nodes.nodes)
-    one leaf (0, 1, 2)
-    two leaves (0, 1, 3)
+    `leaf`: leaf of each of the job's nodes, the first being that of its rank 0; -1 where that is
+    not known.
     """
     if not 1 <= count <= len(leaf):
         raise UsageError(f"{count} nodes requested, the job has {len(leaf)}")

@@ -46,26 +46,13 @@ WARN = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A vector's length: so many numbers, or so many for each node (``512N``).
-
-    Attributes
-    ----------
-    factor : int
-    by_node : bool
-        False: constant global memory; True: constant local memory (4.1, 4.2).
-    """
+    """A vector's length: so many numbers, or so many for each node (``512N``)."""
 
     factor: int
-    by_node: bool
+    by_node: bool  # False: constant global memory; True: constant local memory (4.1, 4.2)
 
     def at(self, nodes: int) -> int:
-        """Return m on so many nodes.
-
-        Examples
-        --------
-        >>> parse_length("512N").at(36), parse_length("512").at(36)
-        (18432, 512)
-        """
+        """Return m on so many nodes."""
         return self.factor * nodes if self.by_node else self.factor
 
     def __str__(self) -> str:
@@ -73,12 +60,7 @@ class Length:
 
 
 def parse_length(text: str) -> Length:
-    """Return a length from ``512`` or ``512N``.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return a length from ``512`` or ``512N``."""
     match = re.fullmatch(r"(\d{1,9})(N?)", text, re.ASCII)
     if match is None or not int(match[1]):
         raise UsageError(
@@ -89,25 +71,15 @@ def parse_length(text: str) -> Length:
 
 @dataclass(frozen=True, slots=True)
 class CaseSizes:
-    """One case's sizes.
-
-    Attributes
-    ----------
-    n, m, ranks, nodes : int
-    kind : str
-    local : int
-        l_n = n/p: vectors on a process; of `COUNTS` p numbers.
-    block : int
-        n/p^2: vectors in a block of the all-to-all; of `COUNTS` one number.
-    """
+    """One case's sizes."""
 
     n: int
     m: int
     ranks: int
     nodes: int
     kind: str
-    local: int
-    block: int
+    local: int  # l_n = n/p: vectors on a process; of `COUNTS` p numbers
+    block: int  # n/p^2: vectors in a block of the all-to-all; of `COUNTS` one number
 
     @property
     def item(self) -> int:
@@ -138,29 +110,8 @@ class CaseSizes:
 def case_sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double") -> CaseSizes:
     """Return the sizes of a case.
 
-    Parameters
-    ----------
-    n : int
-        Vectors over all processes; p^2 must divide it.
-    m : int
-        Numbers in a vector.
-    ranks, nodes : int
-        p and N.
-    kind : str
-        One of `KINDS`.
-
-    Raises
-    ------
-    UsageError
-        Where p^2 does not divide n: the nearest n that it divides is named.
-
-    Examples
-    --------
-    Table 4.1 on 36 nodes: 5,184 vectors, 20 MB; blocks of 18 vectors, 72 kB.
-
-    >>> case = case_sizes(PRINTED_N, 512, 288, 36)
-    >>> case.local, case.block, case.local_bytes >> 20, case.block_bytes >> 10
-    (5184, 18, 20, 72)
+    `n`: vectors over all processes; p^2 must divide it. `m`: numbers in a vector. `ranks`,
+    `nodes`: p and N. `kind`: one of `KINDS`.
     """
     if n < 1 or m < 1 or ranks < 1:
         raise UsageError("n, m and the number of ranks are at least 1")
@@ -179,15 +130,7 @@ _BLOCK = 1 << 16
 
 
 def unsorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
-    """Return the unsorted integers of one process, eq. 3.6: int32 (n/p,).
-
-    Examples
-    --------
-    The paper's example, n = 48 on 4 processes: the first row of its matrix.
-
-    >>> unsorted_ints(48, 4, 0).tolist()
-    [1, 2, 3, 13, 14, 15, 25, 26, 27, 37, 38, 39]
-    """
+    """Return the unsorted integers of one process, eq. 3.6: int32 (n/p,)."""
     local, block = n // ranks, n // ranks**2
     i = np.arange(local)
     return (1 + block * rank + local * (i // block) + i % block).astype(np.int32)
@@ -202,21 +145,8 @@ def sorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
 def send_counts(numbers: Array, ranks: int, local: int) -> NDArray[np.int32]:
     """Return how many vectors go to each process, counted as eqs. 3.3 and 3.5 do.
 
-    Parameters
-    ----------
-    numbers : int32 or float64 (l,)
-        Each vector's first number; vectors 1 to `local` belong to process 0.
-    ranks, local : int
-        p and l_n.
-
-    Returns
-    -------
-    int32 (p,)
-
-    Examples
-    --------
-    >>> send_counts(unsorted_ints(48, 4, 1), 4, 12)
-    array([3, 3, 3, 3], dtype=int32)
+    `numbers` (l,): each vector's first number; vectors 1 to `local` belong to process 0. `ranks`,
+    `local`: p and l_n. Returns (p,).
     """
     owner = ((numbers - 1) // local).astype(np.intp)
     return np.bincount(owner, minlength=ranks).astype(np.int32)
@@ -232,25 +162,9 @@ class Contention:
 
     Memory: twice the local array, ``2 * n / p * m * 8`` bytes for doubles.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    n, m : int
-        Vectors over all processes, numbers in each (the ints do not need m).
-    kind : str
-        One of `KINDS`.
-    arrays : tuple of ndarray or None
-        As `new_arrays` makes them, lent to one case after another; None: arrays of its own.
-
-    Raises
-    ------
-    UsageError, NidmapError
-        On all ranks alike: sizes that do not divide, or do not fit the memory.
-
-    Attributes
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    sizes : CaseSizes
+    `n`, `m`: vectors over all processes, numbers in each (the ints do not need m). `kind`: one of
+    `KINDS`. `arrays`: as `new_arrays` makes them, lent to one case after another; None means
+    arrays of its own.
     """
 
     def __init__(

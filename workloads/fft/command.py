@@ -106,13 +106,7 @@ def _show_session(session: Session) -> None:
 
 
 def parse_extents(text: str) -> tuple[int, ...]:
-    """Return the sizes in ``128x128x64``, or ``128`` for a cube.
-
-    Examples
-    --------
-    >>> parse_extents("8x6x4"), parse_extents("64"), parse_extents("8x6")
-    ((8, 6, 4), (64, 64, 64), (8, 1, 6))
-    """
+    """Return the sizes in ``128x128x64``, or ``128`` for a cube."""
     sizes = read_extents(text, "size", "e.g. 128x128x64, or 128 for a cube")
     if len(sizes) == 2:
         return sizes[0], 1, sizes[1]
@@ -125,26 +119,8 @@ class FFT:
     Memory: data, spectrum and buffers, at most 3 times the local array
     (see `nidmap.workloads.fft.transform`).
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-        Its rank order is the order of the process grid, row by row.
-    shape : str
-        ``128x128x64``; ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D.
-    grid
-        See `nidmap.workloads.fft.transform.Transform`.
-    kind : {"c2c", "r2c"}
-    transpose : str
-        `Transform`'s ``method``.
-
-    Raises
-    ------
-    UsageError, NidmapError
-        On all ranks alike.
-
-    Attributes
-    ----------
-    transform : Transform
+    `comm`: its rank order is the order of the process grid, row by row. `shape`: ``128x128x64``;
+    ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D. `transpose`: `Transform`'s ``method``.
     """
 
     def __init__(
@@ -197,13 +173,7 @@ class FFT:
         }
 
     def verify(self) -> None:
-        """Compare the data with what they were, and elements of the spectrum with their sums.
-
-        Raises
-        ------
-        NidmapError
-            On all ranks alike.
-        """
+        """Compare the data with what they were, and elements of the spectrum with their sums."""
         transform = self.transform
         small = 1e-10
         rng = np.random.default_rng(SEED)  # the same elements on all ranks

@@ -37,12 +37,7 @@ Index = tuple[slice, ...]
 
 
 class Scratch:
-    """Memory for the chunk in work.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype
-    """
+    """Memory for the chunk in work."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._memory: Array = np.empty(0, dtype)
@@ -58,15 +53,9 @@ class Scratch:
 class Transposition(ABC):
     """One transposition of arrays of one shape.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-        The row or column of the process grid.
-    swap : Swap
-    scratch : Scratch
-        What chunks that cannot be worked on in their place are worked on in.
-    phases : Phases
-        Where the time goes: ``rearrange`` for copies, ``exchange`` for MPI.
+    `comm`: the row or column of the process grid. `scratch`: what chunks that cannot be worked on
+    in their place are worked on in. `phases`: where the time goes: ``rearrange`` for copies,
+    ``exchange`` for MPI.
     """
 
     def __init__(self, comm: Comm, swap: Swap, scratch: Scratch, phases: Phases) -> None:
@@ -75,11 +64,7 @@ class Transposition(ABC):
     def place(self, send: Array, chunk: Index) -> Array:
         """Return where a chunk of the source array is to be written, before it is `put`.
 
-        Parameters
-        ----------
-        send : (n,)
-            The memory of the source array.
-        chunk : tuple of slice
+        `send` (n,): the memory of the source array.
         """
         return array_in(send, self.swap.source_shape)[chunk]
 
@@ -212,13 +197,7 @@ def array_in(memory: Array, shape: Sequence[int]) -> Array:
 
 
 def part_extents(shape: Sequence[int], index: Index) -> list[int]:
-    """Return the extents of a part of an array of that shape.
-
-    Examples
-    --------
-    >>> part_extents((4, 5, 6), (slice(1, 3), slice(None), slice(5, 9)))
-    [2, 5, 1]
-    """
+    """Return the extents of a part of an array of that shape."""
     return [len(range(size)[part]) for size, part in zip(shape, index, strict=True)]
 
 

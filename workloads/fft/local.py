@@ -24,13 +24,7 @@ CHUNK = 1 << 19
 
 
 def axis_chunks(size: int, slice_bytes: int, limit: int = CHUNK) -> Iterator[slice]:
-    """Yield slices of an axis, each of about so many bytes.
-
-    Examples
-    --------
-    >>> list(axis_chunks(5, 100, limit=200))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Yield slices of an axis, each of about so many bytes."""
     length = max(1, limit // max(slice_bytes, 1))
     for start in range(0, size, length):
         yield slice(start, min(start + length, size))
@@ -91,35 +85,14 @@ def best_library() -> str:
 def local_transforms(name: str = "") -> Kernel:
     """Return the local transforms of a library.
 
-    Parameters
-    ----------
-    name : str
-        ``ducc0``, ``scipy`` or ``numpy``; '' for the best that is installed.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        It is not installed.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 2.0, 3.0]]) + 0j
-    >>> local_transforms("numpy").c2c(x, (1,), True, x)
-    >>> x[0, 0]
-    np.complex128(6+0j)
+    `name`: ``ducc0``, ``scipy`` or ``numpy``; '' for the best that is installed.
     """
     chosen = name or best_library()
     return _Ducc(chosen) if chosen == "ducc0" else Kernel(chosen)
 
 
 class Local:
-    """The transforms of a field's axes on this rank's arrays.
-
-    Parameters
-    ----------
-    field : Field
-    kernel : Kernel
-    """
+    """The transforms of a field's axes on this rank's arrays."""
 
     def __init__(self, field: Field, kernel: Kernel) -> None:
         self._field, self._kernel = field, kernel

@@ -19,27 +19,13 @@ class Field:
 
     Inside, the axes of extent 1 are the last ones, as of FFTK's 2-D fields (N_y = 1); no
     copy is needed between the user's shape and this one.
-
-    Attributes
-    ----------
-    shape, spectrum : tuple of int
-        Extents in space and of the spectrum, three of each.
-    order : tuple of int
-        The user's axis that stands at each place.
-    half : int
-        The axis of which a real field's spectrum keeps N/2 + 1 elements; -1 for none.
-
-    Examples
-    --------
-    >>> field = field_of((8, 1, 6), real=True)
-    >>> field.shape, field.spectrum, field.half
-    ((8, 6, 1), (8, 4, 1), 1)
     """
 
+    # shape, spectrum: extents in space and of the spectrum, three of each
     shape: tuple[int, int, int]
     spectrum: tuple[int, int, int]
-    order: tuple[int, int, int]
-    half: int
+    order: tuple[int, int, int]  # the user's axis that stands at each place
+    half: int  # the axis of which a real field's spectrum keeps N/2 + 1 elements; -1 for none
 
     @property
     def flat(self) -> bool:
@@ -54,15 +40,7 @@ class Field:
 def field_of(shape: tuple[int, ...], real: bool) -> Field:
     """Return the field of a user's shape.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Three extents, each at least 1.
-    real : bool
-
-    Raises
-    ------
-    UsageError
+    `shape`: three extents, each at least 1.
     """
     if len(shape) != 3 or min(shape) < 1:
         raise UsageError(
@@ -86,16 +64,7 @@ def field_of(shape: tuple[int, ...], real: bool) -> Field:
 def cut_axis(extent: int, count: int) -> tuple[slice, ...]:
     """Cut an axis into `count` stretches whose sizes differ by one at most.
 
-    Parameters
-    ----------
-    extent : int
-        Elements of the axis; fewer than `count` leave the last stretches empty.
-    count : int
-
-    Examples
-    --------
-    >>> cut_axis(10, 4)
-    (slice(0, 3, None), slice(3, 6, None), slice(6, 8, None), slice(8, 10, None))
+    `extent`: elements of the axis; fewer than `count` leave the last stretches empty.
     """
     least, more = divmod(extent, count)
     starts = [k * least + min(k, more) for k in range(count + 1)]
@@ -113,27 +82,17 @@ class Swap:
 
     Before it an axis `gather` is cut over the ranks and an axis `scatter`
     whole; afterwards it is the other way round.
-
-    Attributes
-    ----------
-    rank : int
-        This rank in the row or column.
-    gather, scatter : int
-        Axes, 0 to 2.
-    gathered : tuple of slice
-        By rank: its part of the `gather` axis, where it stands in the target array.
-    scattered : tuple of slice
-        By rank: its part of the `scatter` axis, where it stands in the source array.
-    other : int
-        Extent of the third axis, the same on these ranks.
     """
 
-    rank: int
+    rank: int  # this rank in the row or column
+    # gather, scatter: axes, 0 to 2
     gather: int
     scatter: int
+    # By rank: its part of the `gather` axis, where it stands in the target array
     gathered: tuple[slice, ...]
+    # By rank: its part of the `scatter` axis, where it stands in the source array
     scattered: tuple[slice, ...]
-    other: int
+    other: int  # extent of the third axis, the same on these ranks
 
     def reverse(self) -> Swap:
         """Return the transposition that undoes this one."""
@@ -169,39 +128,16 @@ class Swap:
 
 
 def index_along(axis: int, part: slice) -> tuple[slice, ...]:
-    """Return the index of a part of one axis and all of the others.
-
-    Examples
-    --------
-    >>> index_along(1, slice(2, 4))
-    (slice(None, None, None), slice(2, 4, None), slice(None, None, None))
-    """
+    """Return the index of a part of one axis and all of the others."""
     return tuple(part if k == axis else slice(None) for k in range(3))
 
 
 def process_grid(grid: str, ranks: int, field: Field) -> tuple[int, int]:
     """Return rows and columns of the process grid, ranks row by row.
 
-    Parameters
-    ----------
-    grid : str
-        ``slab``: one axis is cut, over all ranks; ``pencil``: two, on the
-        grid nearest to a square with no more rows than columns; ``8x16``: that
-        one. FFTK's p_row = 1 is ``1xP``: y is cut and x whole,
-        where ``slab`` (``Px1``) cuts x.
-    ranks : int
-    field : Field
-
-    Raises
-    ------
-    UsageError
-        A grid that does not fit the ranks, or pencils of a 2-D field.
-
-    Examples
-    --------
-    >>> cube = field_of((8, 8, 8), real=False)
-    >>> process_grid("slab", 12, cube), process_grid("pencil", 12, cube)
-    ((12, 1), (3, 4))
+    `grid`: ``slab``: one axis is cut, over all ranks; ``pencil``: two, on the grid nearest to a
+    square with no more rows than columns; ``8x16``: that one. FFTK's p_row = 1 is ``1xP``: y is
+    cut and x whole, where ``slab`` (``Px1``) cuts x.
     """
     if grid == "slab" or (grid == "pencil" and field.flat):
         return ranks, 1
@@ -232,24 +168,8 @@ class ArrayLayout:
     its columns; the spectrum has axis 1 cut over the rows and axis 2 over the
     columns, so that each of the two transpositions stays in a row or a column.
 
-    Parameters
-    ----------
-    field : Field
-    grid : tuple of int
-        Rows and columns.
-    rank : int
-
-    Attributes
-    ----------
-    row, column : int
-        Of this rank in the grid.
-    slices, spectrum_slices : tuple of slice
-        Where this rank's parts stand.
-    local, local_spectrum : tuple of int
-        Their shapes.
-    row_swap, column_swap : Swap
-        Forward, between the ranks of a row axis 2 against 1, then between
-        those of a column axis 1 against 0.
+    `grid`: rows and columns. `row`, `column`: of this rank in the grid. `local`,
+    `local_spectrum`: their shapes.
     """
 
     def __init__(self, field: Field, grid: tuple[int, int], rank: int) -> None:
@@ -258,11 +178,14 @@ class ArrayLayout:
         self.row, self.column = divmod(rank, columns)
         x, ky = cut_axis(field.shape[0], rows), cut_axis(field.spectrum[1], rows)
         y, kz = cut_axis(field.shape[1], columns), cut_axis(field.spectrum[2], columns)
+        # slices, spectrum_slices: where this rank's parts stand
         self.slices = x[self.row], y[self.column], slice(0, field.shape[2])
         self.spectrum_slices = slice(0, field.spectrum[0]), ky[self.row], kz[self.column]
         self.local, self.local_spectrum = (
             (stretch_size(a), stretch_size(b), stretch_size(c))
             for a, b, c in (self.slices, self.spectrum_slices)
         )
+        # row_swap, column_swap: forward, between the ranks of a row axis 2 against 1, then between
+        # those of a column axis 1 against 0
         self.row_swap = Swap(self.column, 1, 2, y, kz, self.local[0])
         self.column_swap = Swap(self.row, 0, 1, x, ky, self.local_spectrum[2])

@@ -51,20 +51,9 @@ def build_minicray(
 ) -> Standing:
     """Build a mini-Cray, say what it is, and return it.
 
-    Parameters
-    ----------
-    specs : tuple of str
-        The machine, as ``-m`` takes it.
-    name : str
-    scale : float or None
-        How many times slower its links are; None: such that links bind.
-    topology : str
-        Slurm's topology plugin; ``off`` leaves Slurm out even where it is installed.
-
-    Raises
-    ------
-    NidmapError
-        The machine cannot be built, or this host does not allow it.
+    `specs`: the machine, as ``-m`` takes it. `scale`: how many times slower its links are; None
+    means such that links bind. `topology`: Slurm's topology plugin; ``off`` leaves Slurm out even
+    where it is installed.
     """
     if "-" in specs:
         raise UsageError(
@@ -86,15 +75,8 @@ def build_minicray(
 def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) -> dict[str, Any]:
     """Return what the daemon is to build.
 
-    Parameters
-    ----------
-    net : Net
-    name : str
-        Of this mini-Cray.
-    specs : tuple of str
-        What the machine was named by.
-    slurm : Slurm or None
-        The Slurm that is to run on the nodes.
+    `name`: of this mini-Cray. `specs`: what the machine was named by. `slurm`: the Slurm that is
+    to run on the nodes.
     """
     files = {
         "hosts": (lay.hosts_file(net), 0o644),

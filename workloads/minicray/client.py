@@ -56,11 +56,7 @@ _GONE = 120.0
 class Standing:
     """A mini-Cray that this process has started.
 
-    Parameters
-    ----------
-    process : subprocess.Popen
-    lifeline : int
-        Descriptor whose end takes the mini-Cray down, until `let_go`.
+    `lifeline`: descriptor whose end takes the mini-Cray down, until `let_go`.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
@@ -81,18 +77,7 @@ class Standing:
 
 
 def socket_address(name: str) -> str:
-    """Return the abstract address of the mini-Cray of that name.
-
-    Raises
-    ------
-    UsageError
-        A name that is none.
-
-    Examples
-    --------
-    >>> socket_address("one").rpartition("-")[2]
-    'one'
-    """
+    """Return the abstract address of the mini-Cray of that name."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{printable(repr(name))} is not a name for a mini-Cray", "letters, digits, . _ -"
@@ -103,19 +88,8 @@ def socket_address(name: str) -> str:
 def start_minicray(plan: dict[str, Any], map_all: bool = False) -> Standing:
     """Build a mini-Cray; it is taken down when this process ends, unless let go.
 
-    Parameters
-    ----------
-    plan : dict
-        Of `nidmap.workloads.minicray.blueprint`.
-    map_all : bool
-        Without root: map the user's subordinate ids as well, as slurmd needs it.
-
-    Raises
-    ------
-    UsageError
-        One of that name is running already.
-    LaunchError
-        It could not be built; nothing of it is left.
+    `plan`: of `nidmap.workloads.minicray.blueprint`. `map_all`: without root: map the user's
+    subordinate ids as well, as slurmd needs it.
     """
     listener = _make_listener(plan["about"]["name"])
     blueprint, lifeline, ready = os.pipe(), os.pipe(), os.pipe()
@@ -210,13 +184,7 @@ def may_administer() -> bool:
 
 
 def connect(name: str) -> socket.socket:
-    """Return a connection to a mini-Cray.
-
-    Raises
-    ------
-    LaunchError
-        None of that name stands.
-    """
+    """Return a connection to a mini-Cray."""
     inside = [str(CONTROL)] if os.environ.get("NIDMAP_MINICRAY") == name else []
     for where in (socket_address(name), *inside):
         connection = socket.socket(socket.AF_UNIX)
@@ -235,13 +203,7 @@ def connect(name: str) -> socket.socket:
 
 
 def ask_daemon(name: str, message: dict[str, Any]) -> dict[str, Any]:
-    """Send one request and return the answer.
-
-    Raises
-    ------
-    LaunchError
-        None stands, or it refuses, or goes down meanwhile.
-    """
+    """Send one request and return the answer."""
     with connect(name) as connection:
         return _exchange_request(
             connection, message, [], f"mini-Cray {name} went down before it answered"
@@ -269,13 +231,7 @@ def _exchange_request(
 
 
 def take_down(name: str) -> None:
-    """Take a mini-Cray down and wait until all of it is gone.
-
-    Raises
-    ------
-    LaunchError
-        None stands, or it does not go.
-    """
+    """Take a mini-Cray down and wait until all of it is gone."""
     ask_daemon(name, {"do": "down"})
     deadline = time.monotonic() + _GONE
     while time.monotonic() < deadline:
@@ -296,19 +252,8 @@ def run(
 ) -> int:
     """Run a program where jobs start, with this process's files and signals; return its exit code.
 
-    Parameters
-    ----------
-    name : str
-    argv : sequence of str
-    env : dict or None
-        Added to this process's environment.
-    output : int or None
-        Descriptor for its stdout and stderr; None: this process's own.
-
-    Raises
-    ------
-    LaunchError
-        None stands, it cannot start the program, or goes down meanwhile.
+    `env`: added to this process's environment. `output`: descriptor for its stdout and stderr;
+    None means this process's own.
     """
     message = {
         "do": "run", "argv": list(argv), "cwd": os.getcwd(),

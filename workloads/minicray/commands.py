@@ -192,18 +192,7 @@ _MPIEXECS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpirun.openmpi", "mpiexec.
 def rank_nodes(
     about: dict[str, Any], nodes: int | None, ranks: int | None, nodelist: str | None
 ) -> list[str]:
-    """Return the nodes on which ranks are started where Slurm does not choose; [] for none.
-
-    Raises
-    ------
-    UsageError
-        A node that is not there, or more than there are.
-
-    Examples
-    --------
-    >>> rank_nodes({"names": ["n0", "n1"], "nodes": 2}, None, 8, None)
-    ['n0', 'n1']
-    """
+    """Return the nodes on which ranks are started where Slurm does not choose; [] for none."""
     if nodes is None and ranks is None and nodelist is None:
         return []
     known = about["names"]
@@ -226,21 +215,7 @@ def launch_command(
 ) -> list[str]:
     """Return the command line that starts a program as ranks; itself where none are asked for.
 
-    Parameters
-    ----------
-    about : dict
-        What the mini-Cray says of itself.
-    command : sequence of str
-    nodes, ranks : int or None
-    nodelist : str or None
-        All None: not as ranks.
-
-    Raises
-    ------
-    UsageError
-        More nodes than there are, or others.
-    LaunchError
-        No MPI here.
+    `about`: what the mini-Cray says of itself. `nodelist`: all None: not as ranks.
     """
     hosts = rank_nodes(about, nodes, ranks, nodelist)
     if not hosts:

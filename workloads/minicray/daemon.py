@@ -72,10 +72,7 @@ _PATIENCE = 3.0
 class Daemon:
     """A mini-Cray that stands, or is being built.
 
-    Parameters
-    ----------
-    blueprint : dict
-        Of `nidmap.workloads.minicray.blueprint`.
+    `blueprint`: of `nidmap.workloads.minicray.blueprint`.
     """
 
     def __init__(self, blueprint: dict[str, Any]) -> None:

@@ -39,13 +39,7 @@ _MEANINGS = (
 
 
 def mount(source: str, target: str, kind: str = "", *, bind: bool = False, data: str = "") -> None:
-    """Mount; an empty source makes the tree below `target` private.
-
-    Raises
-    ------
-    LaunchError
-        Where the kernel refuses.
-    """
+    """Mount; an empty source makes the tree below `target` private."""
     flags = _BIND | _RECURSIVE if bind else (_NOSUID | _NODEV if kind else _PRIVATE | _RECURSIVE)
     words = [w.encode() if w else None for w in (source, target, kind)]
     more = ctypes.c_ulong(flags), data.encode() if data else None
@@ -53,13 +47,7 @@ def mount(source: str, target: str, kind: str = "", *, bind: bool = False, data:
 
 
 def enter_namespace(namespace: int) -> None:
-    """Let this thread, and what it starts, be in a network namespace.
-
-    Raises
-    ------
-    LaunchError
-        Where the kernel refuses.
-    """
+    """Let this thread, and what it starts, be in a network namespace."""
     _refuse_failed(_libc.setns(namespace, _NETWORK), "enter a network namespace")
 
 
@@ -92,13 +80,7 @@ def require_tools(*tools: str) -> None:
 
 
 def run_batch(tool: str, lines: list[str]) -> None:
-    """Run many lines in one process of ip or tc.
-
-    Raises
-    ------
-    LaunchError
-        What was refused first, and for which line.
-    """
+    """Run many lines in one process of ip or tc."""
     env = {"PATH": daemon_path({}), "LC_ALL": "C"}
     done = run_child([tool, "-batch", "-"], env, Deadline(_BATCH), script="\n".join(lines) + "\n")
     if done.code:
@@ -132,13 +114,7 @@ def send(connection: socket.socket, message: dict[str, Any], fds: list[int] | No
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Receive one message and the files with it.
-
-    Raises
-    ------
-    EOFError
-        The other end is gone, or sends what is no message.
-    """
+    """Receive one message and the files with it."""
     head, fds, _, _ = socket.recv_fds(connection, 4, _FILES, socket.MSG_CMSG_CLOEXEC)
     try:
         (size,) = struct.unpack("!I", head + _read_exactly(connection, 4 - len(head)))

@@ -77,63 +77,30 @@ _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
 def segment_bytes(mtu: int) -> int:
-    """Return the bytes of a message that a full segment carries.
-
-    Examples
-    --------
-    >>> segment_bytes(9000), segment_bytes(1500)
-    (8948, 1448)
-    """
+    """Return the bytes of a message that a full segment carries."""
     return mtu - INTERNET - TRANSPORT
 
 
 def wire_factor(mtu: int) -> float:
-    """Return bytes on the wire over bytes of messages, both directions alike.
-
-    Examples
-    --------
-    >>> round(wire_factor(9000), 4), round(wire_factor(1500), 4)
-    (1.0148, 1.0912)
-    """
+    """Return bytes on the wire over bytes of messages, both directions alike."""
     return 1 + 2 * HEADER / segment_bytes(mtu)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Net:
-    """A machine as namespaces.
-
-    Attributes
-    ----------
-    machine : Machine
-    rows : int64 (k,)
-        The machine's nodes that have a namespace: its compute nodes.
-    names : tuple of str (k,)
-    router : int32 (k,)
-        Router that each is attached to.
-    channels : Channels
-        Directed links between routers, as the predictor counts them.
-    hops : int64 (routers, k)
-        The next channel of every router to every one of these nodes, -1 at its own.
-    scale : float
-        How many times slower the links are than the machine's own.
-    node_rate : float
-        Bytes a second a node may inject and receive.
-    rates : float64 (c,)
-        Bytes a second of each channel.
-    notes : tuple of str
-        What had to be assumed.
-    """
+    """A machine as namespaces."""
 
     machine: Machine
-    rows: Ints
-    names: tuple[str, ...]
-    router: NDArray[np.int32]
-    channels: Channels
+    rows: Ints  # (k,), the machine's nodes that have a namespace: its compute nodes
+    names: tuple[str, ...]  # (k,)
+    router: NDArray[np.int32]  # (k,), router that each is attached to
+    channels: Channels  # directed links between routers, as the predictor counts them
+    # (routers, k), the next channel of every router to every one of these nodes, -1 at its own
     hops: Ints
-    scale: float
-    node_rate: float
-    rates: Floats
-    notes: tuple[str, ...] = ()
+    scale: float  # how many times slower the links are than the machine's own
+    node_rate: float  # bytes a second a node may inject and receive
+    rates: Floats  # (c,), bytes a second of each channel
+    notes: tuple[str, ...] = ()  # what had to be assumed
 
     @property
     def routers(self) -> int:
@@ -153,11 +120,6 @@ def stated_words(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
     """Return words of ``-m`` with figures behind the last, but those that it states itself.
 
     The last is a machine, so that more can follow it.
-
-    Examples
-    --------
-    >>> stated_words(["torus:2x2,process=1", "links-down:cut.txt"], routing="single", process="inf")
-    ('links-down:cut.txt', 'torus:2x2,process=1,routing=single')
     """
     *others, machine = sorted(specs, key=lambda spec: not spec.startswith(("prefer:", LINKS_DOWN)))
     more = [f"{key}={value}" for key, value in figures.items() if f",{key}=" not in machine]
@@ -167,26 +129,9 @@ def stated_words(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
 def design_network(machine: Machine, scale: float | None = None) -> Net:
     """Return what has to be built for a machine.
 
-    Parameters
-    ----------
-    machine : Machine
-        Its compute nodes get namespaces; a node with several NICs has one here.
-    scale : float or None
-        How many times slower than the machine's own all links are; None: such
-        that all nodes together inject `BUDGET`.
-
-    Raises
-    ------
-    UsageError
-        The machine is too large, its names cannot be host names, or nothing
-        is known of its bandwidths.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> net = design_network(nidmap.load_machine("torus:2x2,bw=5,injection=5"), scale=1000)
-    >>> net.routers, net.rates.tolist()[:2], net.node_rate
-    (4, [5000000.0, 5000000.0], 5000000.0)
+    `machine`: its compute nodes get namespaces; a node with several NICs has one here. `scale`:
+    how many times slower than the machine's own all links are; None means such that all nodes
+    together inject `BUDGET`.
     """
     if scale is not None and not 0 < scale < float("inf"):
         raise UsageError(f"--scale {scale:g}: it must be above 0")
@@ -235,19 +180,7 @@ def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str
 
 
 def compute_rows(machine: Machine) -> Ints:
-    """Return the nodes that get a namespace: compute nodes with a place in the network.
-
-    Raises
-    ------
-    UsageError
-        None, or too many.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> compute_rows(nidmap.load_machine("torus:2x2")).tolist()
-    [0, 1, 2, 3]
-    """
+    """Return the nodes that get a namespace: compute nodes with a place in the network."""
     found = np.flatnonzero(machine.compute & (machine.router[:, 0] >= 0))
     if not len(found):
         raise UsageError(f"{machine.name} has no compute node with a place in its network")
@@ -273,19 +206,7 @@ def left_out(machine: Machine, chosen: Ints) -> Iterable[str]:
 
 
 def host_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, once it is known that each can be a host's, and none another's.
-
-    Raises
-    ------
-    UsageError
-        A name that no host may have, two that differ in case only, or that of
-        the host from which jobs are started.
-
-    Examples
-    --------
-    >>> host_names(["nid00000", "x3000c0s1b0n0"])
-    ('nid00000', 'x3000c0s1b0n0')
-    """
+    """Return the names, once it is known that each can be a host's, and none another's."""
     seen = {LOGIN: LOGIN, "localhost": "localhost"}
     for k, name in enumerate(names):
         if not _HOST.fullmatch(name) or ".." in name or _is_address(name):
@@ -320,13 +241,7 @@ def refuse_rates(own: float, gbs: Floats, factor: float) -> None:
 
 
 def refuse_large(nodes: int, routers: int, cables: int) -> None:
-    """Refuse what this computer cannot hold.
-
-    Raises
-    ------
-    UsageError
-        Too many routers or cables, or more memory than there is.
-    """
+    """Refuse what this computer cannot hold."""
     if routers > MOST_ROUTERS or cables > MOST_CABLES:
         raise UsageError(
             f"{routers} routers and {cables} cables are too many: "
@@ -404,13 +319,7 @@ def creation_lines(net: Net) -> Iterator[str]:
 
 
 def channel_pairs(channels: Channels) -> Iterator[tuple[int, int]]:
-    """Yield channels two by two, there and back: one cable each.
-
-    Raises
-    ------
-    UsageError
-        Where a channel has no way back.
-    """
+    """Yield channels two by two, there and back: one cable each."""
     waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     # On trees the way down is a class of its own, and belongs to the way up.
     cable = [channels.kinds.index(kind.replace("down", "up")) for kind in channels.kinds]

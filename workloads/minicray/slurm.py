@@ -48,29 +48,17 @@ _PATH = (
 
 @dataclass(frozen=True, slots=True)
 class Slurm:
-    """The Slurm that is installed here.
-
-    Attributes
-    ----------
-    version : tuple of int
-    programs : dict of str to str
-        Paths of daemons and commands.
-    topology : str
-        One of `TOPOLOGIES`.
-    """
+    """The Slurm that is installed here."""
 
     version: tuple[int, ...]
-    programs: dict[str, str]
-    topology: str = "tree"
+    programs: dict[str, str]  # paths of daemons and commands
+    topology: str = "tree"  # one of `TOPOLOGIES`
 
 
 def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
     """Return the Slurm that can run here, or None and why there is none.
 
-    Parameters
-    ----------
-    topology : str
-        How it is to choose nodes, one of `TOPOLOGIES`.
+    `topology`: how it is to choose nodes, one of `TOPOLOGIES`.
     """
     programs = {p: shutil.which(p, path=f"{os.environ.get('PATH', '')}:{_PATH}") for p in _PROGRAMS}
     missing = [name for name, path in programs.items() if path is None]
@@ -105,13 +93,7 @@ def _ids_missing() -> str:
 
 
 def cgroup_conf(version: tuple[int, ...]) -> str:
-    """Return the text of cgroup.conf for a Slurm that is to leave control groups alone.
-
-    Examples
-    --------
-    >>> cgroup_conf((22, 5, 8)), cgroup_conf((24, 11, 5))
-    ('CgroupPlugin=autodetect\\n', 'CgroupPlugin=disabled\\n')
-    """
+    """Return the text of cgroup.conf for a Slurm that is to leave control groups alone."""
     return f"CgroupPlugin={'disabled' if version >= _WITHOUT_GROUPS else 'autodetect'}\n"
 
 

@@ -98,26 +98,7 @@ class Sort:
     Memory: at most 3.5 times the local items, those kept for the next
     repetition counted (see `nidmap.workloads.sort.partition.sort_items`).
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    items : int
-        Items a rank, on average.
-    data, payload
-        See `nidmap.workloads.sort.data.make_items`.
-    splitters, exchange, final, algorithm
-        See `nidmap.workloads.sort.partition.SortPlan`.
-
-    Raises
-    ------
-    UsageError, NidmapError
-        On all ranks alike: data that do not fit the memory.
-
-    Attributes
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    seen : Seen
-        What the last repetition did.
+    `items`: items a rank, on average.
     """
 
     def __init__(
@@ -141,7 +122,7 @@ class Sort:
         with raise_together(comm):
             self.items = make_items(data, rank, size, items, payload=payload)
         self.before = hash_sums(self.items)
-        self.seen = Seen()
+        self.seen = Seen()  # what the last repetition did
         self.result: Array | None = None
 
     def run(self) -> dict[str, float]:

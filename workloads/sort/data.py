@@ -54,11 +54,6 @@ def item_type(payload: int) -> np.dtype[Any]:
     """Return the dtype of items with so many bytes of payload beside the key.
 
     The first 8 bytes of a payload say where the item came from.
-
-    Examples
-    --------
-    >>> item_type(16)
-    dtype([('key', '<u8'), ('origin', '<u8'), ('rest', 'u1', (8,))])
     """
     if not payload:
         return np.dtype(np.uint64)
@@ -71,34 +66,10 @@ def item_type(payload: int) -> np.dtype[Any]:
 def make_items(kind: str, rank: int, size: int, count: int, *, payload: int = 0) -> Array:
     """Return one rank's items.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`: random, equal, sorted and reversed (over all ranks),
-        two values, groups (few keys have most items, as halos of a simulation
-        have), one (random, all on rank 0).
-    rank, size : int
-    count : int
-        Items a rank, on average.
-    payload : int
-        Bytes beside each key; 0: the items are the keys.
-
-    Returns
-    -------
-    ndarray (n,)
-        Of `item_type(payload)`.
-
-    Raises
-    ------
-    UsageError
-        For a payload that is too large.
-
-    Examples
-    --------
-    >>> make_items("one", 0, 4, 5).shape, make_items("one", 3, 4, 5).shape
-    ((20,), (0,))
-    >>> int(make_items("random", 1, 4, 1000).max()) < 2**56
-    True
+    `kind`: one of `KINDS`: random, equal, sorted and reversed (over all ranks), two values,
+    groups (few keys have most items, as halos of a simulation have), one (random, all on rank 0).
+    `count`: items a rank, on average. `payload`: bytes beside each key; 0: the items are the
+    keys. Returns (n,): of `item_type(payload)`.
     """
     if payload >= MOST:
         raise UsageError(f"a payload of {payload} bytes is unknown to numpy", f"below {MOST}")
@@ -122,21 +93,7 @@ _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 def hash_sums(items: Array) -> NDArray[np.uint64]:
     """Return two sums of the hashes of all items; add those of all ranks.
 
-    Parameters
-    ----------
-    items : (n, ...) C-contiguous
-
-    Returns
-    -------
-    uint64 (2,)
-
-    Examples
-    --------
-    >>> a = np.array([3, 1, 2])
-    >>> bool((hash_sums(a) == hash_sums(a[::-1].copy())).all())
-    True
-    >>> bool((hash_sums(a) == hash_sums(np.array([3, 1, 1]))).all())
-    False
+    `items` (n, ...). Returns (2,).
     """
     sums = np.zeros(2, np.uint64)
     for start in range(0, len(items), BLOCK):
@@ -189,17 +146,8 @@ def sort_faults(
 ) -> list[str]:
     """Return what is wrong with a sort's result, the same on all ranks. Collective.
 
-    Parameters
-    ----------
-    ranks : Ranks
-    before : uint64 (2,)
-        `hash_sums` of this rank's items before the sort.
-    items : (m, ...)
-        This rank's share of the result.
-    words : sequence of integer arrays (m,)
-        Its keys.
-    count : int
-        How many items this rank was to get.
+    `before` (2,): `hash_sums` of this rank's items before the sort. `items` (m, ...): this rank's
+    share of the result. `words` (m,): its keys. `count`: how many items this rank was to get.
     """
     inside, across = sortedness(ranks, words)
     same = bool((ranks.total(before) == ranks.total(hash_sums(items))).all())

@@ -34,36 +34,16 @@ _FEW = 1 / 16
 def sort_keys(keys: Keys, runs: int = 0) -> None:
     """Sort an array of keys in place.
 
-    Parameters
-    ----------
-    keys : uint64 (n,)
-    runs : int
-        How many sorted runs the array is made of, 0 where that is not known.
-        Few runs are merged (numpy's stable sort finds them; at most n/2 more
-        items of memory), many are sorted anew.
+    `keys` (n,). `runs`: how many sorted runs the array is made of, 0 where that is not known. Few
+    runs are merged (numpy's stable sort finds them; at most n/2 more items of memory), many are
+    sorted anew.
     """
     if runs != 1:
         keys.sort(kind="stable" if 0 < runs <= RUNS else None)
 
 
 def order(keys: Keys, runs: int = 0) -> Places:
-    """Return the stable order of items by their keys, as places (n,).
-
-    Parameters
-    ----------
-    keys : uint64 (n,)
-    runs : int
-        See `sort_keys`.
-
-    Returns
-    -------
-    int64 or uint32 (n,)
-
-    Examples
-    --------
-    >>> order(np.array([3, 1, 3, 0], np.uint64)).tolist()
-    [3, 1, 0, 2]
-    """
+    """Return the stable order of items by their keys, as places (n,)."""
     count = len(keys)
     if count < 2:
         return np.arange(count)

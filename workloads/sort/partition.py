@@ -86,13 +86,7 @@ class Seen:
 
 
 def keys_of(items: Array) -> NDArray[np.uint64]:
-    """Return the keys of items, a view of them.
-
-    Examples
-    --------
-    >>> keys_of(np.zeros(2, [("key", "u8"), ("rest", "u1")]))
-    array([0, 0], dtype=uint64)
-    """
+    """Return the keys of items, a view of them."""
     keys: NDArray[np.uint64] = items["key"] if items.dtype.names else items
     return keys
 
@@ -186,15 +180,8 @@ def _partition_items(
 ) -> Array:
     """Part locally sorted items among the ranks, exchange and merge them.
 
-    Parameters
-    ----------
-    ranks : Ranks
-    mine : list of one array
-        Locally sorted items, taken out: nobody else must keep their memory.
-    counts : int64 (P,)
-        Items that each rank gets.
-    plan, seen
-        See `sort_items`.
+    `mine`: locally sorted items, taken out: nobody else must keep their memory. `counts` (P,):
+    items that each rank gets.
     """
     items = mine.pop()
     if ranks.size == 1:

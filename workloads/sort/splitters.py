@@ -48,43 +48,25 @@ MOST = 512
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a search found, for this rank.
+    """What a search found, for this rank."""
 
-    Attributes
-    ----------
-    lower, upper : int64 (P,)
-        C1 and C2: of this rank's sorted items, how many have keys below, and
-        not above, the splitter at the end of each rank's share.
-    rounds : int
-        Rounds of communication.
-    """
-
+    # lower, upper: (P,), C1 and C2: of this rank's sorted items, how many have keys below, and not
+    # above, the splitter at the end of each rank's share
     lower: Ints
     upper: Ints
-    rounds: int
+    rounds: int  # rounds of communication
 
 
 def histogram(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
     """Find the bounds by rounds of many probes.
 
-    Parameters
-    ----------
-    ranks : Ranks
-    keys : uint64 (n,)
-        The sorted items' keys on this rank, contiguous.
-    ends : int64 (P,)
-        N^c, inclusive: where each rank's share of the result ends.
-
-    Returns
-    -------
-    Bounds
-
-    Notes
-    -----
     A round costs an Exscan, an Allgatherv of the probes and an Allreduce of
     their counts. The items that can still be a splitter shrink by about half
     the number of probes a round; no probed key is asked about twice, so that
     the search ends on any data.
+
+    `keys` (n,): the sorted items' keys on this rank, contiguous. `ends` (P,): N^c, inclusive:
+    where each rank's share of the result ends.
     """
     lower, upper, rounds = np.zeros(len(ends), np.int64), np.full(len(ends), len(keys)), 0
     below, above = ranks.total(np.stack([lower, upper]))
@@ -167,22 +149,8 @@ def _key_extent(ranks: Ranks, keys: Keys) -> tuple[np.uint64, np.uint64]:
 def layout_row(lower: Ints, upper: Ints, end: int) -> Ints:
     """Solve one row of the layout: Algorithm 3, its loop over p as a cumulative sum.
 
-    Parameters
-    ----------
-    lower, upper : int64 (P,)
-        C1[i, :] and C2[i, :].
-    end : int
-        N^c[i], inclusive: items of ranks 0 to i of the result.
-
-    Returns
-    -------
-    int64 (P,)
-        L[i, :].
-
-    Examples
-    --------
-    >>> layout_row(np.array([0, 0, 0]), np.array([2, 2, 2]), 3)
-    array([2, 1, 0])
+    `lower`, `upper` (P,): C1[i, :] and C2[i, :]. `end`: N^c[i], inclusive: items of ranks 0 to i
+    of the result. Returns (P,): L[i, :].
     """
     room = upper - lower
     wanted = end - int(lower.sum())
@@ -196,18 +164,8 @@ def solve_layout(ranks: Ranks, lower: Ints, upper: Ints, ends: Ints) -> Ints:
     Collective: one Alltoall hands rank i the i-th row of C1 and C2, one hands
     the solved rows back.
 
-    Parameters
-    ----------
-    ranks : Ranks
-    lower, upper : int64 (P,)
-        C1[:, p] and C2[:, p] of this rank p.
-    ends : int64 (P,)
-        N^c, inclusive.
-
-    Returns
-    -------
-    int64 (P,)
-        L[:, p].
+    `lower`, `upper` (P,): C1[:, p] and C2[:, p] of this rank p. `ends` (P,): N^c, inclusive.
+    Returns (P,): L[:, p].
     """
     both = ranks.swap(np.ascontiguousarray(np.stack([lower, upper], axis=1)))
     mine = layout_row(both[:, 0], both[:, 1], int(ends[ranks.rank]))
@@ -215,11 +173,5 @@ def solve_layout(ranks: Ranks, lower: Ints, upper: Ints, ends: Ints) -> Ints:
 
 
 def counts_to_send(ends: Ints) -> Ints:
-    """Return how many items this rank sends to each, from its column of the layout.
-
-    Examples
-    --------
-    >>> counts_to_send(np.array([2, 2, 5]))
-    array([2, 0, 3])
-    """
+    """Return how many items this rank sends to each, from its column of the layout."""
     return np.diff(ends, prepend=0)

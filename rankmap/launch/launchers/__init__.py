@@ -50,13 +50,7 @@ class CrayOrder(Launcher):
         return nodes
 
     def even_ranks(self, order: Placement) -> int:
-        """Return the ranks on each node but the last, which may have fewer: what ``-N`` can say.
-
-        Raises
-        ------
-        LaunchError
-            Where nodes have other numbers of ranks.
-        """
+        """Return the ranks on each node but the last, which may have fewer: what ``-N`` can say."""
         counts = order.counts
         per_node = int(counts[0])
         if (counts[:-1] != per_node).any() or counts[-1] > per_node:

@@ -9,8 +9,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nidmap.rankmap.collectives import FAMILIES, ROOTED
-from nidmap.rankmap.collectives.algorithms import algorithms_of, collective_parts
+from nidmap.rankmap.collectives import FAMILIES, ROOTED, partner_in_turn, usual_algorithm
+from nidmap.rankmap.collectives.algorithms import (
+    _kept_block,
+    algorithms_of,
+    collective_parts,
+    log2_up,
+)
+from nidmap.rankmap.collectives.libraries import library_of
 
 EVERY = [(family, name) for family in FAMILIES for name in algorithms_of(family)]
 
@@ -151,3 +157,32 @@ def test_bytes_are_those_of_the_textbook(ranks):
     for (family, name), formula in known.items():
         _, sent = run(family, name, ranks, 0, 24.0)
         assert sent == pytest.approx(formula(ranks, 24.0)), (family, name)
+
+
+def test_usual_algorithm():
+    assert usual_algorithm("bcast", 1000, 64) == "binomial"
+    assert usual_algorithm("bcast", 1e6, 64) == "scatter-ring"
+    assert usual_algorithm("allgather", 100, 65) == "bruck"
+    assert usual_algorithm("allgather", 100, 64) == "doubling"
+
+
+def test_partner_in_turn():
+    assert [partner_in_turn(np.arange(4), 3, 4, pairs).tolist() for pairs in (True, False)] == [
+        [3, 2, 1, 0],
+        [3, 0, 1, 2],
+    ]
+
+
+def test_log2_up():
+    assert log2_up(1) == 0
+    assert log2_up(8) == 3
+    assert log2_up(9) == 4
+
+
+def test_kept_block():
+    assert _kept_block(np.arange(4), 2, 4).tolist() == [0, 2, 1, 3]
+
+
+def test_library_of():
+    assert library_of("cray-mpich") == "mpich"
+    assert library_of("Open MPI 5") == "openmpi"

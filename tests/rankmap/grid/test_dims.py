@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.specs import parse_spec
-from nidmap.rankmap.grid.dims import balanced_factors, dims, grid_shapes
+from nidmap.rankmap.grid.dims import (
+    balanced_factors,
+    dims,
+    divisors,
+    factorisations,
+    grid_shapes,
+    offset_ends,
+    offset_window,
+    shape_turns,
+)
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
 from tests.effort import examples
@@ -105,3 +114,33 @@ def test_stencil_auto_keeps_its_options(spec, grid):
 def test_stencil_auto_refuses_nonsense(spec):
     with pytest.raises(UsageError, match="ndims"):
         parse_pattern(spec)
+
+
+def test_shape_turns():
+    assert shape_turns((4, 2, 2)) == [(4, 2, 2), (2, 4, 2), (2, 2, 4)]
+
+
+def test_divisors():
+    assert divisors(12) == (1, 2, 3, 4, 6, 12)
+
+
+def test_factorisations():
+    assert list(factorisations(4, (8, 6))) == [(2, 2), (4, 1)]
+
+
+def test_offset_window():
+    assert offset_window((4, 4), (1, 0)) == (
+        (slice(0, 3, None), slice(0, 4, None)),
+        (slice(1, 4, None), slice(0, 4, None)),
+    )
+
+
+def test_offset_ends():
+    assert [ends.tolist() for ends in offset_ends(np.arange(4), (False,), (1,))] == [
+        [0, 1, 2],
+        [1, 2, 3],
+    ]
+    assert [ends.tolist() for ends in offset_ends(np.arange(4), (True,), (1,))] == [
+        [0, 1, 2, 3],
+        [1, 2, 3, 0],
+    ]

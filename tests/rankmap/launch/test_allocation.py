@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError
-from nidmap.rankmap.launch.allocation import allocation, deal_ranks, fill_nodes
+from nidmap.rankmap.launch.allocation import (
+    allocation,
+    deal_ranks,
+    fill_nodes,
+    from_hosts,
+    job_here,
+    job_id,
+)
 
 JOB = {"SLURM_JOB_NODELIST": "nid[00003,00012,00020]", "SLURM_JOB_ID": "4711"}
 
@@ -151,3 +158,25 @@ def test_counts_that_do_not_follow_are_refused(extra, ranks, cpus, says):
 def test_variables_that_cannot_be_meant(extra, error):
     with pytest.raises(error):
         allocation(JOB | extra)
+
+
+def test_allocation_stated_counts():
+    job = {"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_JOB_CPUS_PER_NODE": "8(x3)"}
+    assert allocation({**job, "SLURM_TASKS_PER_NODE": "8(x3)"}).stated_counts() is None
+    more = {"SLURM_TASKS_PER_NODE": "2(x2),1", "SLURM_NTASKS": "5"}
+    assert allocation({**job, **more}).stated_counts().tolist() == [2, 2, 1]
+
+
+def test_job_id():
+    assert job_id({"PBS_JOBID": "12.server"}) == "12.server"
+    assert job_id({}) == ""
+
+
+def test_job_here():
+    assert job_here({}) is None
+
+
+def test_from_hosts():
+    a = from_hosts("nid1 slots=4\nnid2:2\nnid1\n", "hosts")
+    assert list(a.nodes) == ["nid1", "nid2"]
+    assert a.tasks.tolist() == [5, 2]

@@ -228,3 +228,10 @@ def test_no_file_and_a_missing_one_are_told_apart(tmp_path):
         parse_pattern("graph")
     with pytest.raises(ParseError, match="No such file"):
         parse_pattern(f"graph:{tmp_path / 'none'}")
+
+
+def test_graph():
+    g = from_edges(3, np.array([0, 1]), np.array([1, 2]), np.array([5.0, 1.0]))
+    assert g.indptr.tolist() == [0, 1, 3, 4]
+    assert g.indices.tolist() == [1, 0, 2, 1]
+    assert g.weights.tolist() == [5.0, 5.0, 1.0, 1.0]

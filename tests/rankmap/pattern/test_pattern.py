@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from nidmap.placement.errors import UsageError
 from nidmap.rankmap import pattern as patterns
-from nidmap.rankmap.pattern import parse_pattern
-from nidmap.rankmap.pattern.structured import Lines, Ring, Stencil, points
+from nidmap.rankmap.pattern import parse_options, parse_pattern
+from nidmap.rankmap.pattern.structured import Lines, Ring, Stencil, parse_extents, points
+from nidmap.rankmap.pattern.sweep import Sweep
 
 
 def edges_of(pattern, block=1 << 20):
@@ -241,3 +242,16 @@ def test_a_pattern_of_another_distribution_is_found(monkeypatch):
     assert "pairs" in patterns.names()
     assert parse_pattern("pairs:3").dims == (2, 3)
     monkeypatch.delitem(patterns._builders.known, "pairs")
+
+
+def test_parse_options():
+    assert parse_options("sweep", "pieces=10", {"pieces": "4"}) == {"pieces": "10"}
+
+
+def test_parse_extents():
+    assert parse_extents("24x24x16", "stencil") == (24, 24, 16)
+
+
+def test_sweep():
+    assert Sweep((4, 4)).messages == 2
+    assert Sweep((4, 4), pieces=5).spec == "sweep:4x4,pieces=5"

@@ -8,6 +8,7 @@ import nidmap
 from nidmap.placement.errors import ParseError, UsageError
 from nidmap.placement.options import with_figures
 from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.sends import permutation
 from nidmap.rankmap.predict import Job, predict
 
 
@@ -92,3 +93,7 @@ def test_more_ranks_than_a_list_names_keep_its_messages(tmp_path):
     path.write_text("# ranks=2\n0 1 8\n1 0 2\n")
     with pytest.raises(UsageError, match="has 2 ranks"):
         parse_pattern(f"sends:{path}").fit(6)
+
+
+def test_one_each():
+    assert permutation("seed=1").fit(8).ranks == 8

@@ -194,3 +194,7 @@ def test_boxes_order_a_training_job():
         slots(named(*range(4)), 4), "training:tp=2,dp=4,pp=2,order=tp-cp-ep-dp-pp", "boxes"
     )
     assert sorted(wide.slot_of_rank.tolist()) == list(range(16))
+
+
+def test_training_replicas():
+    assert Training(tp=2, dp=2, pp=2).replicas().tolist() == [0, 0, 2, 2, 0, 0, 2, 2]

@@ -16,6 +16,9 @@ from nidmap.placement.errors import NidmapError, ParseError
 from nidmap.placement.traffic import NO_TRAFFIC
 from nidmap.rankmap import readers
 from nidmap.rankmap.pattern.graph import from_entries
+from nidmap.rankmap.readers import recognise
+from nidmap.rankmap.readers.csv import read, read_messages
+from nidmap.rankmap.readers.entries import gather_numbers, whole
 from tests.effort import examples
 from tests.rankmap.mpis import ranks, with_mpi4py
 
@@ -314,3 +317,47 @@ def test_a_rank_that_no_machine_has_is_one_line(rank):
     for pair in (f"0\t{rank}", f"{rank}\t0"):
         with pytest.raises(ParseError, match=f"a.prof: rank {rank}: at most"):
             read(f"E\t{pair}\t10 bytes\t1 msgs sent\n".encode(), "a.prof")
+
+
+def test_recognise():
+    assert recognise(b"3 2", "a.graph") == "metis"
+    assert recognise(b"0,1,17", "unknown.dat") == "csv"
+
+
+def test_read():
+    assert read(b"src,dst,bytes\n0,1,100\n1,2,50\n", "-").sent.bytes.tolist() == [100.0, 50.0]
+    e = read(b"0 7 0\n7 0 1\n0 1 0\n", "-")
+    assert e.ranks == 3
+    assert e.sent.source.tolist() == [0, 1, 1, 2]
+    assert e.stated
+
+
+def test_read_messages():
+    found = read_messages(b"src,dst,bytes\n0,1,100\n0,1,50\n", "-")
+    assert found.ranks == 2
+    assert found.sent.bytes.tolist() == [100.0, 50.0]
+    with pytest.raises(
+        ParseError, match=r"sent\.txt:1: 2 numbers, not 3: source, destination and bytes"
+    ):
+        read_messages(b"0 1\n1 2\n", "sent.txt")
+
+
+def test_gather_numbers():
+    assert [x.tolist() for x in gather_numbers(b"1,2\n# c\n\n3.5", "-")] == [
+        [1.0, 2.0, 3.5],
+        [1, 1, 4],
+        [1, 3, 4],
+    ]
+
+
+def test_whole():
+    with pytest.raises(ParseError, match=r"a\.csv:7: 2\.5 is not a rank: a whole number is needed"):
+        whole(np.array([1.0, 2.5]), np.array([1, 7]), "a.csv", "rank")
+
+
+def test_npz():
+    from nidmap.rankmap.readers.npz import read
+
+    file = io.BytesIO()
+    np.savez(file, matrix=np.array([[0, 3], [4, 0]]))
+    assert read(file.getvalue(), "a.npz").sent.bytes.tolist() == [3.0, 4.0]

@@ -17,6 +17,7 @@ import nidmap
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern.graph import from_edges
 from nidmap.rankmap.refine import mapping, plain
+from nidmap.rankmap.refine.plain import order_by_matching
 from nidmap.rankmap.score.distance import machine_distance
 from nidmap.rankmap.score.traffic import cost_of
 from tests.effort import examples
@@ -124,3 +125,9 @@ def test_exact_counts_and_steps_that_never_cost(seed, spec):
         patch.setattr(mapping, "numba_installed", lambda: False)
         made = mapping.map_ranks(graph, counts, distance)
     assert np.bincount(made, minlength=8).tolist() == counts.tolist()
+
+
+def test_order_by_matching():
+    row, col = np.array([0, 1, 2, 3]), np.array([2, 3, 0, 1])
+    both = order_by_matching(Traffic.of(row, col, np.ones(4)), 4, np.random.default_rng(1))
+    assert sorted(sorted(pair) for pair in both.reshape(2, 2).tolist()) == [[0, 2], [1, 3]]

@@ -184,3 +184,24 @@ def test_single_pairs_of_routers_are_as_far_as_in_the_table(machine, data):
         assert paths.pairs(*wide).tolist() == table[wide].tolist()
     a, b = np.arange(routers), np.roll(np.arange(routers), 1)
     assert paths.pairs(a, b).tolist() == table[a, b].tolist()
+
+
+def test_torus_distance():
+    d = machine_distance(nidmap.load_machine("torus:8x8x6"))
+    assert d.between(np.zeros(4, int), np.array([1, 7, 8, 4 + 8 * 4 + 64 * 3])).tolist() == [
+        1.0,
+        1.0,
+        1.0,
+        11.0,
+    ]
+
+
+def test_routers():
+    d = machine_distance(nidmap.load_machine("dragonfly:groups=3,chassis=2,blades=4,nodes=2"))
+    assert d.between(np.zeros(5, int), np.array([0, 1, 2, 8, 10])).tolist() == [
+        0.0,
+        1.0,
+        2.0,
+        2.0,
+        3.0,
+    ]

@@ -203,3 +203,12 @@ def test_too_few_blocks_give_no_interval_and_no_claim():
     by_arm, _ = verdicts(samples(rng, [1.0, 0.5, 1.0], blocks=5))
     assert by_arm["auto"]["ratio"] is None
     assert by_arm["auto"]["verdict"].startswith("not enough")
+
+
+def test_interval():
+    interval = mean_interval(np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10]))
+    assert interval.shown
+    assert round(interval.ratio, 2) == 1.11
+    assert round(interval.low, 3) == 1.096
+    assert interval.missing == 0
+    assert mean_interval(np.log([1.1, 0.4, 2.3, 0.7, 1.9, 0.5])).missing == 26

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap.placement.errors import UsageError
-from nidmap.workloads.contention.command import PAPER, node_sets
+from nidmap.placement.specs import parse_spec
+from nidmap.workloads.contention.command import PAPER, leaves, node_sets
 from nidmap.workloads.contention.trial import (
     PRINTED_N,
     WARN,
@@ -169,3 +170,10 @@ def test_wrong_requests_are_one_line(bench):
         assert len(lines) == 1
         assert said in lines[0]
         assert "Traceback" not in done.stderr
+
+
+def test_leaves():
+    assert leaves(parse_spec("fattree:leaf=2,leaves=2,spines=1"), ["nid00003", "nid00000"]) == [
+        1,
+        0,
+    ]

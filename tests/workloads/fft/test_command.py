@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from nidmap.workloads.fft.command import parse_extents
 from tests.workloads.fft.test_ranks import YIELD
 from tests.workloads.samples import load
 
@@ -40,3 +41,9 @@ def test_bad_words_are_said_once(bench):
         "nidmap: a process grid of 2x2 does not fit 3 ranks; "
         "rows times columns must be the number of ranks"
     ]
+
+
+def test_parse_extents():
+    assert parse_extents("8x6x4") == (8, 6, 4)
+    assert parse_extents("64") == (64, 64, 64)
+    assert parse_extents("8x6") == (8, 1, 6)

@@ -91,3 +91,10 @@ def test_fields_that_are_none(shape):
 def test_grids_that_are_none(grid):
     with pytest.raises(UsageError):
         process_grid(grid, 4, field_of((8, 8, 8), real=False))
+
+
+def test_field():
+    field = field_of((8, 1, 6), real=True)
+    assert field.shape == (8, 6, 1)
+    assert field.spectrum == (8, 4, 1)
+    assert field.half == 1

@@ -19,11 +19,14 @@ from nidmap.workloads.minicray.blueprint import blueprint
 from nidmap.workloads.minicray.net import (
     HEADER,
     channel_pairs,
+    compute_rows,
     creation_lines,
     design_network,
     host_names,
     hosts_file,
     namespaces,
+    segment_bytes,
+    stated_words,
 )
 
 SPECS = [
@@ -181,3 +184,18 @@ def test_minicray_specs_that_are_none(spec):
 
 def test_a_header_counts_half_an_acknowledgement():
     assert 1.5 * HEADER == MINICRAY_HEADER
+
+
+def test_segment_bytes():
+    assert segment_bytes(9000) == 8948
+    assert segment_bytes(1500) == 1448
+
+
+def test_stated_words():
+    assert stated_words(
+        ["torus:2x2,process=1", "links-down:cut.txt"], routing="single", process="inf"
+    ) == ("links-down:cut.txt", "torus:2x2,process=1,routing=single")
+
+
+def test_compute_rows():
+    assert compute_rows(nidmap.load_machine("torus:2x2")).tolist() == [0, 1, 2, 3]
