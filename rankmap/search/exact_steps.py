@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few free nodes, single paths: every single move is worked out from a table of all routes.
+"""Few free nodes, routers that do not adapt: all single moves are worked out by a table of routes.
 
 A move puts a free node in the place of a chosen one, or exchanges the nodes of two places. Loads
 are linear in the bytes, so what each move changes on every link are products of small arrays, and
-a round over hundreds of moves takes as long as a few judgements.
+a round over hundreds of moves takes as long as a few judgements. Where all placements are few,
+all of them are worked out instead, and none is better than the best of them.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from nidmap.placement.network import Demand, loads_of_each
 from nidmap.placement.network.routes import walk_paths
 from nidmap.placement.planners import Request
 from nidmap.placement.support.array_types import Array, Floats, Ints, Mask
 from nidmap.placement.support.arrays import product
 from nidmap.placement.support.quantities import GB
+from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.search.budget import Budget
 from nidmap.rankmap.search.cost import Candidate, TimeCost, p_norm
@@ -26,11 +32,17 @@ from nidmap.rankmap.search.priced_steps import ROUNDING, bound_longest, move_nod
 #: Free nodes at most, next hops of all routers towards them, figures in the table of their routes.
 NODES, NEXT_HOPS, FIGURES = 256, 1 << 21, 1 << 24
 
+#: Free nodes at most where a pair's bytes are shared by several paths.
+SHARING_NODES = 24
+
 #: Links with more than this share of the busiest's seconds are looked at when moves are compared.
 BUSY = 0.5
 
 #: Exchanges whose moves are worked out in the time of a judgement.
 ROUND = 2
+
+#: Figures up to which all placements are worked out, and placements that are at once.
+EVERY, AT_ONCE = 1 << 26, 1 << 10
 
 #: Moves of a round that are looked at on all links, those first that promise most.
 TRIED = 8
@@ -42,7 +54,7 @@ def route_table(model: Predictor, nodes: Ints) -> Array | None:
     Parameters
     ----------
     model : Predictor
-        Whose routing has one path a pair; what other jobs leave of the links counts.
+        Whose routers do not adapt; what other jobs leave of the links counts.
     nodes : int64 (f,)
 
     Returns
@@ -58,19 +70,42 @@ def route_table(model: Predictor, nodes: Ints) -> Array | None:
     >>> (route_table(model, np.array([0, 1, 3])) > 0).sum(axis=2).tolist()
     [[0, 1, 1], [1, 0, 2], [1, 2, 0]]
     """
-    count, routers = len(nodes), int(model.machine.router.max()) + 1
-    if count > NODES or count * routers > NEXT_HOPS:
+    walked = _walk_pairs(model, nodes) if model.single_path else _share_pairs(model, nodes)
+    if walked is None:
         return None
-    pair, channel = walk_paths(
-        model.machine, np.repeat(nodes, count), np.tile(nodes, count), model.routing
-    )
+    count, (pair, channel, share) = len(nodes), walked
     used, link = np.unique(channel, return_inverse=True)
     if count**2 * len(used) > FIGURES:
         return None
     table = np.zeros((count**2, len(used)), dtype=np.float32)
     left = model.left(model.place(nodes[:1])) or model.channels
-    table[pair, link] = 1 / (left.bandwidth[used[link]] * GB)
+    table[pair, link] = share / (left.bandwidth[used[link]] * GB)
     return table.reshape(count, count, -1)
+
+
+def _walk_pairs(model: Predictor, nodes: Ints) -> tuple[Ints, Ints, Floats] | None:
+    """Return each pair's number, a channel of its one path, and 1; None for too many nodes."""
+    count, routers = len(nodes), int(model.machine.router.max()) + 1
+    if count > NODES or count * routers > NEXT_HOPS:
+        return None
+    ends = np.repeat(nodes, count), np.tile(nodes, count)
+    pair, channel = walk_paths(model.machine, *ends, model.routing)
+    return pair, channel, np.ones(len(pair))
+
+
+def _share_pairs(model: Predictor, nodes: Ints) -> tuple[Ints, Ints, Floats] | None:
+    """Return each pair's number, a channel and its share of a byte; None for too many nodes."""
+    if len(nodes) > SHARING_NODES or model.routing == "adaptive":
+        return None
+    pairs = [divmod(pair, len(nodes)) for pair in range(len(nodes) ** 2)]
+    bytes_of = [Traffic.of(nodes[[a]], nodes[[b]], 1.0 * (a != b)) for a, b in pairs]
+    demands = [Demand.of(model.machine, traffic) for traffic in bytes_of]
+    loads = list(loads_of_each(model.machine, demands, model.routing))
+    pair = np.repeat(np.arange(len(pairs)), [len(found.used) for found in loads])
+    channel, share = (
+        np.concatenate([getattr(found, part) for found in loads]) for part in ("used", "carried")
+    )
+    return pair, channel, share
 
 
 class _Sent(NamedTuple):
@@ -107,16 +142,18 @@ class ExactSteps:
     Attributes
     ----------
     works : bool
-        Whether the table of routes is small enough, and each pair has one path.
+        Whether there is a table of routes that is small enough.
+    complete : bool
+        Whether all placements of what was descended from last have been worked out.
     """
 
     def __init__(self, cost: TimeCost, request: Request, swaps: bool, budget: Budget) -> None:
         self.cost, self.swaps, self.budget = cost, swaps, budget
         self.nodes = np.flatnonzero(request.free)
         self.must = np.isin(self.nodes, request.include)
-        single = cost.model.single_path and request.count > 1
-        self.table = route_table(cost.model, self.nodes) if single else None
-        self.works = self.table is not None
+        self.table = route_table(cost.model, self.nodes) if request.count > 1 else None
+        self.works, self.complete = self.table is not None, False
+        self._every: set[bytes] = set()
 
     def descend(self, start: Candidate) -> Candidate | None:
         """Return what no single move makes better any more; None where nothing may be tried."""
@@ -124,6 +161,21 @@ class ExactSteps:
             return None
         exchanges = self._exchanges(start)
         places = np.searchsorted(self.nodes, start.placement.rows)
+        self.complete = self._count_figures(exchanges, len(places)) <= EVERY
+        if self.complete:
+            return self._best_of_all(start, exchanges)
+        places = self._descend(exchanges, places)
+        return self._moved(start, places)
+
+    def _moved(self, start: Candidate, places: Ints) -> Candidate:
+        """Return a candidate on other nodes."""
+        placement = start.placement.on_nodes(self.nodes[places])
+        cost = self.cost.of(placement)
+        return replace(start, placement=placement, cost=cost, nodes=stepped_name(start.nodes))
+
+    def _descend(self, exchanges: list[_Sent], places: Ints) -> Ints:
+        """Return places that no single move makes better."""
+        assert self.table is not None
         now, busy = self._seconds(exchanges, places)
         grown = bool(busy.any())
         while grown and self.budget.spend(judgements=max(1, len(exchanges) // ROUND)):
@@ -139,9 +191,46 @@ class ExactSteps:
                     now, places, grown = seconds, after, True
                     break
             grown = grown or bool((busy & ~known).any())
-        placement = start.placement.on_nodes(self.nodes[places])
-        cost = self.cost.of(placement)
-        return replace(start, placement=placement, cost=cost, nodes=stepped_name(start.nodes))
+        return places
+
+    def _count_figures(self, exchanges: list[_Sent], count: int) -> float:
+        """Return how many seconds of links are added up to work out all placements."""
+        assert self.table is not None
+        free, must = len(self.nodes), int(self.must.sum())
+        placements = math.comb(free - must, count - must)
+        placements *= math.factorial(count) if self.swaps else 1
+        flows = sum(int(np.count_nonzero(sent.bytes)) for sent in exchanges)
+        return float(placements * flows * self.table.shape[2])
+
+    def _best_of_all(self, start: Candidate, exchanges: list[_Sent]) -> Candidate | None:
+        """Return the best of all placements; None for ranks that are together as they were once."""
+        assert self.table is not None
+        node = start.placement.node_of_rank
+        _, first, inverse = np.unique(node, return_index=True, return_inverse=True)
+        together = np.argsort(np.argsort(first))[inverse].tobytes()
+        if together in self._every:
+            return None
+        self._every.add(together)
+        best_s, best = math.inf, np.zeros(0, dtype=np.int64)
+        walk = self._placements(len(start.placement.rows))
+        while chunk := list(itertools.islice(walk, AT_ONCE)):
+            places, seconds = np.array(chunk), np.zeros(len(chunk))
+            for sent, own_s, times in exchanges:
+                source, target = np.nonzero(sent)
+                load = np.zeros((len(chunk), self.table.shape[2]), dtype=np.float32)
+                for a, b, size in zip(source, target, sent[source, target], strict=True):
+                    load += size * self.table[places[:, a], places[:, b]]
+                seconds += times * np.maximum(own_s, load.max(axis=1, initial=0.0))
+            if seconds.min() < best_s:
+                best_s, best = float(seconds.min()), places[int(seconds.argmin())]
+        return self._moved(start, best)
+
+    def _placements(self, count: int) -> Iterator[tuple[int, ...]]:
+        """Yield all choices of nodes with those that must be, in all orders where that matters."""
+        must = tuple(np.flatnonzero(self.must).tolist())
+        others = np.flatnonzero(~self.must).tolist()
+        for some in itertools.combinations(others, count - len(must)):
+            yield from itertools.permutations(must + some) if self.swaps else [must + some]
 
     def _exchanges(self, start: Candidate) -> list[_Sent]:
         """Return the exchanges that links bind longest, as bytes from place to place."""

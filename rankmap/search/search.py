@@ -233,6 +233,8 @@ class Enumeration:
         descend = exact.descend if exact.works and self.space.segments is None else steps.descend
         for candidate in self._starts(each_order=True):
             self._offer(descend(candidate), candidate)
+        if exact.complete:
+            return
         stale = 0
         while steps.works and stale < LIMITS.stale and self.budget.left:
             starts = self._starts()

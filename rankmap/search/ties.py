@@ -24,20 +24,20 @@ from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
 
-Spread = tuple[float, ...]
+Spread = tuple[int, ...]
 
 
 def spread_of(machine: Machine, rows: Ints) -> Spread:
     """Return how many groups, chassis, switches … some nodes touch, the outermost first.
 
-    On a torus, which has no such units, it is the hops between two of them in the mean, in tenths.
+    On a torus, which has no such units, it is the hops between two of them in the mean, rounded.
 
     Examples
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("slingshot:groups=4,switches=2,nodes=2")
     >>> spread_of(m, np.array([0, 1, 4])), spread_of(nidmap.load_machine("torus:6"), np.arange(3))
-    ((2, 2), (1.3,))
+    ((2, 2), (1,))
     """
     if machine.topology.kind != "torus":
         return tuple(spans(machine, rows).values())
@@ -46,7 +46,7 @@ def spread_of(machine: Machine, rows: Ints) -> Spread:
         held = np.bincount(machine.coords[rows, axis], minlength=extent)
         apart = np.abs(np.subtract.outer(np.arange(extent), np.arange(extent)))
         hops += float(held @ np.minimum(apart, extent - apart) @ held)
-    return (round(hops / pairs, 1),)
+    return (round(hops / pairs),)
 
 
 def closer_words(machine: Machine, rows: Ints, other: Ints) -> str:
@@ -63,10 +63,10 @@ def closer_words(machine: Machine, rows: Ints, other: Ints) -> str:
     if not ours < theirs:
         return ""
     if machine.topology.kind == "torus":
-        return f"these nodes are {ours[0]:g} hops apart in the mean, not {theirs[0]:g}"
+        return f"these nodes are {counted(ours[0], 'hop')} apart in the mean, not {theirs[0]}"
     level = next(k for k, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
     word = machine.topology.levels[level]
-    return f"these nodes touch {counted(int(ours[level]), word)} for {theirs[level]:g}"
+    return f"these nodes touch {counted(ours[level], word)} for {theirs[level]}"
 
 
 def closest_together(model: Predictor, ranking: Ranking, budget: Budget) -> Candidate:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves that are worked out from a table of routes, against the predictor's own loads."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,6 +24,7 @@ MACHINES = (
     "fattree:leaf=3,leaves=5,spines=2,bw=1,injection=2",
     "tree:5x4,bw=1,injection=2",
     "dragonfly:groups=3,chassis=2,blades=2,nodes=2,injection=10,global=1,routing=single",
+    "dragonfly:groups=3,chassis=2,blades=2,nodes=2,injection=10,global=2,routing=minimal",
 )
 JOBS = (
     Job("alltoall", bytes=1e6),
@@ -64,6 +67,29 @@ def all_moves(request, rows):
         if row not in request.include:
             for node in np.setdiff1d(np.flatnonzero(request.free), rows).tolist():
                 yield move_nodes(rows, [(place, node)])
+
+
+@pytest.mark.parametrize("spec", MACHINES)
+@examples(8)
+@given(data=st.data())
+def test_where_placements_are_few_the_best_of_all_is_found(spec, data):
+    machine = with_figures(nidmap.load_machine(spec), latency=0)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    rows = np.sort(rng.permutation(len(machine))[:6])
+    free = np.isin(np.arange(len(machine)), rows)
+    job = data.draw(st.sampled_from([Job("fft:2x2"), Job("stencil:4x2", ppn=2), Job("alltoall")]))
+    must = rng.permutation(rows)[: data.draw(st.integers(0, 2))]
+    request = request_for(machine, NodeRequest(4, free, must.tolist()))
+    cost = TimeCost(Predictor(machine, job))
+    others = np.setdiff1d(rows, must)
+    placement = cost.model.place(np.concatenate([must, others[: 4 - len(must)]]))
+    steps = ExactSteps(cost, request, True, Budget(99))
+    found = steps.descend(Candidate("some", ROW_MAJOR, placement, cost.of(placement)))
+    assert steps.complete
+    every = (np.array(some) for some in itertools.permutations(rows, 4))
+    allowed = (some for some in every if np.isin(must, some).all())
+    least = min(cost.of(placement.on_nodes(some)) for some in allowed)
+    assert found.cost == pytest.approx(least, rel=1e-6)
 
 
 @pytest.mark.parametrize("spec", ["torus:16,bw=1,injection=9", MACHINES[1]])

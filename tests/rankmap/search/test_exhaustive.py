@@ -68,6 +68,7 @@ def least(seconds, phases, choices):
 CASES = [
     ("dragonfly:groups=4,chassis=2,blades=4,nodes=2,global=8,injection=10", 14, 7, "alltoall"),
     ("dragonfly:groups=3,chassis=2,blades=3,nodes=2,global=2", 8, 4, "fft:2x2"),
+    ("dragonfly:groups=3,chassis=3,blades=3,nodes=2,global=2,routing=minimal", 9, 4, "fft:2x2"),
     ("slingshot:groups=4,switches=4,nodes=4,global=2,nics=2,routing=minimal", 12, 6, "alltoall"),
     ("torus:4x4x4,bw=1", 14, 7, "alltoall"),
     ("torus:5x3x4,bw=2,nodes=2", 8, 4, "fft:2x2"),
@@ -81,7 +82,7 @@ CASES = [
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("spec", "many", "count", "pattern"), CASES)
-def test_auto_is_within_two_percent_of_the_best_of_all_placements(spec, many, count, pattern, seed):
+def test_auto_is_within_one_percent_of_the_best_of_all_placements(spec, many, count, pattern, seed):
     machine = parse_spec(spec)
     rng = np.random.default_rng(seed)
     free = np.sort(rng.choice(len(machine), many, replace=False))
@@ -97,7 +98,7 @@ def test_auto_is_within_two_percent_of_the_best_of_all_placements(spec, many, co
     own = float(time_of(seconds, phases, places[None])[0])
     assert found.facts["predicted"]["time_s"] == pytest.approx(own, rel=1e-9)
     best = found.facts["predicted"]["search"]["best"]["cost"]  # the answer may keep together
-    assert min(own, best) <= 1.02 * least(seconds, phases, everyone)
+    assert min(own, best) <= 1.01 * least(seconds, phases, everyone)
 
 
 @pytest.mark.parametrize("routing", ["minimal", "single", "valiant"])
@@ -110,7 +111,7 @@ def test_other_routings_are_searched_too(routing):
     )
     seconds, phases = routes(machine, free, routing), sent("alltoall", 5)
     best = least(seconds, phases, itertools.combinations(range(len(free)), 5))
-    assert found.facts["predicted"]["search"]["best"]["cost"] <= 1.02 * best
+    assert found.facts["predicted"]["search"]["best"]["cost"] <= 1.01 * best
     assert found.facts["predicted"]["routing"] == routing
 
 
@@ -121,7 +122,7 @@ def test_the_order_of_nodes_is_searched_where_an_algorithm_makes_it_matter():
     found = plan(machine, 8, job=job, candidates=free, deadline=300)
     figures = found.facts["predicted"]
     assert figures["default_time_s"] > 310e-6
-    assert figures["time_s"] < 300e-6
+    assert figures["time_s"] < 278e-6
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -112,7 +112,7 @@ def test_hops_of_a_torus_are_those_of_its_paths():
     pairs = np.array(list(itertools.permutations(rows, 2)))
     ends = machine.router[pairs, 0]
     mean = hops(machine, ends[:, 0], ends[:, 1]).sum(axis=1).mean()
-    assert ties.spread_of(machine, rows) == (round(float(mean), 1),)
+    assert ties.spread_of(machine, rows) == (round(float(mean)),)
 
 
 def test_where_own_links_decide_a_few_judgements_prove_the_answer():
