@@ -191,6 +191,7 @@ def schema_fault(error: Exception) -> tuple[str, str]:
     Parameters
     ----------
     error : msgspec.ValidationError or msgspec.DecodeError
+        What msgspec raised.
 
     Examples
     --------

@@ -71,6 +71,7 @@ class NodeList(tuple[str, ...]):
         Parameters
         ----------
         text : str
+            The list, in any of these forms.
         source : str
             Name of the file it comes from, for errors; '' for text given directly.
         most : int or None

@@ -67,6 +67,7 @@ def plan(
     Parameters
     ----------
     machine : Machine
+        Where the job is to run; its states say which nodes are free.
     count : int
         Nodes wanted.
     strategy : str or None

@@ -159,6 +159,7 @@ def split_lines(text: str, source: str = "", most: int = MAX_LINES) -> list[str]
     Parameters
     ----------
     text : str
+        The whole file.
     source : str
         File name, for errors.
     most : int
@@ -188,6 +189,7 @@ def count_lines(lines: Iterable[str], headers: int = 0) -> LineCounts:
     Parameters
     ----------
     lines : iterable of str
+        Without their ends.
     headers : int
         How many of those that are neither comment nor blank are headers.
 
@@ -224,12 +226,15 @@ def strange_line(
     name : str
         The format that is being read.
     source : str
+        File name.
     number : int
         The line's number, from 1.
     line : str
+        Its text.
     what : str
         What the line is not, such as ``a port of ibnetdiscover``.
     hint : str
+        What a user may look for.
 
     Examples
     --------

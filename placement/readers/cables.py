@@ -138,6 +138,7 @@ class Cables:
         Parameters
         ----------
         counts : LineCounts
+            The lines of the file by kind.
 
         Returns
         -------

@@ -149,9 +149,11 @@ def compare(
     Parameters
     ----------
     machine : Machine
+        Where the job is to run; its states say which nodes are free.
     count : int
         Nodes wanted.
     job : Job
+        What the job sends.
     strategies : sequence of str
         Planners; empty: the candidates of strategy ``auto``, and ``auto`` itself.
     orders : sequence of str

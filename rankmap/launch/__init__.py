@@ -333,6 +333,7 @@ class Launcher(ABC):
         Parameters
         ----------
         words : sequence of str
+            What goes right behind the launcher's name.
         path : str
             The order file.
         **roles : str, int or None

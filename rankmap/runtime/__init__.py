@@ -65,6 +65,7 @@ def reorder(
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
+        The processes; every one of them must call.
     dims : sequence of int or None
         Process grid, ranks row-major as MPI_Cart_create numbers them; its
         product must be ``comm.size``.
@@ -79,6 +80,11 @@ def reorder(
     strategy : str or None
         An ordering's name; None: the best there is, and none where that does
         not help.
+
+    Returns
+    -------
+    mpi4py.MPI.Intracomm
+        To be freed by the caller; `comm` itself stays as it is.
 
     Raises
     ------
@@ -118,6 +124,7 @@ def cart_create(
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
+        The processes; every one of them must call.
     dims : sequence of int
         Extents, 1 to 4 of them. Where they hold fewer ranks than `comm`, its
         last ones are left out.
@@ -125,8 +132,10 @@ def cart_create(
         Whether each dimension wraps around. Ranks are placed for wrapping
         where all dimensions do.
     machine : str, Machine or None
+        A machine spec as ``-m`` takes it; only rank 0's counts. None:
+        ``$NIDMAP_MACHINE``.
     strategy : str or None
-        See `reorder`.
+        An ordering's name; None: the best there is.
 
     Returns
     -------
@@ -139,6 +148,11 @@ def cart_create(
         On every rank alike: extents that are none, or too large.
     LaunchError
         On every rank alike: a rank that could not take part.
+
+    Examples
+    --------
+    >>> from mpi4py import MPI  # doctest: +SKIP
+    >>> grid = cart_create(MPI.COMM_WORLD, (24, 24, 16), periods=True)  # doctest: +SKIP
     """
     from mpi4py import MPI
 

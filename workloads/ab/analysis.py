@@ -179,18 +179,7 @@ def _ratio_text(value: float | None, otherwise: str) -> str:
 
 
 def comparison_sentence(entry: Mapping[str, Any], level: float) -> str:
-    """Return one comparison as a sentence.
-
-    Examples
-    --------
-    >>> entry = {"arm": "auto", "against": "default", "ratio": 1.08,
-    ...          "low": 1.05, "high": 1.11, "smallest": 1.03, "verdict": "faster", "shown": True,
-    ...          "missing": 0}
-    >>> comparison_sentence(entry, 0.95)
-    'auto against default: 1.080 times faster (95 %: 1.050 to 1.110)'
-    >>> comparison_sentence({**entry, "low": 0.99, "shown": False, "verdict": "no difference shown"}, 0.95)
-    'auto against default: no difference shown (95 %: 0.990 to 1.110); differences below 3.0 % cannot be seen in this noise'
-    """  # noqa: E501  # the sentence as it is
+    """Return one comparison as a sentence."""
     head = f"{entry['arm']} against {entry['against']}:"
     verdict, ratio, low, high = (entry[name] for name in ("verdict", "ratio", "low", "high"))
     if ratio is None or entry["missing"]:

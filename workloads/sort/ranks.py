@@ -131,6 +131,7 @@ class Ranks:
         items, send, out, receive
             See `alltoallv`.
         piece : int
+            Bytes that one message holds at most.
         """
         # Upwards from one's own: at any moment each rank is the target of one sender.
         turns = [(self.rank + k) % self.size for k in range(1, self.size)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the samples of a measurement to ratios, intervals and verdicts, and these in words."""
 
-from nidmap.workloads.ab.analysis import foretold_sentence
+from nidmap.workloads.ab.analysis import comparison_sentence, foretold_sentence
 
 
 def test_foretold_sentence():
@@ -15,4 +15,26 @@ def test_foretold_sentence():
     }
     assert foretold_sentence(promise) == (
         "plan: predicted 1.100 to 1.300 times as fast in communication, measured 1.180: covered"
+    )
+
+
+def test_comparison_sentence():
+    faster = {
+        "arm": "auto",
+        "against": "default",
+        "ratio": 1.08,
+        "low": 1.05,
+        "high": 1.11,
+        "smallest": 1.03,
+        "verdict": "faster",
+        "shown": True,
+        "missing": 0,
+    }
+    assert comparison_sentence(faster, 0.95) == (
+        "auto against default: 1.080 times faster (95 %: 1.050 to 1.110)"
+    )
+    unclear = {**faster, "low": 0.99, "shown": False, "verdict": "no difference shown"}
+    assert comparison_sentence(unclear, 0.95) == (
+        "auto against default: no difference shown (95 %: 0.990 to 1.110); "
+        "differences below 3.0 % cannot be seen in this noise"
     )
