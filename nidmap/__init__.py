@@ -101,6 +101,7 @@ _SERVICES = {
     "machine as table": "nidmap.placement.views:to_pandas",
     "machine as graph": "nidmap.placement.views:to_networkx",
     "job": "nidmap.rankmap.predict.job:Job",
+    "cost of nodes": "nidmap.rankmap.search.priced:price_choice",
     "job here": "nidmap.rankmap.launch.allocation:job_here",
     "names of launcher": "nidmap.rankmap.launch:names",
     "names of order": "nidmap.rankmap.orders:names",

@@ -11,6 +11,7 @@ import numpy as np
 
 from nidmap.placement import planners
 from nidmap.placement.errors import PlanError, UsageError
+from nidmap.placement.hooks import SERVICES, load
 from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
@@ -75,7 +76,8 @@ def plan(
         pattern is given, else ``compact``. Where a topology.conf has several
         trees, any of them chooses inside the tree that Slurm would take.
     job : Job or None
-        What the job sends (`nidmap.rankmap.predict.job.Job`), for strategy ``auto``.
+        What the job sends (`nidmap.rankmap.predict.job.Job`): strategy ``auto`` goes by
+        it, and of the nodes of any other it is said what the job takes on them.
     deadline : float or None
         Processor seconds that ``auto`` may search.
     progress : callable or None
@@ -97,7 +99,7 @@ def plan(
         whole segments, or an included node is not free.
     UsageError
         `count` is not positive, the strategy does not fit the topology, or
-        it predicts nothing and is told what the job sends.
+        the job's ranks are not those of its pattern.
 
     Examples
     --------
@@ -124,11 +126,6 @@ def choose_nodes(
     """Choose the nodes that are wished for; see `plan`."""
     name = strategy or usual_strategy(None if job is None else job.pattern)
     predicting, segment = name in planners.PREDICTING, nodes.segment
-    if job is not None and not predicting:
-        raise UsageError(
-            f"strategy {name} predicts nothing and takes no pattern",
-            f"use it with {', '.join(planners.PREDICTING)}",
-        )
     if segment is not None and segment < (not predicting):
         raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
     request = request_for(machine, nodes, any_tree=name in _KNOW_TREES)
@@ -140,6 +137,8 @@ def choose_nodes(
     else:
         choice = _choose_plainly(machine, request, name)
     _verify_choice(machine, request, choice.rows, name)
+    if job is not None and not predicting:
+        choice = load(SERVICES["cost of nodes"])(machine, request, choice)
     if request.notes:
         choice = replace(choice, warnings=(*choice.warnings, *request.notes))
     return describe(machine, request, choice, name)

@@ -23,7 +23,7 @@ import pytest
 
 from tests.real_slurm import (
     _end,
-    _find_program,
+    find_program,
     _port,
     needs_slurm,
     scrubbed_environment,
@@ -56,7 +56,7 @@ PidFile={folder}/slurmdbd.pid
 
 def needs_accounting(function: Callable[..., object]) -> Callable[..., object]:
     """Mark a test that needs a real Slurm with accounting; skipped, with the reason, elsewhere."""
-    missing = [name for name in ("mariadbd", "slurmdbd", "sacctmgr") if not _find_program(name)]
+    missing = [name for name in ("mariadbd", "slurmdbd", "sacctmgr") if not find_program(name)]
     reason = f"{', '.join(missing)} not installed"
     return needs_slurm(pytest.mark.skipif(bool(missing), reason=reason)(function))
 
@@ -83,13 +83,13 @@ def accounting() -> Iterator[str]:
             "MYSQL_UNIX_PORT": str(folder / "socket"),
         }
         database = [
-            *(_find_program("mariadbd") or "mariadbd", "--no-defaults", "--skip-grant-tables"),
+            *(find_program("mariadbd") or "mariadbd", "--no-defaults", "--skip-grant-tables"),
             *(f"--user={getpass.getuser()}", "--skip-networking", f"--datadir={folder}/db"),
             *(f"--socket={folder}/socket", f"--pid-file={folder}/pid"),
             *("--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0"),
         ]
         _start(stack, database, folder, env, (folder / "socket").exists)
-        slurmdbd = [_find_program("slurmdbd") or "slurmdbd", "-D"]
+        slurmdbd = [find_program("slurmdbd") or "slurmdbd", "-D"]
         _start(stack, slurmdbd, folder, env, lambda: _listens(port))
         add = ["sacctmgr", "-i", "add", "cluster", "nidmaptest"]
         subprocess.run(add, env=env, check=True, capture_output=True, timeout=600)

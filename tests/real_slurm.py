@@ -55,13 +55,13 @@ _PREFIXES = ("SLURM", "SBATCH_", "SALLOC_", "SINFO_", "SQUEUE_", "SCANCEL_", "PM
 def why_no_slurm() -> str:
     """Return why no Slurm can be started here, '' where it can."""
     missing = [
-        name for name in ("slurmctld", "slurmd", "sinfo", "sbatch") if not _find_program(name)
+        name for name in ("slurmctld", "slurmd", "sinfo", "sbatch") if not find_program(name)
     ]
     return f"{', '.join(missing)} not installed" if missing else ""
 
 
 @functools.cache
-def _find_program(name: str) -> str | None:
+def find_program(name: str) -> str | None:
     """Find a daemon also where a plain user's PATH does not look."""
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
@@ -197,7 +197,7 @@ class RealSlurm:
 
     def start_controller(self) -> None:
         """Start slurmctld (again)."""
-        command = [_find_program("slurmctld") or "slurmctld", "-D", "-f", str(self.conf)]
+        command = [find_program("slurmctld") or "slurmctld", "-D", "-f", str(self.conf)]
         self.controller = self._daemon(command, "slurmctld")
 
     def wait_for_answer(self, timeout: float = 600.0) -> None:
@@ -232,7 +232,7 @@ class RealSlurm:
 
     def start_slurmd(self, name: str) -> None:
         """Start the slurmd of a real node."""
-        command = [_find_program("slurmd") or "slurmd", "-D", "-N", name, "-f", str(self.conf)]
+        command = [find_program("slurmd") or "slurmd", "-D", "-N", name, "-f", str(self.conf)]
         self.slurmds[name] = self._daemon(command, f"slurmd.{name}")
 
     def stop(self) -> None:
@@ -340,7 +340,7 @@ def real_slurm(
             + _node_lines(nodes, served, ports[1:], weights or {}, features or {}, cores, memory)
             + _partition_lines(partitions or {"debug": nodes})
         )
-        version = version_of(_find_program("slurmctld") or "slurmctld")
+        version = version_of(find_program("slurmctld") or "slurmctld")
         (folder / "cgroup.conf").write_text(cgroup_conf(version))
         if topology_conf is not None:
             (folder / "topology.conf").write_text(topology_conf)

@@ -126,6 +126,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     for --pattern, and reports the gain over the scheduler's own choice as a range
     over all that is unknown about the machine. Its rank order goes to --order-out,
     in the format that the file name implies (MPICH_RANK_ORDER, .slots, .hosts …).
+    Of any other strategy's nodes --pattern says what the job takes on them.
 
     \b
     nidmap plan -m shaheen2 -N 512 --ppn 32 --pattern fft:128x128 --order-out MPICH_RANK_ORDER
@@ -235,12 +236,15 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
             raise UsageError("the nodes and the order cannot both go to standard output")
         return
     if options.segment == 0:
-        raise UsageError("--segment auto needs --pattern training:…")
-    useless = [*options.traffic, *(["order_out"] if options.order_out is not None else [])]
+        raise UsageError("--segment auto needs --strategy auto with --pattern training:…")
+    searching = [name for name in ("deadline", "order_out") if getattr(options, name) is not None]
+    useless = searching or ([] if options.pattern is not None else [*options.traffic])
     if useless:
+        what = f"--{useless[0].replace('_', '-')}"
+        if not searching:
+            raise UsageError(f"{what} needs a pattern", "give --pattern")
         raise UsageError(
-            f"--{useless[0].replace('_', '-')} needs a strategy that predicts",
-            f"use --strategy {', '.join(PREDICTING)}",
+            f"{what} needs a strategy that searches", f"use --strategy {', '.join(PREDICTING)}"
         )
 
 
@@ -252,7 +256,7 @@ def _choose_nodes(machine: Machine, options: PlanOptions) -> PlanReport:
     baseline = live_baseline(machine) if live else baseline_of(machine)
     with bar() as show:
         job = None
-        if options.strategy in PREDICTING:
+        if options.strategy in PREDICTING or options.pattern is not None:
             traffic = {name: word for name, word in options.traffic.items() if name != "deadline"}
             job = load(SERVICES["job"])(ppn=options.ppn, **traffic)
         progress = None if show is None else lambda now: show(now.share, now.text)

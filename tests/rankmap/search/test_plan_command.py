@@ -111,8 +111,13 @@ def test_a_header_says_why_and_where_the_order_is(tool):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--strategy compact --bytes 1e6", "--bytes needs a strategy that predicts"),
-        ("--order-out f", "--order-out needs a strategy that predicts"),
+        ("--strategy compact --bytes 1e6", "--bytes needs a pattern; give --pattern"),
+        ("--order-out f", "--order-out needs a strategy that searches; use --strategy auto"),
+        (
+            "--strategy spread --pattern ring --deadline 3",
+            "--deadline needs a strategy that searches",
+        ),
+        ("--strategy spread --pattern fft:3x3", "has 9 ranks, but there are 8 slots"),
         ("--pattern ring --order-out -", "cannot both go to standard output"),
         ("--pattern fft:3x3", "pattern fft:3x3 has 9 ranks, but there are 8 slots"),
         ("--pattern ring --deadline -1", "deadline -1 s: it must be 0 or more"),
