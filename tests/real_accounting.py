@@ -23,8 +23,8 @@ import pytest
 
 from tests.real_slurm import (
     _end,
-    find_program,
     _port,
+    find_program,
     needs_slurm,
     scrubbed_environment,
 )

@@ -212,6 +212,10 @@ class RealSlurm:
             time.sleep(0.02)
         ping = self.run(["scontrol", "ping"], timeout=timeout, check=False)
         if " is UP" not in ping.stdout:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # newer ones listen, then end
+                if self.controller:
+                    self.controller.wait(10)
+                    raise AssertionError(f"slurmctld ended\n{self.logs()}")
             raise AssertionError(f"slurmctld does not answer: {ping.stdout}\n{self.logs()}")
 
     def stop_controller(self) -> None:

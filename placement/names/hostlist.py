@@ -89,9 +89,18 @@ _NAMED = re.compile(
 _COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 #: What is behind an entry of a list with commas.
 _LISTED = re.compile(r"\s*(?:,|\Z)")
+#: What host files say of a node: its slots (``cpu`` and ``count`` are Open MPI's other words for
+#: them), the most that it takes, and what names no nodes.
 _OPTION = re.compile(
-    r"(?:max[-_])?slots=(\d{1,9})|(?:binding|user|username|ifhn|maxprocs)=\S*", re.ASCII
+    r"(?:slots|cpu|count)=(\d{1,9})|"
+    r"(?:max[-_]?(?:slots|cpu|count)|(?:slots|cpu|count)[-_]?max)=\d{1,9}|"
+    r"(?:binding|user|username|ifhn|maxprocs|sockets_per_board|cores_per_socket|slot_list)=\S*",
+    re.ASCII,
 )
+#: Blanks that Open MPI allows around the equals sign of an option.
+_SPACED = re.compile(r"(?<=[A-Za-z])[ \t]*=[ \t]*(?=\d)")
+#: An IPv6 address, with a port of brackets or a count behind it or not.
+_IPV6 = re.compile(r"\[?[0-9A-Fa-f]{0,4}:(?:[0-9A-Fa-f]{0,4}:)+[0-9A-Fa-f.]*(?:%\w+)?\]?(?:[:*]\d+)?")
 _INDICES = re.compile(r"#(\d+-\d+)", re.ASCII)
 _ASSIGNED = re.compile(r"(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList|Nodes|--nodelist)=")
 
@@ -199,6 +208,7 @@ class _WordReader:
         before = self.names
         marked = "#" in piece.text or "(" in piece.text
         text = _COMMENT.sub("", piece.text) if marked else piece.text
+        text = _SPACED.sub("=", text) if "=" in text else text
         plain = self._plain(text, piece.line)
         entries = self._marked(text, piece.line) if plain is None else [plain]
         if self.names - before < piece.expected:
@@ -221,6 +231,7 @@ class _WordReader:
         """Read text word by word."""
         entries: list[_ListWord] = []
         mixed, end = _mixes_numbers(text), 0
+        counted: set[int] = set()  # entries that a bare number follows
         for match, line in with_lines(_WORD.finditer(text), text, first):
             word, gap, end = match.group(), text[end : match.start()], match.end()
             option = _OPTION.fullmatch(word)
@@ -231,10 +242,13 @@ class _WordReader:
             if mixed and not listed and _NUMBER.fullmatch(word):
                 self._refuse_number(word, line, gap, entries)
                 self._apply(word, word, line, entries)
+                counted.add(len(entries) - 1)
                 continue
             entry = self._entry(word, line)
             self.spend(line, word, entry.count(), entry.count() * entry.longest())
             entries.append(entry)
+        if counted:
+            self._refuse_uncounted(entries, counted)
         indices = [entry for entry in entries if entry.word[0] == "#"]
         if self.several and 0 < len(indices) < len(entries):  # it may be a name put aside
             what = f"'{indices[0].word}' may be an index or a comment"
@@ -255,11 +269,19 @@ class _WordReader:
             hint = "a count follows its name: node1 4; commas are around a NID"
             raise self.error(line, what, hint)
 
+    def _refuse_uncounted(self, entries: list[_ListWord], counted: set[int]) -> None:
+        """Raise where some names of a line have a bare count and one has none: LSF counts all."""
+        lines = {entries[k].line for k in counted}
+        for k, entry in enumerate(entries):
+            if entry.line in lines and k not in counted and entry.slots == 1:
+                what = f"'{entry.word}' has no count, and others of its line have"
+                raise self.error(entry.line, what, "give each a count, as in node1 4 node2 2")
+
     def _apply(self, count: str | None, word: str, line: int, entries: list[_ListWord]) -> None:
         """Give the node before it its slots; other options of host files say no names."""
         if not entries:
             raise self.error(line, f"'{word}' comes before any node")
-        if count is not None and not word.startswith("max"):
+        if count is not None:
             entry, slots = entries[-1], int(count)
             if slots < 1:
                 raise self.error(line, f"'{word}': a node has at least 1 slot")
@@ -269,6 +291,9 @@ class _WordReader:
 
     def _entry(self, word: str, line: int) -> _ListWord:
         """Take one word apart."""
+        if ":" in word and _IPV6.fullmatch(word):
+            what = f"'{word}' is an IPv6 address, not a node name"
+            raise self.error(line, what, "write host names, or IPv4 addresses")
         body, times, slots = self._repeats(word, line)
         pieces = _BRACKET.split(_INDICES.sub(r"#[\1]", body, count=1))
         ranges = [self._ranges(text, word, line) for text in pieces[1::2]]

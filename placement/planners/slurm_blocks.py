@@ -96,7 +96,8 @@ def _pick_one(job: SlurmJob, blocks: Switches) -> Ints | None:
     if bool((job.must & ~inside).any()):
         return None
     if int(job.must.sum()) >= job.count:
-        return np.flatnonzero(job.must)
+        below = np.unique(blocks.leaf_of[job.must] // level.lower)
+        return None if level.limited and len(below) > level.most else np.flatnonzero(job.must)
     pool = lightest_that_fit(job, inside)
     if pool is None:
         return None

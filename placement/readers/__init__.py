@@ -32,7 +32,7 @@ _FIRST = (
 )
 #: Modules here that readers share.
 _SHARED = (
-    *("cables", "cray_formats", "node_states", "parallel_switches", "rows", "rtr"),
+    *("cables", "cray_formats", "lldp_shapes", "node_states", "parallel_switches", "rows", "rtr"),
     *("slurm_rules", "slurm_switches", "yaml_json"),
 )
 _MODULES = modules_in(__path__[0], *_SHARED)

@@ -5,7 +5,9 @@ lldpcli names the neighbours of one device and not the device itself, so the fil
 switch printed under the switch's name: in one object, in a list of objects, or in one object
 after the other. ``-f json`` names interfaces and chassis by their keys, in a list where there are
 several; ``-f json0`` has lists of values throughout. Both forms are those of lldpd's own tests of
-its output; a summary has no capabilities.
+its output; a summary has no capabilities. The JSON of ``nv show interface`` (NVUE of Cumulus),
+``show lldp neighbors | json`` (Arista's EOS, NX-OS) and ``| display json`` (Junos) is read under
+the switch's name too.
 
 The devices that were asked are the switches, but for one that announces neither to bridge nor
 to route. What they see and nobody asked is a host; a switch where it bridges or routes and its
@@ -16,7 +18,6 @@ tenth of what its fastest one has are no part of the fabric.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -24,12 +25,13 @@ from typing import Any, NamedTuple
 from nidmap.placement.errors import ParseError
 from nidmap.placement.readers import count_lines, dump_format, split_lines
 from nidmap.placement.readers.cables import Cables
+from nidmap.placement.readers.lldp_shapes import Neighbour, is_device, read_neighbours
 from nidmap.placement.readers.yaml_json import load_json_values
 from nidmap.placement.records import Dump, Finding
 from nidmap.placement.support.quantities import counted
 
-#: Capabilities of what passes on the traffic of others, and of what computes for nobody.
-_FORWARDING, _NO_HOST = {"Bridge", "Router"}, {"Telephone", "Tel", "Wlan", "Repeater", "Docsis"}
+#: Capabilities of what computes for nobody.
+_NO_HOST = {"Telephone", "Tel", "Wlan", "Repeater", "Docsis"}
 
 #: What a switch calls its own port for management, what hosts call theirs, and hosts their others.
 _OF_SWITCH = re.compile(r"(?:eth|fxp|em|me|mgmt|vme)0?|ma\d+|management[\d/]*|oob.*", re.I | re.A)
@@ -42,24 +44,10 @@ _SLOW = 0.1
 #: Keys under which an entry of a list may have the name of the device.
 _NAMES = ("name", "hostname", "host", "switch", "device")
 
-_LLDP = re.compile(r'"lldp"\s*:\s*[\[{]')
-_RATE = re.compile(r"(\d+)(G?)(?:ig)?base", re.IGNORECASE)
+_LLDP = re.compile(
+    r'"(?:lldp"\s*:\s*[\[{]|lldpNeighbors"\s*:|TABLE_nbor(?:_detail)?"|lldp-neighbors-information")'
+)
 _HOW = "for each switch: ssh SWITCH lldpcli show neighbors -f json, under the switch's name"
-
-
-class _Neighbour(NamedTuple):
-    """A device that another one sees, and what it announces to be; None: nothing at all."""
-
-    interface: str
-    name: str
-    port: str
-    announced: set[str] | None
-    gbs: float
-
-    @property
-    def forwards(self) -> bool:
-        """Whether it says that it bridges or routes."""
-        return bool((self.announced or set()) & _FORWARDING)
 
 
 def sniff(head: str) -> bool:
@@ -77,7 +65,7 @@ def read(text: str, source: str) -> Dump:
     """
     printed = _printed_by_device(text, source)
     try:
-        seen = {name: list(_read_neighbours(body)) for name, body in printed.items()}
+        seen = {name: list(read_neighbours(body)) for name, body in printed.items()}
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         what = f"an entry is not as lldpcli prints it: {error}"
         raise ParseError(source, 0, what, _HOW) from None
@@ -104,17 +92,17 @@ def _named_devices(entry: Any, source: str) -> Iterator[tuple[str, Any]]:
     """Yield the devices of an object, and what each sees."""
     if not isinstance(entry, dict):
         raise ParseError(source, 0, f"{str(entry)[:40]!r} is not what lldpcli prints", _HOW)
-    if "lldp" in entry:
+    if is_device(entry):
         names = [entry[key] for key in _NAMES if isinstance(entry.get(key), str)]
         if not names:
             text = "says what a device sees, but not which device it is"
             raise ParseError(source, 0, text, _HOW)
-        yield names[0], entry["lldp"]
+        yield names[0], {key: value for key, value in entry.items() if key not in _NAMES}
         return
     for name, body in entry.items():
-        if not isinstance(body, dict) or "lldp" not in body:
+        if not is_device(body):
             raise ParseError(source, 0, f"{name} is not what lldpcli prints", _HOW)
-        yield name, body["lldp"]
+        yield name, body
 
 
 class _Sight(NamedTuple):
@@ -130,13 +118,13 @@ class _Sight(NamedTuple):
 class _SeenFabric(Cables):
     """The cables that some devices see."""
 
-    def __init__(self, seen: dict[str, list[_Neighbour]]) -> None:
+    def __init__(self, seen: dict[str, list[Neighbour]]) -> None:
         super().__init__("ethernet", _HOW, both_ends=False)
         neighbours = [neighbour for device in seen.values() for neighbour in device]
         self.nameless = sum(not neighbour.name for neighbour in neighbours)
         called = _short_names({n.name for n in neighbours} - {""}, set(seen))
         self.asked = set(seen)
-        self.known: dict[str, _Neighbour] = {called[n.name]: n for n in neighbours if n.name}
+        self.known: dict[str, Neighbour] = {called[n.name]: n for n in neighbours if n.name}
         sights = [
             _Sight(device, n.interface, called[n.name], n.port, n.gbs)
             for device, several in seen.items()
@@ -269,57 +257,3 @@ def _short_names(names: set[str], devices: set[str]) -> dict[str, str]:
         name: short if short in devices or others.count(short) == 1 else name
         for name, short in shorts.items()
     }
-
-
-def _read_neighbours(lldp: Any) -> Iterator[_Neighbour]:
-    """Yield what one device sees."""
-    for part in _as_list(lldp):
-        for interface, body in _named_objects(part.get("interface"), "chassis"):
-            [(name, chassis)] = list(_named_objects(body["chassis"], "id"))[:1]
-            port = _as_list(body["port"])[0]
-            named = [_plain_text(x) for x in _as_list(port["id"]) if x.get("type") == "ifname"]
-            words = _as_list(chassis.get("capability"))
-            enabled = {str(word.get("type")) for word in words if _is_on(word.get("enabled"))}
-            yield _Neighbour(
-                interface,
-                name,
-                next(iter(named), "") or _plain_text(port.get("descr")) or _plain_text(port["id"]),
-                enabled if words else None,
-                _mau_bandwidth(port),
-            )
-
-
-def _is_on(value: Any) -> bool:
-    return value is True or value == "on"
-
-
-def _as_list(value: Any) -> list[Any]:
-    """Return values that stand in a list, or one alone."""
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _named_objects(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield objects with their names: those of json0, which have `key`, say theirs inside."""
-    for item in _as_list(value):
-        if key in item:
-            yield _plain_text(item.get("name")), item
-        else:
-            yield from item.items()
-
-
-def _plain_text(value: Any) -> str:
-    """Return a text that stands alone, as ``value``, or in a list."""
-    first = next(iter(_as_list(value)), "")
-    word = first.get("value", "") if isinstance(first, dict) else first
-    if not isinstance(word, str):
-        raise TypeError(f"{word!r} is not a word")
-    return word
-
-
-def _mau_bandwidth(port: dict[str, Any]) -> float:
-    """Return GB/s a direction by the operational MAU type (``100GbaseCR4 - …``), NaN for none."""
-    for negotiated in _as_list(port.get("auto-negotiation")):
-        rate = _RATE.match(_plain_text(negotiated.get("current")))
-        if rate and len(rate[1]) < 7:
-            return int(rate[1]) / (8 if rate[2] else 8000)
-    return math.nan

@@ -2,7 +2,9 @@
 """``sinfo`` (plain, ``-N``, ``-N -l``, ``-o '%N %t'``): states, features, cores, memory, weights.
 
 Read are plain ``sinfo``, ``-l``, ``-N``, ``-N -l`` (whose first line is a
-date) and any ``-o`` format, all with the header that says what the columns are.
+date) and any ``-o`` format, all with the header that says what the columns are; between the
+columns are blanks, or one of ``|``, ``,``, ``;`` and ``/`` throughout. ``CLUSTER: NAME`` may be
+above, for one cluster.
 Checked on the outputs of a real slurmctld 22.05.
 
 sinfo repeats a node once a partition: it becomes one node, in the worst of
@@ -43,6 +45,11 @@ COLUMNS = {
     "FEATURES": "features", "REASON": "reason",
     "RESERVATION": "reservation",
 }  # fmt: skip
+_CLUSTER = re.compile(r"CLUSTER: *(\S+)\s*")
+#: What stands between columns where blanks do not.
+_BETWEEN = "|;,/"
+#: A comma outside of brackets.
+_COMMA = re.compile(r",(?![^\[\]]*\])")
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}\s*")
 _NUMBER = re.compile(r"([0-9]{1,15})(?:\.[0-9]+)?([KMGTP]?)\+?")
 _GPU = re.compile(r"(?:^|,)gpu(?::[^:(,]+)??(?::([0-9]{1,6}))?(?:\([^)]*\))?(?=,|$)")
@@ -55,7 +62,11 @@ _HINT = f'print it with sinfo -N -o "{QUERY}"'
 
 def sniff(head: str) -> bool:
     r"""Say whether the first lines look like the output of sinfo."""
-    lines = (line for line in head.split("\n") if line.strip() and not _DATE.fullmatch(line))
+    lines = (
+        line
+        for line in head.split("\n")
+        if line.strip() and not (_DATE.fullmatch(line) or _CLUSTER.fullmatch(line))
+    )
     return bool(_header_columns(next(lines, "")))
 
 
@@ -82,8 +93,8 @@ def read(text: str, source: str) -> Dump:
 class _SinfoOutput:
     """How one output is to be read, and its rows.
 
-    `names`: the columns, '' for those that are left out. `bar`: True where bars stand between
-    them. `start`, `headers`: lines above the first row, and how many of them are headers.
+    `names`: the columns, '' for those that are left out. `bar`: what stands between them, '' for
+    blanks. `start`, `headers`: lines above the first row, and how many of them are headers.
     """
 
     def __init__(self, lines: Sequence[str], source: str) -> None:
@@ -95,6 +106,9 @@ class _SinfoOutput:
         for number, line in enumerate(lines[self.start :], self.start + 1):
             if not line.strip():
                 continue
+            if _CLUSTER.fullmatch(line):
+                hint = "print them one by one, as sinfo -M NAME"
+                raise ParseError(source, number, "sinfo of several clusters", hint)
             cells = self._split(line, number)
             row = dict(zip(self.names, map(shared.setdefault, cells, cells), strict=True))
             if row["nodes"] not in _UNKNOWN:  # else a partition without nodes
@@ -103,7 +117,7 @@ class _SinfoOutput:
     def _split(self, line: str, number: int) -> list[str]:
         last, open_end = len(self.names) - 1, self.names[-1] == "reason"
         if self.bar:
-            cells = [c.strip() for c in line.split("|", last if open_end else -1)]
+            cells = _cut_line(line, self.bar, last if open_end else 0)
         else:
             cells = line.strip().split(None, last)
             if not open_end and cells and len(cells[-1].split()) != 1:
@@ -159,17 +173,37 @@ class _SinfoOutput:
             yield Finding(self.start, "merged-nodes", text, hint, fault=False)
 
 
-def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:
+def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], str, int, int]:
     """Return the columns by the header, and what `_SinfoOutput` has."""
     headers = 1
     for number, line in enumerate(lines, start=1):
-        if number == 1 and _DATE.fullmatch(line):
-            headers = 2
+        if _DATE.fullmatch(line) or _CLUSTER.fullmatch(line):
+            headers += 1
         elif header := _header_columns(line):
-            return _check_columns(header, number, source), "|" in line, number, headers
+            return _check_columns(header, number, source), _separator(line), number, headers
         elif line.strip():
             raise _strange_line(source, number, line)
-    return (), False, len(lines), 0
+    return (), "", len(lines), 0
+
+
+def _separator(header: str) -> str:
+    """Return what stands between the columns of a header; '' for blanks.
+
+    Examples
+    --------
+    >>> _separator("NODELIST|STATE"), _separator("NODELIST;STATE"), _separator("NODES(A/I) STATE")
+    ('|', ';', '')
+    """
+    if "|" in header:
+        return "|"
+    first = header.split()[0]
+    return next((mark for mark in _BETWEEN if mark in re.sub(r"\([^)]*\)", "", first)), "")
+
+
+def _cut_line(line: str, mark: str, most: int = 0) -> list[str]:
+    """Return the cells between marks; commas in brackets are of a node list."""
+    cells = _COMMA.split(line, most) if mark == "," else line.split(mark, most or -1)
+    return [cell.strip() for cell in cells]
 
 
 def _strange_line(source: str, number: int, line: str) -> ParseError:
@@ -212,7 +246,8 @@ def _node_figures(row: Mapping[str, str], source: str, line: int) -> dict[str, i
 
 def _header_columns(line: str) -> tuple[str, ...]:
     """Return the columns that a header names ('' for those left out), () for no header."""
-    words = [w.strip() for w in line.split("|")] if "|" in line else line.split()
+    mark = _separator(line) if line.strip() else ""
+    words = _cut_line(line, mark) if mark else line.split()
     others = {"JOBID", "NNODES"} & set(words)  # squeue's, Flux's
     named = {"NODELIST", "HOSTNAMES"} & set(words) and not others
     if not named or len(words) == 1 or any(w != w.upper() for w in words if w not in COLUMNS):

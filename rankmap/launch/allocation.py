@@ -170,9 +170,33 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
             return from_hosts(load(env[name]), env[name], job)
     for name in _LISTS:
         if env.get(name):
-            return from_hosts(env[name], name, job)
+            hosts = env[name] if name == "LSB_HOSTS" else _paired_hosts(env[name], name)
+            return from_hosts(hosts, name, job)
     nids = env.get("COBALT_PARTNAME")
     return Allocation(NodeList.parse(f"[{nids}]", "COBALT_PARTNAME"), job=job) if nids else None
+
+
+def _paired_hosts(text: str, source: str) -> str:
+    """Return LSF's pairs of a host and its slots as a host file.
+
+    Raises
+    ------
+    ParseError
+        A host without slots, or slots that are no count.
+
+    Examples
+    --------
+    >>> _paired_hosts("hosta 5 hostb 4", "LSB_MCPU_HOSTS")
+    'hosta:5\\nhostb:4'
+    """
+    words = text.split()
+    hosts, slots = words[::2], words[1::2]
+    hint = "LSF writes pairs: host slots host slots; is it cut off?"
+    for host, count in zip(hosts, [*slots, ""], strict=False):
+        if not (count.isascii() and count.isdigit() and int(count[:9])):
+            what = f"'{count}' is not the slots of {host}" if count else f"{host} has no slots"
+            raise ParseError(source, 0, f"{what} in {text[:80]!r}", hint)
+    return "\n".join(f"{host}:{count}" for host, count in zip(hosts, slots, strict=True))
 
 
 def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the nodes of a plain strategy cost: predicted like ``auto``'s, the default's time with it."""
+"""What the nodes of a plain strategy cost, predicted as for ``auto``, next to the default's."""
 
 from __future__ import annotations
 

@@ -119,7 +119,8 @@ def test_two_nodes_however_they_are_said(text):
         ("n1:2 binding=rr\nn2\n", {"n1": 2, "n2": 1}),
         ("n1 5 n2 4", {"n1": 5, "n2": 4}),  # LSB_MCPU_HOSTS
         ("n1 5\nn2 4\n", {"n1": 5, "n2": 4}),
-        ("n1 5 n2", {"n1": 5, "n2": 1}),
+        ("n1 slots = 2\nn2 slots= 4  max-slots =8\n", {"n1": 2, "n2": 4}),
+        ("n1 cpu=2\nn2 count=3 cpu-max=4\nn3\tslots=2\tslots_max=2\n", {"n1": 2, "n2": 3, "n3": 2}),
         ("n1.cm 8 all.q@n1.cm UNDEFINED\nn2.cm 4 all.q@n2.cm <NULL>\n", {"n1.cm": 8, "n2.cm": 4}),
         ("n1 2 UNDEFINED UNDEFINED\n", {"n1": 2}),
         ("10.0.0.1\n10.0.0.1 \n10.0.0.2 3\n", {"10.0.0.1": 2, "10.0.0.2": 3}),
@@ -132,6 +133,22 @@ def test_slots_of_a_node_are_repeats(text, counts):
 @pytest.mark.parametrize("text", ["5 n1", "n1 5 6", "n1\n5\nn2", "n1 0", "n1 00005", "n1,5 n2"])
 def test_a_bare_number_among_names_is_refused(text):
     with pytest.raises(ParseError, match="is a bare number among names"):
+        NodeList.parse(text)
+
+
+@pytest.mark.parametrize("text", ["n1 5 n2", "n1 n2 5", "n1 5 n2 4 n3", "n0\nn1 5 n2\n"])
+def test_a_name_without_a_count_among_counted_ones_is_refused(text):
+    """LSF counts every host of LSB_MCPU_HOSTS: an odd number of words is a list cut off."""
+    with pytest.raises(ParseError, match="has no count, and others of its line have"):
+        NodeList.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["2001:db8::1", "fe80::1%eth0", "[fe80::1]:2", "::1", "n1 fe80:0:0:0:0:0:0:1:2"]
+)
+def test_an_ipv6_address_is_refused_as_one(text):
+    """Never taken for a name with a count of slots."""
+    with pytest.raises(ParseError, match="is an IPv6 address, not a node name"):
         NodeList.parse(text)
 
 

@@ -90,7 +90,8 @@ def walk_one(size, free, must, weight, leaf_of, sizes):
         return None
     taken = sorted(must)
     if len(taken) >= size:
-        return taken
+        begun = {leaf_of[i] >> lower for i in must}
+        return None if limited and len(begun) > most else taken
     weighed = by_weight(inside, must, weight, size)
     if weighed is None:
         return None
@@ -229,6 +230,18 @@ def test_choice_equals_the_walk(seed, n):
         assert (None if found is None else found.tolist()) == (
             None if want is None else rows[want].tolist()
         ), (case, leaf_of, sizes, segment)
+
+
+def test_a_list_of_more_base_blocks_than_the_job_fills_waits():
+    """As slurmctld 24.11.5 and 26.05.5 answer: 4 blocks of 2 nodes hold 8, in pairs."""
+    leaf_of = [i // 2 for i in range(16)]
+    names = [f"n{i}" for i in range(16)]
+    machine = cases.machine_of(names, np.arange(16), switches_of(leaf_of, [2, 16]))
+    for must, waits in (([1, 3, 5], True), ([0, 1, 3], False), ([0, 1, 2, 3, 12, 11], True),
+                        ([0, 1, 2, 3, 12, 13], False)):  # fmt: skip
+        case = cases.Case(16, list(range(16)), len(must), must, [1] * 16, [1] * 16)
+        found = chosen(machine, case, np.arange(16), None)
+        assert (found is None) == waits, must
 
 
 def test_other_topologies_have_no_blocks():

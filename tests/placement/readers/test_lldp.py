@@ -262,3 +262,96 @@ def test_lists_and_values_in_a_row_are_read_as_one_object(shape):
 def test_what_is_no_list_of_devices_is_refused(text, said):
     with pytest.raises(ParseError, match=said):
         read_text(text, "x")
+
+
+def cables_of(dump):
+    """Return the cables of a dump, both ends by name and port."""
+    links = dump.links
+    ends = zip(links.a, links.a_port, links.b, links.b_port, strict=True)
+    return {frozenset([(a, p), (b, q)]) for a, p, b, q in ends}
+
+
+def nvue(**neighbours):
+    """Return what ``nv show interface lldp-detail -o json`` prints on a switch."""
+    return {
+        port: {
+            "link": {"speed": speed},
+            "type": "swp",
+            "lldp": {
+                "neighbor": {
+                    name: {
+                        "chassis": {"system-name": name, "capability": {"is-bridge": bridge}},
+                        "port": {"name": there},
+                    }
+                }
+            },
+        }
+        for port, (name, there, speed, bridge) in neighbours.items()
+    }
+
+
+FABRIC = {
+    "leaf1": {"swp1": ("h1", "enp1s0", "100G", "off"), "swp2": ("h2", "enp1s0", "25G", "off"),
+              "swp9": ("spine1", "swp1", "400G", "on"), "eth0": ("oob", "swp3", "1G", "on")},
+    "leaf2": {"swp1": ("h3", "enp1s0", "100G", "off"), "swp9": ("spine1", "swp2", "400G", "on")},
+}  # fmt: skip
+
+
+def eos(sees):
+    rows = [{"port": p, "neighborDevice": n, "neighborPort": q, "ttl": 120}
+            for p, (n, q, _, _) in sees.items()]  # fmt: skip
+    return {"tablesDrops": 0, "lldpNeighbors": rows}
+
+
+def eos_detail(sees):
+    return {"lldpNeighbors": {
+        p: {"lldpNeighborInfo": [{
+            "systemName": n,
+            "systemCapabilities": {"bridge": on == "on", "stationOnly": on == "off"},
+            "neighborInterfaceInfo": {"interfaceId": f'"{q}"', "interfaceIdType": "interfaceName"},
+        }]} for p, (n, q, _, on) in sees.items()
+    }}  # fmt: skip
+
+
+def nxos(sees):
+    rows = [
+        {"l_port_id": p, "chassis_id": n, "port_id": q, "capability": "BR" if on == "on" else "S"}
+        for p, (n, q, _, on) in sees.items()
+    ]
+    return {"TABLE_nbor": {"ROW_nbor": rows if len(rows) > 1 else rows[0]}, "neigh_count": "3"}
+
+
+def junos(sees):
+    rows = [{f"lldp-{key}": [{"data": value}] for key, value in (
+        ("local-port-id", p), ("remote-system-name", n), ("remote-port-id", q))}
+        for p, (n, q, _, _) in sees.items()]  # fmt: skip
+    return {"lldp-neighbors-information": [{"lldp-neighbor-information": rows}]}
+
+
+@pytest.mark.parametrize("shape", [lambda sees: nvue(**sees), eos, eos_detail, nxos, junos])
+def test_switches_of_other_makers_say_the_same_cables(shape):
+    """Five shapes of one fabric: the cables that it was drawn from, without management."""
+    text = json.dumps({name: shape(sees) for name, sees in FABRIC.items()} | {
+        "spine1": shape({"swp1": ("leaf1", "swp9", "400G", "on"),
+                         "swp2": ("leaf2", "swp9", "400G", "on")})})  # fmt: skip
+    dump = read_text(text, "fabric.json")
+    assert dump.format == "lldp"
+    assert dict(zip(dump.nodes.name.tolist(), dump.nodes.router.tolist(), strict=True)) == {
+        "h1": "leaf1", "h2": "leaf1", "h3": "leaf2"}  # fmt: skip
+    assert cables_of(dump) == {
+        frozenset([(leaf, port), (name, there)])
+        for leaf, sees in FABRIC.items()
+        for port, (name, there, _, _) in sees.items()
+        if name != "oob"
+    }
+
+
+def test_nvue_says_the_speed_of_each_port():
+    dump = read_text(json.dumps({name: nvue(**sees) for name, sees in FABRIC.items()}), "f.json")
+    speeds = dict(zip(dump.links.b, dump.links.bandwidth, strict=True))
+    assert (speeds["h1"], speeds["h2"], speeds["spine1"]) == (12.5, 3.125, 50.0)
+
+
+def test_nvue_of_no_device_asks_for_its_name():
+    with pytest.raises(ParseError, match="not which device it is"):
+        read_text(json.dumps(nvue(**FABRIC["leaf1"])), "f.json")

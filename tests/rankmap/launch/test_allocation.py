@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Slurm's variables say of an allocation."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -180,3 +182,28 @@ def test_from_hosts():
     a = from_hosts("nid1 slots=4\nnid2:2\nnid1\n", "hosts")
     assert list(a.nodes) == ["nid1", "nid2"]
     assert a.tasks.tolist() == [5, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("a 2 b", "b has no slots in 'a 2 b'"),
+        ("a", "a has no slots"),
+        ("a b", "'b' is not the slots of a"),
+        ("2 a", "'a' is not the slots of 2"),
+        ("a 2 b 0", "'0' is not the slots of b"),
+        ("a 2 b -1", "'-1' is not the slots of b"),
+        ("a 2 b 1.5", "'1.5' is not the slots of b"),
+    ],
+)
+def test_lsf_names_every_host_with_its_slots(value, said):
+    """LSF's reference: LSB_MCPU_HOSTS has pairs; what has not is refused, and never counted."""
+    with pytest.raises(ParseError, match=re.escape(said)) as caught:
+        allocation({"LSB_MCPU_HOSTS": value, "LSB_JOBID": "7"})
+    assert str(caught.value).startswith("LSB_MCPU_HOSTS: ")
+    assert "LSF writes pairs" in str(caught.value)
+
+
+def test_lsf_hosts_that_are_numbers_stay_hosts():
+    job = allocation({"LSB_MCPU_HOSTS": "12 2 13 4", "LSB_JOBID": "7"})
+    assert (list(job.nodes), job.tasks.tolist()) == (["12", "13"], [2, 4])
