@@ -100,7 +100,9 @@ _OPTION = re.compile(
 #: Blanks that Open MPI allows around the equals sign of an option.
 _SPACED = re.compile(r"(?<=[A-Za-z])[ \t]*=[ \t]*(?=\d)")
 #: An IPv6 address, with a port of brackets or a count behind it or not.
-_IPV6 = re.compile(r"\[?[0-9A-Fa-f]{0,4}:(?:[0-9A-Fa-f]{0,4}:)+[0-9A-Fa-f.]*(?:%\w+)?\]?(?:[:*]\d+)?")
+_IPV6 = re.compile(
+    r"\[?[0-9A-Fa-f]{0,4}:(?:[0-9A-Fa-f]{0,4}:)+[0-9A-Fa-f.]*(?:%\w+)?\]?(?:[:*]\d+)?"
+)
 _INDICES = re.compile(r"#(\d+-\d+)", re.ASCII)
 _ASSIGNED = re.compile(r"(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList|Nodes|--nodelist)=")
 

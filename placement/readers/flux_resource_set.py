@@ -37,6 +37,10 @@ def read(text: str, source: str) -> Dump:
     """
     root = load_json(text, source)
     execution = root.get("execution") if isinstance(root, dict) else None
+    version = root.get("version", 1) if isinstance(root, dict) else 1
+    if version != 1:
+        what = f"an R of version {str(version)[:20]}"
+        raise ParseError(source, 0, what, "version 1 is that of RFC 20, which is read")
     try:
         nodes = _read_execution(execution, source)
     except (KeyError, TypeError, AttributeError) as error:
@@ -58,7 +62,9 @@ def _read_execution(execution: Any, source: str) -> list[StatedNode]:
             have |= {name: have[name] + number for name, number in numbers.items()}
     if "nodelist" not in execution:
         raise ParseError(source, 0, "an R without nodelist: it has ranks, and no host names")
-    hosts = expand([TextPiece(",".join(execution["nodelist"]))], source)
+    listed = execution["nodelist"]
+    names = [listed] if isinstance(listed, str) else listed
+    hosts = expand([TextPiece(",".join(names))], source)
     if len(hosts) != len(figures):
         what = f"{len(hosts)} hosts for {len(figures)} ranks"
         raise ParseError(source, 0, what, "is it complete?")
@@ -72,14 +78,16 @@ def _read_execution(execution: Any, source: str) -> list[StatedNode]:
     ]
 
 
-def _ids(text: str, source: str) -> list[int]:
-    """Return the numbers of an idset: ``0-3,7``, also in brackets."""
+def _ids(text: str | int, source: str) -> list[int]:
+    """Return the numbers of an idset: ``0-3,7``, also in brackets; or of one number."""
     return [int(number) for number in expand([_piece(text)], source)]
 
 
-def _count_ids(text: str, source: str) -> int:
+def _count_ids(text: str | int, source: str) -> int:
     return count([_piece(text)], source)
 
 
-def _piece(text: str) -> TextPiece:
-    return TextPiece(f"[{text.strip('[]')}]")
+def _piece(text: str | int) -> TextPiece:
+    if not isinstance(text, (str, int)) or isinstance(text, bool):
+        raise TypeError(f"{str(text)[:40]!r} is not a set of numbers")
+    return TextPiece(f"[{str(text).strip('[]')}]")

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``flux resource list``: which nodes are free, allocated or down.
+"""``flux resource list``, ``flux resource status``: which nodes are free, allocated or down.
 
 A node with some cores free and some taken stands in both rows: it counts as
-allocated.
+allocated. What ``status`` calls ``avail`` counts as up: it does not say who uses it.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -15,8 +16,16 @@ from nidmap.placement.readers.node_states import StatedNode, states_dump
 from nidmap.placement.readers.slurm_switches import expand
 from nidmap.placement.records import Dump
 
-_HEADER = re.compile(r"\s*STATE\s.*\bNNODES\s.*\bNODELIST\s*")
-_ROW = re.compile(r"\s*(free|allocated|down)\s(?:.*\s)?(\d+)\s+(\d+)\s+(\d+)(?:\s+(\S+))?\s*")
+_HEADER = re.compile(r"\s*STATE\s.*\bNNODES\b.*\sNODELIST\s*")
+#: Columns that may be empty in a row.
+_MAY_BE_EMPTY = ("QUEUE", "PROPERTIES", "REASON")
+#: Flux's words for a state and ours; the rows ``all`` and ``up`` repeat the others.
+_STATES = {
+    "free": "idle", "avail": "up", "online": "up", "allocated": "allocated", "down": "down",
+    "offline": "down", "drain": "drained", "drained": "drained", "draining": "draining",
+    "exclude": "inactive", "excluded": "inactive", "torpid": "inactive", "lost": "down",
+}  # fmt: skip
+_SUMS = ("all", "up")
 
 
 def sniff(head: str) -> bool:
@@ -38,13 +47,35 @@ def read(text: str, source: str) -> Dump:
 
 
 def _read_nodes(lines: list[str], source: str) -> Iterator[StatedNode]:
+    columns: list[str] = []
     for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#") or _HEADER.fullmatch(line):
+        if not line.strip() or line.lstrip().startswith("#"):
             continue
-        row = _ROW.fullmatch(line)
-        if row is None or (row[2] != "0") != bool(row[5]):
+        if _HEADER.fullmatch(line):
+            columns = line.split()
+            continue
+        row = _read_row(line.split(), columns)
+        if row is None:
             what = "a row of flux resource list"
             raise strange_line("flux-resources", source, number, line, what, "is it complete?")
-        if row[5]:
-            for name in expand(row[5], source, number, "NODELIST"):
-                yield StatedNode(name, "idle" if row[1] == "free" else row[1], line=number)
+        if row["STATE"] not in _SUMS and "NODELIST" in row:
+            for name in expand(row["NODELIST"], source, number, "NODELIST"):
+                yield StatedNode(name, _STATES[row["STATE"]], line=number)
+
+
+def _read_row(words: list[str], columns: list[str]) -> dict[str, str] | None:
+    """Return the cells of a row by their columns; None where they do not fit.
+
+    Cells of some columns may be empty, of the list where there are no nodes.
+    """
+    hidden = [name for name in columns if name in _MAY_BE_EMPTY]
+    for many in range(len(hidden) + 1):
+        for empty in itertools.combinations(hidden, many):
+            kept = [name for name in columns if name not in empty]
+            row = dict(zip(kept, words, strict=False))
+            if not row.get("NNODES", "").isdigit() or row["STATE"] not in (*_STATES, *_SUMS):
+                continue
+            full = len(words) == len(kept) - (row["NNODES"] == "0")
+            if full and all(row[k].isdigit() for k in ("NCORES", "NGPUS") if k in row):
+                return row
+    return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``pbsnodes -a`` (PBS, Torque; also ``-F json``), ``-Sj``: states of nodes.
+"""``pbsnodes -a`` (PBS, Torque; also ``-F json``, ``-x``), ``-S``, ``-Sj``: states of nodes.
 
 A node is whole or not: one that is ``free`` with jobs on it has free cores,
 and is ``mixed`` here as Slurm calls it. Resources that are words (a site's
@@ -9,8 +9,9 @@ and is ``mixed`` here as Slurm calls it. Resources that are words (a site's
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 from nidmap.placement.errors import ParseError
 from nidmap.placement.readers import count_lines, dump_format, split_lines, strange_line
@@ -38,22 +39,27 @@ _OWN = (
 
 #: What the summary (``-Sj``) calls a node's cores and GPUs, free and in total.
 _TOTALS = {"cores": "ncpus f/t", "gpus": "ngpus f/t"}
-_SHARE = re.compile(r"\d+/(\d{1,9})", re.ASCII)
-#: The columns of the summary as text.
-_SUMMARY = re.compile(r"^vnode\s+state\s+njobs\s+run\s+susp\s.*\bjobs\s*$", re.M)
-_SUMMARY_KEYS = ("state", "njobs", "run", "susp", "mem f/t", "ncpus f/t", "nmics f/t", "ngpus f/t")
+_SHARE = re.compile(r"(?:\d+/)?(\d{1,9})", re.ASCII)
+#: The columns of the summary as text: ``-Sj`` and ``-S``, whose last may hold blanks.
+_SUMMARY = re.compile(
+    r"^vnode\s+state\s+(?:(njobs)\s+run\s+susp\s.*\bjobs|OS\s+hardware\s+host\s.*\bcomment)\s*$",
+    re.M,
+)
+_JOBS_KEYS = ("state", "njobs", "run", "susp", "mem f/t", "ncpus f/t", "nmics f/t", "ngpus f/t")
+_PLAIN_KEYS = ("state", "OS", "hardware", "host", "queue", "mem", "cores", "nmics", "gpus")
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.\-]*(?:\[\d+\])?")
 _FIELD = re.compile(r"\s+([A-Za-z][\w.\-]*) = ?(.*)")
 _TEXT = re.compile(r"^[A-Za-z0-9_]\S*[ \t]*\n[ \t]+(?:Mom|Port|ntype|state|power_state) = ", re.M)
 _JSON = re.compile(r'"(?:pbs_version|pbs_server)"\s*:')
+_XML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<Data>\s*(?:<Node>|</Data>)")
 
 
 def sniff(head: str) -> bool:
     r"""Say whether the first lines look like pbsnodes."""
     if head.lstrip()[:1] == "{":
         return bool(_JSON.search(head))
-    return bool(_TEXT.search(head) or _SUMMARY.search(head))
+    return bool(_TEXT.search(head) or _SUMMARY.search(head) or _XML.match(head))
 
 
 @dump_format("pbsnodes", "states", sniff, scheduler="pbs")
@@ -65,8 +71,11 @@ def read(text: str, source: str) -> Dump:
     if text.lstrip()[:1] == "{":
         return states_dump(source, count_lines(split_lines(text, source)), _from_json(text, source))
     lines = split_lines(text, source)
-    if _SUMMARY.search(text):
-        return states_dump(source, count_lines(lines), _from_summary(lines, source))
+    if _XML.match(text):
+        return states_dump(source, count_lines(lines), _from_xml(text, source))
+    if summary := _SUMMARY.search(text):
+        keys = _JOBS_KEYS if summary[1] else _PLAIN_KEYS
+        return states_dump(source, count_lines(lines), _from_summary(lines, keys, source))
     return states_dump(source, count_lines(lines), _from_lines(lines, source))
 
 
@@ -85,17 +94,31 @@ def _from_json(text: str, source: str) -> Iterator[StatedNode]:
         yield _make_node(name, fields | {_RESOURCE + key: value for key, value in more}, source, 0)
 
 
-def _from_summary(lines: list[str], source: str) -> Iterator[StatedNode]:
+def _from_xml(text: str, source: str) -> Iterator[StatedNode]:
+    """Yield the nodes of Torque's ``pbsnodes -x``, whose elements are called as its attributes."""
+    if "<!" in text:  # no entity is expanded
+        raise ParseError(source, 0, "XML of pbsnodes with a declaration", "pbsnodes prints none")
+    try:
+        nodes = ElementTree.fromstring(text).findall("Node")  # noqa: S314  # it has no entities
+    except ElementTree.ParseError as error:
+        line = error.position[0]
+        raise ParseError(source, line, f"not XML: {error.msg}", "is it complete?") from None
+    for node in nodes:
+        fields = {field.tag: (field.text or "").strip() for field in node}
+        yield _make_node(fields.get("name", ""), fields, source, 0)
+
+
+def _from_summary(lines: list[str], keys: Sequence[str], source: str) -> Iterator[StatedNode]:
     begun = False
     for number, line in enumerate(lines, 1):
         if not begun or not line.strip():
             begun = begun or line.startswith("---")
             continue
-        name, *cells = line.split(None, len(_SUMMARY_KEYS) + 1)
-        if len(cells) < len(_SUMMARY_KEYS) or not _NAME.fullmatch(name):
-            raise strange_line("pbsnodes", source, number, line, "a row of pbsnodes -Sj")
-        jobs = cells[1] if cells[1] != "0" else ""
-        fields = dict(zip(_SUMMARY_KEYS, cells, strict=False)) | {"jobs": jobs}
+        name, *cells = line.split(None, len(keys) + 1)
+        if len(cells) < len(keys) or not _NAME.fullmatch(name):
+            raise strange_line("pbsnodes", source, number, line, "a row of pbsnodes -S")
+        fields = dict(zip(keys, cells, strict=False))
+        fields["jobs"] = fields.get("njobs", "").strip("0")
         yield _make_node(name, fields, source, number)
 
 
@@ -133,7 +156,10 @@ def _make_node(name: str, fields: Mapping[str, Any], source: str, line: int) -> 
 
 def _total_figures(fields: Mapping[str, Any]) -> dict[str, int | str]:
     """Return the cores and GPUs of the summary: ``10/20`` is those that are free and all."""
-    pairs = ((name, _SHARE.fullmatch(str(fields.get(key, "")))) for name, key in _TOTALS.items())
+    pairs = (
+        (name, _SHARE.fullmatch(str(fields.get(key, fields.get(name, "")))))
+        for name, key in _TOTALS.items()
+    )
     return {name: int(match[1]) for name, match in pairs if match}
 
 

@@ -348,7 +348,7 @@ def test_damage_is_one_error_or_none(text, data):
         ('{"nodes": [{"name": 7, "state": "idle"}]}', "7 is not a word"),
         ("n1\n  state = free\nwhat is this\n", "x:3: 'what is this' is not a node or"),
         ('{"pbs_version": "1", "nodes": {"n1": {}}}', "node n1 has no state"),
-        ("STATE NNODES NODELIST\nfree 1 n1\n", "x:2: 'free 1 n1' is not a row of flux"),
+        ("STATE NNODES NODELIST\nfree x n1\n", "x:2: 'free x n1' is not a row of flux"),
     ],
 )
 def test_what_cannot_be_read_is_refused_at_its_line(text, match):

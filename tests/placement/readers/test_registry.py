@@ -58,7 +58,7 @@ def test_two_formats_in_one_file_are_both_named(first, second):
 
 
 def test_unknown_formats_are_refused():
-    first = "flux-resource-set, flux-resources, hsm-components"
+    first = "bhosts, flux-resource-set, flux-resources, hsm-components"
     with pytest.raises(UsageError, match=f"unknown format 'csv'; choose from {first}"):
         find("csv")
 
