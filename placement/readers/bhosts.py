@@ -30,43 +30,13 @@ _HOSTS_HEADER = re.compile(r"^[ \t]*HOST_NAME\s+type\s+model\s+cpuf\s+ncpus\s", 
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like bhosts or lshosts.
-
-    Examples
-    --------
-    >>> sniff("HOST_NAME          STATUS       JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV\n")
-    True
-    """
+    """Say whether the first lines look like bhosts or lshosts."""
     return bool(_STATES_HEADER.search(head) or _HOSTS_HEADER.search(head))
 
 
 @dump_format("bhosts", "states", sniff)
 def read(text: str, source: str) -> Dump:
-    r"""Read what bhosts or lshosts printed.
-
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        One row a host; ``cores`` of lshosts.
-
-    Raises
-    ------
-    ParseError
-        At a line that is no row of the table.
-
-    Examples
-    --------
-    >>> head = "HOST_NAME STATUS JL/U MAX NJOBS RUN SSUSP USUSP RSV\n"
-    >>> dump = read(head + "h1 ok - 16 0 0 0 0 0\nh2 ok - 16 4 4 0 0 0\n", "-")
-    >>> dump.nodes.name.tolist(), dump.nodes.state.tolist()
-    (['h1', 'h2'], ['idle', 'mixed'])
-    """
+    """Read what bhosts or lshosts printed."""
     lines = split_lines(text, source)
     if _STATES_HEADER.search(text) and _HOSTS_HEADER.search(text):
         raise ParseError(source, 0, "bhosts and lshosts in one file", "name both files with -m")

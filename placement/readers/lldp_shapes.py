@@ -35,26 +35,12 @@ class Neighbour(NamedTuple):
 
 
 def is_device(body: Any) -> bool:
-    """Tell whether an object is what one device sees.
-
-    Examples
-    --------
-    >>> is_device({"lldp": {"interface": []}}), is_device({"swp1": {"lldp": {"neighbor": {}}}})
-    (True, True)
-    >>> is_device({"leaf1": {"lldp": {"interface": []}}})
-    False
-    """
+    """Tell whether an object is what one device sees."""
     return isinstance(body, dict) and any(is_shape(body) for is_shape, _ in _SHAPES)
 
 
 def read_neighbours(body: dict[str, Any]) -> Iterator[Neighbour]:
-    """Yield what one device sees.
-
-    Raises
-    ------
-    KeyError, TypeError, AttributeError, IndexError, ValueError
-        Where it is not as the device prints it.
-    """
+    """Yield what one device sees."""
     return next(read for is_shape, read in _SHAPES if is_shape(body))(body)
 
 
@@ -144,13 +130,7 @@ def _read_nvue(body: dict[str, Any]) -> Iterator[Neighbour]:
 
 
 def _speed(text: Any) -> float:
-    """Return GB/s a direction of a speed such as ``100G``, NaN for none.
-
-    Examples
-    --------
-    >>> _speed("100G"), _speed("1.6T"), _speed("auto")
-    (12.5, 200.0, nan)
-    """
+    """Return GB/s a direction of a speed such as ``100G``, NaN for none."""
     match = _SPEED.fullmatch(str(text))
     return float(match[1]) * _GIGABYTES[match[2].upper()] if match else math.nan
 

@@ -26,43 +26,13 @@ _LETTERS = {"u": "not_responding", "E": "error", "d": "drained", "D": "drained",
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like qhost.
-
-    Examples
-    --------
-    >>> sniff("HOSTNAME  ARCH  NCPU NSOC NCOR NTHR  LOAD  MEMTOT  MEMUSE  SWAPTO  SWAPUS\n")
-    True
-    """
+    """Say whether the first lines look like qhost."""
     return bool(_HEADER.search(head))
 
 
 @dump_format("qhost", "states", sniff)
 def read(text: str, source: str) -> Dump:
-    r"""Read what qhost printed.
-
-    Parameters
-    ----------
-    text : str
-    source : str
-        File name, for errors.
-
-    Returns
-    -------
-    Dump
-        One row a host, without ``global``; sockets and cores where they are printed.
-
-    Raises
-    ------
-    ParseError
-        At a line that is no row of the table.
-
-    Examples
-    --------
-    >>> head = "HOSTNAME ARCH NCPU LOAD MEMTOT MEMUSE SWAPTO SWAPUS\n"
-    >>> dump = read(head + "n1 lx-amd64 16 0.01 62G 1G 4G 0.0\nn2 - - - - - - -\n", "-")
-    >>> dump.nodes.name.tolist(), dump.nodes.state.tolist()
-    (['n1', 'n2'], ['up', 'down'])
-    """
+    """Read what qhost printed."""
     lines = split_lines(text, source)
     headers = sum(_HEADER.match(line) is not None or not line.strip("- ") for line in lines)
     blank = sum(not line.strip() for line in lines)

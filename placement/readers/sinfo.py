@@ -187,13 +187,7 @@ def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], str,
 
 
 def _separator(header: str) -> str:
-    """Return what stands between the columns of a header; '' for blanks.
-
-    Examples
-    --------
-    >>> _separator("NODELIST|STATE"), _separator("NODELIST;STATE"), _separator("NODES(A/I) STATE")
-    ('|', ';', '')
-    """
+    """Return what stands between the columns of a header; '' for blanks."""
     if "|" in header:
         return "|"
     first = header.split()[0]

@@ -177,18 +177,7 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
 
 
 def _paired_hosts(text: str, source: str) -> str:
-    """Return LSF's pairs of a host and its slots as a host file.
-
-    Raises
-    ------
-    ParseError
-        A host without slots, or slots that are no count.
-
-    Examples
-    --------
-    >>> _paired_hosts("hosta 5 hostb 4", "LSB_MCPU_HOSTS")
-    'hosta:5\\nhostb:4'
-    """
+    """Return LSF's pairs of a host and its slots as a host file."""
     words = text.split()
     hosts, slots = words[::2], words[1::2]
     hint = "LSF writes pairs: host slots host slots; is it cut off?"

@@ -140,15 +140,7 @@ class _PricedNodes:
 
 
 def _time_and_range(prediction: Prediction) -> str:
-    """Return the time, and its range where something is not known.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> model = Predictor(nidmap.load_machine("torus:4x4,bw=1,latency=0"), Job("alltoall"))
-    >>> _time_and_range(model.predict(model.place([0, 1])))
-    '1 ms'
-    """
+    """Return the time, and its range where something is not known."""
     span = prediction.between
     if span is None or not span.unknowns:
         return time_text(prediction.time_s)

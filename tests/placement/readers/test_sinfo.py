@@ -348,3 +348,20 @@ def test_gpus_of():
     assert gpus_of("gpu:a100:4(S:0-1),nic:2") == 4
     assert gpus_of("gpu:2,gpu:h100:1") == 3
     assert gpus_of("(null)") == 0
+
+
+@pytest.mark.parametrize("mark", ["|", ",", ";", "/"])
+def test_columns_between_any_mark(mark):
+    """``sinfo -o "%N;%T;%c"``: commas inside brackets are the node list's."""
+    rows = [("NODELIST", "STATE", "CPUS"), ("n[1-2,4]", "idle", "8"), ("n3", "drained*", "8")]
+    nodes = read_text("".join(mark.join(row) + "\n" for row in rows), "x").nodes
+    assert dict(zip(nodes.name.tolist(), nodes.state.tolist(), strict=True)) == {
+        "n1": "idle", "n2": "idle", "n4": "idle", "n3": "drained"}  # fmt: skip
+
+
+def test_one_cluster_is_named_above_and_several_are_refused():
+    """``sinfo -M a`` and ``-M a,b``."""
+    table = "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up infinite 2 idle n[1-2]\n"
+    assert read_text(f"CLUSTER: a\n{table}", "x").nodes.name.tolist() == ["n1", "n2"]
+    with pytest.raises(ParseError, match="x:5: sinfo of several clusters"):
+        read_text(f"CLUSTER: a\n{table}\nCLUSTER: b\n{table}", "x")
