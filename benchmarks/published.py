@@ -13,6 +13,8 @@ nodes
     As ``--nodes`` takes them (``#0-7``); or ``groups``, ``routers`` and ``nodes`` as numbers: that
     many nodes on consecutive routers of the first groups, spread as evenly as can be; or
     ``strategy`` and a number of nodes. None: all compute nodes.
+shared
+    Whether other jobs ran on the rest of the machine.
 pattern, bytes, ppn, algorithm
     As ``--pattern`` and so on take them. Patterns of records alone: ``halves`` and ``pairs``
     (everyone in a half, or in a group, with everyone in the other; ``bytes`` a rank in all), and
@@ -43,7 +45,8 @@ from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern.graph import from_entries
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.predict.gain import Gains, time_range
+from nidmap.rankmap.predict.gain import range_of_unknowns, time_range
+from nidmap.rankmap.predict.placement_times import PlacementTimes
 from nidmap.rankmap.readers.entries import Entries
 
 if sys.version_info >= (3, 11):
@@ -63,13 +66,9 @@ def predict_record(record: dict[str, Any]) -> tuple[float, float, float]:
     if record["unit"] == "gain":
         other = {**record, **record["against"]}
         base_model, base = _predictor(other)
-        if other.get("machine") == record.get("machine"):
-            gain = Gains(model, base).of(placement)
-            return gain.low, gain.likely, gain.high
-        plan_s, base_s = time_range(model, placement), time_range(base_model, base)
-        likely = base_s.likely / plan_s.likely
-        ends = base_s.low / plan_s.low, likely, base_s.high / plan_s.high
-        return min(ends), likely, max(ends)
+        times = [PlacementTimes(model, placement), PlacementTimes(base_model, base)]
+        gain = range_of_unknowns(model, times)
+        return gain.low, gain.likely, gain.high
     seconds = time_range(model, placement)
     unit = UNITS[record["unit"]]
     if record["unit"] in ("ms", "us"):
@@ -94,6 +93,10 @@ def _predictor(record: dict[str, Any]) -> tuple[Predictor, Any]:
     """Return the predictor of a record, and its ranks on their nodes."""
     machine = nidmap.load_machine(record.get("machine", ""))
     rows = _rows(machine, record)
+    if record.get("shared"):
+        others = machine.compute.copy()
+        others[rows] = False
+        machine = replace(machine, state=np.where(others, "allocated", machine.state))
     ppn = record.get("ppn", 1)
     placement = place_ranks(machine, rows, ppn)
     pattern = record["pattern"]

@@ -30,8 +30,9 @@ class Fabric(NamedTuple):
     ports: int = 0  # ports to other groups that a router has; 0 where that is free
     # Share of what interfaces carry that exchanges between many nodes reach, likely
     reach: float = 1.0
-    # GB/s that one rank sends at least and at most, as was measured; empty where nothing was
+    # GB/s that one rank sends at least and at most in all-to-alls, as was measured; else empty
     rank_gbs: tuple[float, ...] = ()
+    payload: float = 1.0  # the least share of links between routers that is payload, if unstated
 
     @property
     def injection(self) -> float:
@@ -54,14 +55,31 @@ _INFINIBAND = {"injection": 25.0, "local": 25.0, "global": 25.0, "up": 12.5}
 #: All fabrics by name. Aries has 10 blue tiles a router, and a PCIe 3 x16 host interface. One rank
 #: a node had 2 GB/s in all-to-alls on Shaheen II (Aseeri et al.), 2.3 to 2.5 on Piz Daint and 4.1
 #: on Cori (De Sensi et al., SC19). Of Slingshot's interfaces exchanges have 0.76 (Perlmutter;
-#: Groves) or 0.55 to 0.64 (LUMI-G; De Sensi et al., SC24), single messages nearly all.
+#: Groves) or 0.55 to 0.64 (LUMI-G; De Sensi et al., SC24), single messages nearly all. Of links,
+#: 0.64 is payload on Aries (ISx paper, 4.2); full ones of Slingshot carry 0.9 (De Sensi, SC20).
 FABRICS = {
     "aries": Fabric(
-        "Aries", 1.3, 100.0, _ARIES, "Aries", adapts=True, ports=10, rank_gbs=(2.0, 4.5)
+        "Aries",
+        1.3,
+        100.0,
+        _ARIES,
+        "Aries",
+        adapts=True,
+        ports=10,
+        rank_gbs=(2.0, 4.5),
+        payload=0.64,
     ),
     "gemini": Fabric("Gemini", 1.5, 105.0, _GEMINI, "Gemini"),
     "slingshot": Fabric(
-        "Slingshot", 1.87, 350.0, _SLINGSHOT, "Slingshot", adapts=True, ports=16, reach=0.8
+        "Slingshot",
+        1.87,
+        350.0,
+        _SLINGSHOT,
+        "Slingshot",
+        adapts=True,
+        ports=16,
+        reach=0.8,
+        payload=0.9,
     ),
     "infiniband": Fabric(
         "InfiniBand",

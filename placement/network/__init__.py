@@ -68,7 +68,7 @@ ROUTINGS = {
 
 #: How much longer channels take where all bytes are diverted, as a share: likely, least and most
 #: (docs/reference/routings.md has the measurements).
-LOSS, LEAST_LOSS, MOST_LOSS = 0.24, 0.05, 0.4
+LOSS, LEAST_LOSS, MOST_LOSS = 0.24, 0.0, 0.4
 
 #: Routings that have one path for each pair of nodes.
 SINGLE_PATH = ("single", "dimension-order", "d-mod-k")

@@ -43,7 +43,7 @@ from nidmap.placement.support.arrays import add_by_key
 __all__ = ["channels", "divide", "divide_each", "hops", "notes"]
 
 #: Powers by which ways are weighed, one a step, of many groups every second one.
-POWERS = (4,) * 4 + (8,) * 4 + (16,) * 4 + (32,) * 4
+POWERS = (4,) * 3 + (8,) * 2 + (16,) * 2 + (32,) * 2 + (64,) * 3 + (128,) * 4
 
 #: Numbers in a table of all demands that are divided together.
 TOGETHER = 1 << 17

@@ -36,6 +36,10 @@ from nidmap.placement.support.array_types import Array, Ints
 from nidmap.placement.topologies.dragonfly import attachments
 from nidmap.placement.topologies.dragonfly_plus import topology_of
 
+#: Ports of a switch to others of its group: groups of 32 have one link a pair, those of 16 two
+#: (De Sensi et al., SC20: of 64 ports 16 are for nodes and 31 for the group).
+LOCAL_PORTS = 31
+
 
 def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> SiteLayout:
     """Return the nodes of all partitions, group by group."""
@@ -149,6 +153,7 @@ def _slingshot_topology(
     by_group = tuple(np.repeat(switches, sizes).tolist())
     parameters: dict[str, Any] = {"nics": max(whole_figure(p.nics) or 1 for p in config.partition)}
     parameters |= _pair_links(network.links, sizes)
+    parameters["local_ports"] = LOCAL_PORTS
     if len(set(switches)) > 1:
         parameters["switches"] = by_group
     return Topology(

@@ -14,6 +14,7 @@ pair g < h by the routers at both ends, numbered chassis-major inside the group.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,19 +64,19 @@ def links(machine: Machine) -> Links:
     """Return the links by the machine's wiring rule."""
     table = _RouterTable(machine, topologies.router_coords(machine))
     if machine.topology.router_levels == 2:
-        return _join_links(machine, [table.inside(2), table.between()], ("local", "global"))
+        return _join_links(machine, [table.local(), table.between()], ("local", "global"))
     parts = [table.inside(2), table.inside(1, BLACK), table.between()]
     return _join_links(machine, parts, ("green", "black", "blue"))
 
 
 def _join_links(
-    machine: Machine, parts: list[tuple[Ints, Ints, int]], names: tuple[str, ...]
+    machine: Machine, parts: Sequence[tuple[Ints, Ints, int | Ints]], names: tuple[str, ...]
 ) -> Links:
     """Put the classes together; the figure of a black bundle is that of all its links."""
     single = {n: machine.topology.bandwidth.get(n, math.nan) for n in names}
     if "black" in single:
         single["black"] /= BLACK
-    count = np.concatenate([np.full(len(a), c) for a, _, c in parts])
+    count = np.concatenate([np.broadcast_to(c, len(a)) for a, _, c in parts])
     kind = np.repeat(np.arange(len(names)), [len(a) for a, _, _ in parts]).astype(np.int8)
     gbs = np.array([single[n] for n in names])[kind] * count
     a = np.concatenate([p[0] for p in parts])
@@ -144,6 +145,16 @@ class _RouterTable:
         refuse_many(self.index.size * (size - 1) / 2, "this dragonfly")
         i, j = all_pairs(size)
         return (*_keep_present(self.index.take(i, axis), self.index.take(j, axis)), count)
+
+    def local(self) -> tuple[Ints, Ints, int | Ints]:
+        """Join all switches of a group, as often as all have ports for it."""
+        a, b, once = self.inside(2)
+        ports = self.topology.parameters.get("local_ports", 0)
+        sizes = (self.index >= 0).sum(axis=(1, 2))
+        group = np.empty(self.index.max(initial=0) + 1, dtype=np.int64)
+        rank, *_ = present = np.nonzero(self.index >= 0)
+        group[self.index[present]] = rank
+        return a, b, np.maximum(once, ports // np.maximum(1, sizes[group[a]] - 1))
 
     def between(self) -> tuple[Ints, Ints, int]:
         """Join the groups by the wiring rule."""

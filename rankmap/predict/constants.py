@@ -31,9 +31,6 @@ NIC_US = 0.05
 #: more where its interfaces move more: what they send and receive is read and written there too.
 MEMORY_GBS = 20.0
 
-#: Share of an Aries link that is payload (ISx paper, 4.2).
-ARIES_PAYLOAD = 0.64
-
 #: Rounds in which a sort finds its splitters [assumed: several probes a round].
 ROUNDS = 4
 
@@ -68,6 +65,9 @@ class Constants:
         Where `mpi_us` and `hop_ns` are from.
     process_gbs : float or None
         GB/s that one rank can send at most; None for no limit of its own.
+    posted_gbs : float or None
+        The same where a rank sends to a few others alone, if `process_gbs` is only known of
+        all-to-alls.
     payload : float
         Share of a router link's bandwidth that is payload, above 0 to 1.
     gap_us : float
@@ -93,6 +93,7 @@ class Constants:
     memory_source: str = "assumed"
     source: str = ""
     process_gbs: float | None = None
+    posted_gbs: float | None = None
     payload: float = 1.0
     gap_us: float = 0.0
     measured: frozenset[str] = frozenset()
@@ -128,9 +129,11 @@ def machine_constants(machine: Machine) -> Constants:
     stated = machine.topology.parameters
     inside, memory_source = _memory_bandwidth(machine)
     process, memory = (None if gbs == math.inf else gbs for gbs in (stated.get("process"), inside))
+    of_exchanges = stated.get("process_mark", "assumed") == "assumed"
     figures: dict[str, Any] = {
         "memory_gbs": memory, "memory_source": memory_source,
-        "process_gbs": process, "payload": stated.get("payload", 1.0),
+        "process_gbs": process, "posted_gbs": None if of_exchanges else process,
+        "payload": stated.get("payload", 1.0),
         "reach": 1.0 if "header" in stated else known_fabric(machine.topology).reach,
         "header": stated.get("header", 0.0),
         "slowed": stated.get("slowed", None if "header" in stated else 1.0),

@@ -249,7 +249,7 @@ class Gains:
         if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
         times = [PlacementTimes(self.model, plan), self._base]
-        gain = _range_of_unknowns(self.model, times, self._beside)
+        gain = range_of_unknowns(self.model, times, self._beside)
         gain = gain._replace(communicates=self._communicates, recorded=self._fit)
         if not gain.misfit:
             return gain
@@ -272,10 +272,10 @@ def time_range(model: Model, plan: Placement) -> Gain:
     Gain
         Its figures are seconds.
     """
-    return _range_of_unknowns(model, [PlacementTimes(model, plan)])
+    return range_of_unknowns(model, [PlacementTimes(model, plan)])
 
 
-def _range_of_unknowns(
+def range_of_unknowns(
     model: Model, times: list[PlacementTimes], beside: RunSeconds = NOTHING
 ) -> Gain:
     """Return one placement's time, or its gain over a second placement, as a range.
@@ -342,7 +342,7 @@ def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, Reco
         return NOTHING, 1.0, None
     took_s, work_s = run_seconds(model, recording)
     sent_s, scale = base.seconds(likely_values(model), 0), model.constants.slowed or 1.0
-    communicates = min(1.0, _range_of_unknowns(model, [base]).high / took_s)
+    communicates = min(1.0, range_of_unknowns(model, [base]).high / took_s)
     if not recording.ran_on(model.machine):
         return RunSeconds(work_s), communicates, None
     fit = RecordedFit(sent_s * scale, (took_s - work_s) * scale) if recording.exchange_s else None

@@ -216,7 +216,7 @@ class Model:
         """
         rows = phase.placement.rows
         own_s = self.own_s(phase.total.out[rows], phase.total.into[rows], rows)
-        sent = max(own_s, self.process_s(phase.sent))
+        sent = max(own_s, self.rank_s(phase, phase.sent))
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
@@ -226,7 +226,7 @@ class Model:
         rows = phase.placement.rows
         one_rank = phase.sent if phase.steps is None else phase.message(flows)
         own_s = self.own_s(*flows.sent_and_received(len(rows)), rows)
-        return max(own_s, self.process_s(one_rank))
+        return max(own_s, self.rank_s(phase, one_rank))
 
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
         """Yield the phases on a placement of the model's pattern, or of another one that fits."""
@@ -361,7 +361,7 @@ class Model:
         """Return the seconds of the busiest own link of a job's nodes."""
         return self.own_s(loads.injection[rows], loads.ejection[rows], rows)
 
-    def sending(self, loads: Loads, rows: Ints, size: float) -> Sending:
+    def sending(self, loads: Loads, rows: Ints, rank_s: float) -> Sending:
         """Return how long what is sent at once takes.
 
         Parameters
@@ -369,10 +369,10 @@ class Model:
         loads : Loads
         rows : int64 (n,)
             The job's nodes.
-        size : float
-            Bytes of the busiest rank.
+        rank_s : float
+            Seconds of the busiest rank.
         """
-        least_s = max(self.own_link_s(loads, rows), self.process_s(size))
+        least_s = max(self.own_link_s(loads, rows), rank_s)
         cost = self.loss * loads.ways.detoured if loads.ways else 0.0
         return pay_for_detours(loads.by_share(), least_s, cost)
 
@@ -426,8 +426,8 @@ class Model:
         take no less together than all of their bytes at once, so they are not looked at where
         these take `below` seconds.
         """
-        rows, rank_s = phase.placement.rows, self.process_s(phase.sent)
-        at_once = self.sending(loads, rows, phase.sent)
+        rows, rank_s = phase.placement.rows, self.rank_s(phase, phase.sent)
+        at_once = self.sending(loads, rows, rank_s)
         name = "link" if at_once.busy == 1 or rank_s <= self.own_link_s(loads, rows) else "process"
         limits = {"process": rank_s, name: at_once.seconds}
         if phase.steps is not None and at_once.seconds < below:
@@ -480,14 +480,14 @@ class Model:
                 rows = phase.placement.rows
                 links_s = np.array(
                     [
-                        self.sending(loads, rows, phase.message(flows)).seconds
+                        self.sending(loads, rows, self.rank_s(phase, phase.message(flows))).seconds
                         for loads, (flows, _) in zip(
                             self._loads_of(demands, left), batch, strict=True
                         )
                     ]
                 )
             for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
-                seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
+                seconds.append(times * max(self.rank_s(phase, phase.message(flows)), link_s))
         return math.fsum(seconds)
 
     def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
@@ -515,10 +515,11 @@ class Model:
         gbs, steps = (left or self.channels).bandwidth, [flows for flows, _ in batch]
         return busiest_link_s(self.machine, phase.placement.rows, steps, gbs, self.injection)
 
-    def process_s(self, size: float) -> float:
+    def rank_s(self, phase: Phase, size: float) -> float:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
-        process_gbs = self.constants.process_gbs
-        return size / (process_gbs * GB) if process_gbs else 0.0
+        known = self.constants
+        rank_gbs = known.process_gbs if phase.everyone else known.posted_gbs
+        return size / (rank_gbs * GB) if rank_gbs else 0.0
 
     def histogram(self, placement: Placement) -> float:
         """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""

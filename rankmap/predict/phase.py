@@ -65,6 +65,8 @@ class Phase:
         Steps that were looked at, of `in_turn`; 0 for all.
     dependent : bool
         Whether a step's messages wait for those of the step before, so that no rank runs ahead.
+    everyone : bool
+        Whether ranks send to all others of a line, so that none has its interface to itself.
     total : Demand
         All bytes of the phase.
     a_node : float
@@ -82,6 +84,7 @@ class Phase:
     sent: float = 0.0
     shown: int = 0
     dependent: bool = False
+    everyone: bool = False
     total: Demand = field(init=False)
     a_node: float = field(init=False)
     inside: float = field(init=False)

@@ -184,7 +184,7 @@ def _posted_at_once(name: str, placement: Placement, lines: Ints, block: float) 
     """Return the all-to-all of each row of ranks, everything posted at once."""
     count = lines.shape[1] - 1
     traffic = _line_traffic(placement, lines, block)
-    return Phase(name, placement, traffic, a_rank=float(count), sent=count * block)
+    return Phase(name, placement, traffic, a_rank=float(count), sent=count * block, everyone=True)
 
 
 def _sent_in_turn(
@@ -205,6 +205,7 @@ def _sent_in_turn(
         in_turn=float(sum(step.times for step in steps)),
         sent=sum(step.size * step.times for step in in_blocks) * block,
         shown=0 if exact else len(steps),
+        everyone=True,
     )
 
 

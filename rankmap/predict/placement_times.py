@@ -80,11 +80,13 @@ class Values(NamedTuple):
     loss : float
         What diverting all bytes costs, as a share.
     algorithm : str
-    process : float or None
+    process, posted : float or None
+        GB/s of one rank, that sends to everyone or to a few alone.
     payload : float
     reach : float
         Share of nodes' own links that exchanges reach.
     memory : float or None
+    hop_ns : float
     others : bool
     staged : bool
     routing : str
@@ -101,9 +103,11 @@ class Values(NamedTuple):
     loss: float
     algorithm: str
     process: float | None
+    posted: float | None
     payload: float
     reach: float
     memory: float | None
+    hop_ns: float
     others: bool = False
     staged: bool = False
     routing: str = ""
@@ -145,7 +149,9 @@ class _PhaseTimes:
     steps: tuple[_SentAtOnce, ...]
     inside: float
     fixed: float
+    a_hop: float
     dependent: bool
+    everyone: bool
     meeting: float
 
 
@@ -205,7 +211,9 @@ class PlacementTimes:
 
     def _phase(self, model: Model, phase: Phase, routing: str) -> _PhaseTimes:
         loads = model.loads(phase.total, self.least_channels, routing)
-        _, *fixed = model.beyond(phase, hops_by_class(loads, phase.total.total), math.inf)
+        hops = hops_by_class(loads, phase.total.total)
+        _, *fixed = model.beyond(phase, hops, math.inf)
+        a_hop = phase.in_turn * sum(hops.values()) * 1e-9 if phase.a_node else 0.0
         steps: Iterable[StepLoads] = ()
         if phase.steps is not None:  # of a large job those that are not likely take long
             large = len(self.placement.rows) > LARGE and model.algorithm != self.model.algorithm
@@ -216,7 +224,9 @@ class PlacementTimes:
             tuple(self._sent(step.loads, step.times, step.message) for step in steps),
             phase.inside,
             sum(fixed),
+            a_hop,
             phase.dependent,
+            phase.everyone,
             model.meeting(phase),
         )
 
@@ -233,24 +243,28 @@ class PlacementTimes:
             moved = self._moved(phase, values, wire, ahead)
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
-            total += moved + phase.fixed
+            hops_s = phase.a_hop * (values.hop_ns - self.model.constants.hop_ns)
+            total += moved + phase.fixed + hops_s
         return total / values.fit if place else total * values.fit
 
     def _moved(self, phase: _PhaseTimes, values: Values, wire: Floats, ahead: float) -> float:
         """Return the seconds in which the network moves a phase's bytes."""
-        step_s = [self._sending(sent, values, wire).seconds for sent in phase.steps]
+        rank_gbs = values.process if phase.everyone else values.posted
+        step_s = [self._sending(sent, values, wire, rank_gbs).seconds for sent in phase.steps]
         steps = sum(sent.times * seconds for sent, seconds in zip(phase.steps, step_s, strict=True))
-        at_once = self._sending(phase.together, values, wire)
+        at_once = self._sending(phase.together, values, wire, rank_gbs)
         if not phase.steps:
             return at_once.seconds
         return run_ahead(at_once, steps, 0.0 if phase.dependent else ahead, phase.meeting)
 
-    def _sending(self, sent: _SentAtOnce, values: Values, wire: Floats) -> Sending:
+    def _sending(
+        self, sent: _SentAtOnce, values: Values, wire: Floats, rank_gbs: float | None
+    ) -> Sending:
         """Return how long what is sent at once takes."""
         key = id(sent), id(wire)
         if key not in self._by_share:
             self._by_share[key] = busiest_by_share(sent.load, wire[sent.channels])
-        rank_s = sent.message / (values.process * GB) if values.process else 0.0
+        rank_s = sent.message / (rank_gbs * GB) if rank_gbs else 0.0
         cost = values.loss * sent.load.detoured if isinstance(sent.load, Ways) else 0.0
         by_share = self._by_share[key] / values.payload
         node_s = sent.node_link_s * self.model.constants.reach / values.reach

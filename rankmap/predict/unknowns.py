@@ -24,7 +24,6 @@ from nidmap.rankmap.collectives.libraries import library_of, other_library
 from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.predict.background import USUAL_LOAD
-from nidmap.rankmap.predict.constants import ARIES_PAYLOAD
 from nidmap.rankmap.predict.job import ALGORITHMS
 from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.placement_times import (
@@ -48,6 +47,14 @@ OLD_NODE, NODE_OF_TODAY = 10.0, 200.0
 #: Work of a recorded run that may hide behind its communication, as a share of it, and shows where
 #: that is shorter: assumed; found on CloverLeaf, which communicates 2.0 of its best 2.7 s.
 HIDDEN = 0.25
+
+#: How many times as much or as little one more link may take (Slingshot's local and global ones;
+#: De Sensi and others, SC20).
+HOP_SPREAD = 1.25
+
+#: How much more and less ranks run ahead on one placement than on another, as a share
+#: (Aseeri and others, Table IV; the placements of docs/recording.md).
+APART = 0.5
 
 #: How far predictions of recorded programs' communication are off where nothing else explains it:
 #: nine of ten of the placements of docs/reference/recording.md, each program judged by the others.
@@ -76,9 +83,11 @@ def likely_values(model: Model) -> Values:
         loss=model.loss,
         algorithm=model.algorithm,
         process=figures.process_gbs,
+        posted=figures.posted_gbs,
         payload=figures.payload,
         reach=figures.reach,
         memory=figures.memory_gbs,
+        hop_ns=figures.hop_ns,
         ahead=(model.ahead, model.ahead),
     )
 
@@ -183,14 +192,25 @@ def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
         own_gbs = topology.bandwidth.get("injection", topology.bandwidth.get("up0", math.inf))
         slow = max(SLOW_RANK, own_gbs / 20) if own_gbs < math.inf else SLOW_RANK
         rates = fabric.rank_gbs or (slow,)
-        others = [OtherValue({"process": gbs}, f"a rank sends {gbs:g} GB/s") for gbs in rates]
+        posted = rates[-1], None  # alone it is slower only if all-to-alls are as slow
+        others = [
+            OtherValue({"process": gbs, "posted": at_once}, f"a rank sends {gbs:g} GB/s")
+            for gbs, at_once in zip(rates, posted, strict=False)
+        ]
         yield OpenQuestion("process", f"bandwidth of one rank, {rates[0]:g} GB/s or more", others)
-    if topology.fabric == "aries" and "payload" not in stated:
-        question = f"payload of the links, all of the wire or {ARIES_PAYLOAD:.0%}"
+    if fabric.payload < 1 and "payload" not in stated:
+        question = f"payload of the links, all of the wire or {fabric.payload:.0%}"
         other = OtherValue(
-            {"payload": ARIES_PAYLOAD}, f"{ARIES_PAYLOAD:.0%} of the wire is payload"
+            {"payload": fabric.payload}, f"{fabric.payload:.0%} of the wire is payload"
         )
         yield OpenQuestion("payload", question, [other])
+    if figures.hop_ns:
+        question = f"what one more link takes, {figures.hop_ns:g} ns by its machine's kind"
+        others = [
+            OtherValue({"hop_ns": hop_ns}, f"one more link takes {hop_ns:.0f} ns")
+            for hop_ns in (figures.hop_ns / HOP_SPREAD, figures.hop_ns * HOP_SPREAD)
+        ]
+        yield OpenQuestion("hops", question, others)
 
 
 def _vary_steps(model: Model, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
@@ -200,9 +220,15 @@ def _vary_steps(model: Model, times: list[PlacementTimes]) -> Iterator[OpenQuest
         other = OtherValue({"staged": True}, "the halo is exchanged direction by direction")
         yield OpenQuestion("staging", question, [other])
     if any(timed.stepwise for timed in times):  # in steps that no barrier parts
-        words = "ranks run ahead of others another way"
-        ends = (0.0, 1.0), (1.0, 0.0)  # each placement by itself
-        others = [OtherValue({"ahead": values}, words) for values in ends]
+        ends = [
+            ((0.0, 0.0), "no rank runs ahead of others"),
+            ((1.0, 1.0), "ranks run ahead of others as they like"),
+        ]
+        if len(times) > 1:  # the program is the same, how its ranks sit is not
+            words = "ranks run ahead of others less than in what it is compared with"
+            apart = model.ahead * (1 - APART), model.ahead * (1 + APART)
+            ends += [(apart, words), (apart[::-1], words)]
+        others = [OtherValue({"ahead": values}, words) for values, words in ends]
         question = "how far ranks run ahead of others from step to step"
         yield OpenQuestion("overlap", question, others)
 

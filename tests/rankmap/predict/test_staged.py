@@ -87,10 +87,11 @@ def test_how_far_ranks_run_ahead_is_not_known_of_either_placement():
     )
     took = [asked.time(asked.place(rows)) for rows in places]
     once = [whole.time(whole.place(rows)) for rows in places]
-    more = [a - b for a, b in zip(took, once, strict=True)]  # or less, as much
+    more = [(a - b) / AHEAD for a, b in zip(took, once, strict=True)]  # that running ahead wins
+    ends = [(0.0, 0.0), (1.0, 1.0), (0.25, 0.75), (0.75, 0.25)]  # of both, and of each by itself
+    gains = [(once[1] + (1 - b) * more[1]) / (once[0] + (1 - a) * more[0]) for a, b in ends] + [
+        took[1] / took[0]
+    ]
     (one,) = Gains(asked, asked.place(places[1])).of(asked.place(places[0])).unknowns
     assert one.name == "overlap"
-    assert [one.low, one.high] == pytest.approx([
-        (took[1] - more[1]) / (took[0] + more[0]),
-        (took[1] + more[1]) / (took[0] - more[0]),
-    ])  # fmt: skip
+    assert [one.low, one.high] == pytest.approx([min(gains), max(gains)])
