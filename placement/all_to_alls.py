@@ -36,7 +36,7 @@ _DEAR = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllToAlls:
-    """All-to-alls, one a line: every rank sends to every rank of the line at another end."""
+    """All-to-alls, one per line: every rank sends to every rank of the line at another end."""
 
     line: Ints  # (e,), line of each entry; each (line, end) once, sorted by line and then end
     end: Ints  # (e,), node or router

@@ -50,7 +50,7 @@ class HeaderJob:
     """What a job asks for."""
 
     count: int  # nodes that its program runs on
-    ppn: int | None = None  # ranks a node; None means not said, which is one
+    ppn: int | None = None  # ranks per node; None means not said, which is one
     # partition, constraint, reservation: as of sbatch; a partition is also PBS's queue
     partition: str | None = None
     constraint: str | None = None
@@ -124,7 +124,7 @@ def nodelist(plan: Emission) -> str:
 
 
 def lines(plan: Emission) -> str:
-    """Return one node name a line."""
+    """Return one node name per line."""
     return "".join(f"{name}\n" for name in plan.nodes)
 
 
@@ -141,7 +141,7 @@ def cnames(plan: Emission) -> str:
 
 
 def hostfile(plan: Emission) -> str:
-    """Return each node once a rank (once where no ``--ppn`` was given)."""
+    """Return each node once per rank (once where no ``--ppn`` was given)."""
     return "".join(f"{name}\n" * (plan.job.ppn or 1) for name in plan.nodes)
 
 

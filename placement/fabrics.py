@@ -36,7 +36,7 @@ class Fabric(NamedTuple):
 
     @property
     def injection(self) -> float:
-        """GB/s a direction between a node and its router; 0 unknown."""
+        """GB/s per direction between a node and its router; 0 unknown."""
         return self.bandwidth.get("injection", 0.0)
 
 

@@ -6,7 +6,7 @@ FILE has one cable a line, as the names of the routers at its ends (as
 two routers each has a line of its own::
 
     g0c0b0  g0c0b3
-    g0c0b0  g1c0b0  2.5     # degraded: GB/s a direction that are left
+    g0c0b0  g1c0b0  2.5     # degraded: GB/s per direction that are left
 
 Or it is a list of the links of today (``rtr --interconnect``, ibnetdiscover): what
 the machine has and the list has not is down, and what runs at a lower rate is

@@ -4,7 +4,7 @@
 Readers differ by site; this is what they are all turned into (`assemble`),
 what planners and orders are pure functions of, and what a user gets as
 pandas table or networkx graph. Columns are numpy arrays of equal length, one
-row a node, in NID order where NIDs are known.
+row per node, in NID order where NIDs are known.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Topology:
         ``same-chassis``), ``links of FILE`` where a dump lists them, or ''
         where the kind leaves no choice.
     bandwidth : mapping of str to float
-        GB/s a direction by link class (``injection``, ``green``, ``x`` …);
+        GB/s per direction by link class (``injection``, ``green``, ``x`` …);
         a black bundle is one entry for the bundle. A class left out is
         unlimited (injection) or unknown.
     parameters : mapping
@@ -93,9 +93,9 @@ class Links:
     count : int32 (m,)
         Parallel links in the bundle.
     bandwidth : float64 (m,)
-        GB/s a direction of the whole bundle; NaN where unknown.
+        GB/s per direction of the whole bundle; NaN where unknown.
     cable : float64 (sum of count,) or None
-        GB/s a direction of each link, bundle by bundle; None where those of a
+        GB/s per direction of each link, bundle by bundle; None where those of a
         bundle are alike.
     """
 
@@ -111,7 +111,7 @@ class Links:
         return len(self.a)
 
     def rates(self) -> Floats:
-        """Return GB/s a direction of each link, bundle by bundle; NaN where unknown."""
+        """Return GB/s per direction of each link, bundle by bundle; NaN where unknown."""
         if self.cable is not None:
             return self.cable
         return np.repeat(self.bandwidth / np.maximum(self.count, 1), self.count)
@@ -172,7 +172,7 @@ class NodeHardware(NamedTuple):
     # gpus, nics: by number, as the driver counts them
     gpus: tuple[Device, ...] = ()
     nics: tuple[Device, ...] = ()
-    # GB/s a direction of links between two GPUs; () where none are known
+    # GB/s per direction of links between two GPUs; () where none are known
     gpu_links: tuple[tuple[int, int, float], ...] = ()
     reserved: tuple[int, ...] = ()  # cores that the system keeps for itself, as indices of `cores`
     # GB/s of copies between two cores by where they meet (`CORE_LEVELS`)
@@ -255,8 +255,8 @@ class Machine:
     hardware : tuple of NodeHardware
         What is inside the nodes, by type (`nidmap.placement.machine`).
     attachment_gbs : float64 (n, k) or None
-        GB/s a direction of each attachment in `router`, NaN where the list of cables does not say;
-        None where every one has what the topology states of its class.
+        GB/s per direction of each attachment in `router`, NaN where the list of cables
+        does not say; None where every one has what the topology states of its class.
     """
 
     name: str

@@ -32,7 +32,7 @@ KEYS = {"nid": "NID", "cname": "cname", "name": "name"}
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """One row a node, every column known or marked unknown."""
+    """One row per node, every column known or marked unknown."""
 
     source: Ints  # (n,), which of `sources` named the node first
     line: Ints  # (n,), its line there

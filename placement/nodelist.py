@@ -58,12 +58,12 @@ class NodeList(tuple[str, ...]):
         """Read a node list as people paste it.
 
         Folded lists (``nid[00045,00012]``, ``r[1-2]n[01-03]``) with commas or
-        white space between them; one name a line with ``#`` comments; host files of Slurm
+        white space between them; one name per line with ``#`` comments; host files of Slurm
         (``nid00045*3``), Open MPI (``node slots=4``) and Hydra (``node:4``); PBS's
         ``exec_host`` (``n1/0*24+n2/0*24``); LSF's LSB_MCPU_HOSTS (``n1 24 n2 24``), Grid
         Engine's PE_HOSTFILE; what ``squeue``, ``sinfo``, ``scontrol show
         job|node|hostnames`` and ``sacct`` print. Repeats are kept (except those of
-        ``sinfo``, which repeats a node once a partition).
+        ``sinfo``, which repeats a node once per partition).
 
         NIDs (``45-47``) and indices (``#0-63``) stay words of the list: what
         they mean depends on a machine (`nidmap.placement.lookup.rows_of`).

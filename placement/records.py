@@ -72,7 +72,7 @@ class LineCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeRecords:
-    """One row a node, in the order of the dump; columns of equal length n."""
+    """One row per node, in the order of the dump; columns of equal length n."""
 
     # (n,), line of the dump that the record stood on (0 where lines mean nothing, as in JSON)
     line: Ints32
@@ -108,7 +108,7 @@ class NodeRecords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkRecords:
-    """One row a link end as printed: the port of `a` sees the port of `b`."""
+    """One row per link end as printed: the port of `a` sees the port of `b`."""
 
     line: Ints32  # (m,)
     # a, b: (m,), names of the routers or hosts at the two ends (``c0-0c0s0a0``, a Gemini
@@ -126,7 +126,7 @@ class LinkRecords:
     # host_a, host_b: (m,), True where that end is a host (an HCA), not a switch
     host_a: Mask | None = None
     host_b: Mask | None = None
-    # (m,), GB/s a direction of this one link, where the dump says; NaN unknown
+    # (m,), GB/s per direction of this one link, where the dump says; NaN unknown
     bandwidth: Floats | None = None
     # (m,), the adapter at the end that is a host (``mlx5_0``, ``eth1``; ``mlx5_0/2`` of its second
     # port); '' where it has no name, and between switches

@@ -7,7 +7,7 @@ a direction:
 
 ``dragonfly:groups=G,chassis=C,blades=B,nodes=N``
     Aries; row-major in (group, chassis, blade, node), node fastest. Options:
-    ``wiring`` (aligned, consecutive, same-chassis), ``global`` (links a group
+    ``wiring`` (aligned, consecutive, same-chassis), ``global`` (links per group
     pair), ``injection``, ``green``, ``black`` (the whole bundle of a router
     pair), ``blue``.
 ``slingshot:groups=G,switches=S,nodes=N`` (or ``dragonfly:`` with ``switches``)
@@ -24,12 +24,12 @@ a direction:
     ``fattree:down=18x16x4,up=1x9x4[,parallel=1x1x2]`` (children and parents of each
     level, the nodes' first, as in XGFT).
 ``dragonfly+:groups=G,leaves=L,spines=S,nodes=N``
-    N nodes a leaf router; row-major in (group, leaf router, node). In a group every leaf
+    N nodes per leaf router; row-major in (group, leaf router, node). In a group every leaf
     is joined to every spine. Options: ``links`` (from leaf to spine), ``global`` (links
     a group pair, as many as there are spines), ``bw``, ``local-bw`` (leaf to spine),
     ``global-bw``, ``injection``.
 ``tree:4x16x6``
-    4 nodes a level-1 switch, 16 of these a level-2 switch, 6 of those a root;
+    4 nodes per level-1 switch, 16 of these a level-2 switch, 6 of those a root;
     first level fastest. Options: ``dist=1:2:3`` (distance of nodes that part
     at each level), ``bw`` (one figure, or one a level: ``bw=10:20:40``),
     ``injection`` (a node's own link).
@@ -106,7 +106,7 @@ def _refuse_others(options: Options, known: str) -> None:
 
 
 def _links_of(fabric: str) -> dict[str, float]:
-    """Return GB/s a direction of links between routers where a spec states none."""
+    """Return GB/s per direction of links between routers where a spec states none."""
     figures = FABRICS[fabric].bandwidth
     return {kind: gbs for kind, gbs in figures.items() if kind != "injection"}
 

@@ -83,7 +83,7 @@ def block_sizes(blocks: Switches) -> list[int]:
 def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) -> Ints:
     """Return for each switch the sum over the leaves in its subtree.
 
-    `at_leaf` (s,): a figure a leaf; what stands at other switches counts, too. `combine`: what to
+    `at_leaf` (s,): a figure per leaf; what stands at other switches counts, too. `combine`: what to
     do instead of adding, such as ``np.minimum``. Returns (s,).
     """
     total = at_leaf.astype(np.int64)

@@ -210,7 +210,7 @@ def _sum_pairs(key: Ints, size: Array, messages: Array, keys: int) -> tuple[Ints
 
 
 def join_traffic(parts: Iterable[Traffic]) -> Traffic:
-    """Return several traffics as one; a pair may stand in it once a part."""
+    """Return several traffics as one; a pair may stand in it once per part."""
     several = [part for part in parts if len(part) or len(part.all_to_alls)]
     if len(several) < 2:
         return several[0] if several else NO_TRAFFIC

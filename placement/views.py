@@ -38,9 +38,9 @@ COLUMNS = (
 
 
 def to_pandas(machine: Machine) -> pandas.DataFrame:
-    """Return one row a node, the coordinates as columns by their level's name.
+    """Return one row per node, the coordinates as columns by their level's name.
 
-    Indexed by node name; columns nid, cname, one a level (the last is called ``node``), role,
+    Indexed by node name; columns nid, cname, one per level (the last is called ``node``), role,
     state, mode, sockets, cores, memory_mb, nics, gpus, features, planned, free, router (the first
     one's name), and weight where Slurm's node weights are known.
     """
@@ -86,7 +86,7 @@ def to_networkx(machine: Machine) -> networkx.Graph[str]:
     Nodes of the machine under their names with ``kind`` ``node`` and the columns of `to_pandas`;
     routers under theirs with ``kind`` ``router``, ``index`` and coordinates. Every edge has
     ``class`` (``green``, ``x``, ``injection`` …), ``count`` (parallel links) and ``bandwidth``
-    (GB/s a direction of all of them; left out where it is unknown or unlimited). A pair of
+    (GB/s per direction of all of them; left out where it is unknown or unlimited). A pair of
     routers that two classes join has the sums, and the classes with a ``+`` between. The graph
     itself says ``name``, ``topology``, ``wiring`` and ``site``.
     """
@@ -130,7 +130,7 @@ def edges(machine: Machine) -> Iterator[tuple[str, str, str, int, float]]:
 
 
 def attachment_rates(machine: Machine) -> Floats:
-    """Return GB/s a direction of each attachment, float64 (n, k); NaN: unlimited or unknown."""
+    """Return GB/s per direction of each attachment, float64 (n, k); NaN: unlimited or unknown."""
     usual = np.full(machine.router.shape, injection(machine))
     stated = machine.attachment_gbs
     return usual if stated is None else np.where(np.isnan(stated), usual, stated)

@@ -47,7 +47,7 @@ def place_ranks(
     NIDs, ``#`` indices, folded), names, or rows of the machine; None means all free compute nodes
     in NID order. `ppn`: ranks on each node: one number, or one a node (``24,24,12``); None means
     as often as the list names a node (``nid00045*3``), else 1. `repeats`: True for the text of a
-    host file, where a node stands once a rank; in any other text only ``*3`` repeats a node.
+    host file, where a node stands once per rank; in any other text only ``*3`` repeats a node.
     """
     repeating = ppn is None and (
         repeats or not isinstance(nodes, str) or _REPEAT.search(nodes) is not None

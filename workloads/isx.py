@@ -39,7 +39,7 @@ STAGES = ("KeyGeneration", "LocalBucketing", "AssignBuckets", "KeyExchange", "Lo
 #: memory one after the other, as its OpenSHMEM program does.
 SCHEMES = ("alltoallv", "naive", "round-robin", "random")
 
-#: From so many keys on loops are compiled: loading the compiler takes half a second a process.
+#: From so many keys on loops are compiled: loading the compiler takes half a second per process.
 COMPILED = 1 << 16
 
 

@@ -53,7 +53,7 @@ class Repetitions:
     """The repetitions of one case, warm-ups left out."""
 
     labels: dict[str, Any]  # what the case is
-    # Seconds over the ranks, one entry a repetition; the same on all ranks
+    # Seconds over the ranks, one entry per repetition; the same on all ranks
     phases: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -92,7 +92,7 @@ class Repetitions:
 
 
 def phase_table(result: Repetitions, title: str = "phase") -> str:
-    """Return a row a phase: best, median and worst repetition, and the mean over ranks."""
+    """Return a row per phase: best, median and worst repetition, and the mean over ranks."""
     rows = [
         [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
         for name, entry in result.summary().items()
@@ -280,7 +280,7 @@ class Session:
                 case.trial.verify()
 
     def sample(self, seconds: Mapping[str, Mapping[str, float]], **labels: Any) -> None:
-        """Keep one repetition: a row a phase, on rank 0."""
+        """Keep one repetition: a row per phase, on rank 0."""
         self._say_remark()
         if self.root:
             self.journal.add({**labels, "phase": name, **entry} for name, entry in seconds.items())

@@ -72,7 +72,7 @@ def seconds_of(call: Callable[[], object], times: int = 1) -> float:
 
 
 def reduce_over_ranks(comm: Comm, seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Return min, mean and max over the ranks of the seconds a phase. Collective.
+    """Return min, mean and max over the ranks of the seconds per phase. Collective.
 
     `seconds`: the same phases in the same order on every rank. The same on every rank.
     """

@@ -85,7 +85,7 @@ def _start_mpi() -> Any:
         if mixed and "MPIR_CVAR_PMI_VERSION" not in os.environ:  # else it may speak PMIx
             raise LaunchError(f"Open MPI's launcher started this; {_mixed_mpis(library)}")
         if not glob.glob("/sys/class/infiniband/*"):
-            # Open MPI would try UCX for windows, say twice a rank and window that there is no
+            # Open MPI would try UCX for windows, say twice per rank and window that there is no
             # device for it, and take another way.
             os.environ.setdefault("OMPI_MCA_osc", "^ucx")
         MPI.Init_thread(MPI.THREAD_FUNNELED)

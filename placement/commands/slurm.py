@@ -330,7 +330,7 @@ def _constraint_options(job_options: dict[str, Any]) -> tuple[dict[str, str], st
 
 
 def _job_size(job_options: dict[str, Any]) -> tuple[int, int | None]:
-    """Return nodes, and ranks a node where the options say them."""
+    """Return nodes, and ranks per node where the options say them."""
     ranks, per_node = (int(job_options.get(name) or 0) for name in ("ntasks", "ntasks-per-node"))
     low, _, high = str(job_options.get("nodes", "")).partition("-")
     if low.isdigit() and high in ("", low):

@@ -125,10 +125,10 @@ def wrong_nid(table: Table, parts: Ints32, rule: Rule, row: int) -> str:
 
 XC_LEVELS = ("group", "chassis", "blade", "node")
 
-#: Chassis a group, blades a chassis, nodes a blade: the same on every XC.
+#: Chassis per group, blades per chassis, nodes per blade: the same on every XC.
 GROUP = (6, 16, 4)
 
-#: Blue links per group pair where nothing states them: two blades a chassis, as on Edison.
+#: Blue links per group pair where nothing states them: two blades per chassis, as on Edison.
 ASSUMED_LINKS = 24
 
 

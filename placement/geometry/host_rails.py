@@ -30,7 +30,7 @@ class HostCables:
     host: Ints  # (c,), row of the host
     switch: Ints  # (c,)
     adapter: Strs  # (c,), what the host calls its end, '' where nothing says
-    gbs: Floats  # (c,), GB/s a direction, NaN where unknown
+    gbs: Floats  # (c,), GB/s per direction, NaN where unknown
 
 
 class Attachments(NamedTuple):

@@ -45,11 +45,11 @@ RULES = ("cabinet", "rack", "half-cabinet", "2-racks")
 class GroupRule:
     """How xnames make dragonfly groups."""
 
-    # ``cabinet`` or ``rack`` (one a group), ``half-cabinet`` (chassis 0-3 and 4-7), ``racks``
+    # ``cabinet`` or ``rack`` (one per group), ``half-cabinet`` (chassis 0-3 and 4-7), ``racks``
     # (`racks` consecutive ones of those present)
     rule: str = "cabinet"
     racks: int = 1
-    nics: int = 1  # NICs a node
+    nics: int = 1  # NICs per node
 
     def __str__(self) -> str:
         return f"{self.racks} racks per group" if self.rule == "racks" else f"{self.rule} = group"
@@ -79,7 +79,7 @@ def locate_ex(
     """Return the places of nodes by their xnames.
 
     `table`: with xnames in ``cname``. `dumps`: `routers` with the switches' xnames where SLS
-    lists them. `groups`: None means one cabinet a group, one NIC a node. `bandwidth`: a site's,
+    lists them. `groups`: None means one cabinet per group, one NIC per node. `bandwidth`: a site's,
     GB/s by link class; None or empty: 200 Gb/s everywhere.
     """
     chosen = groups or GroupRule()

@@ -200,8 +200,8 @@ def _vote_positions(parts: Ints, nid: Ints) -> int | None:
     return int(col[first].max()) // 2 * 2 + 2
 
 
-_SLOTS = 8  # blades a cage
-_Z = 24  # blades a cabinet, the length of the z axis
+_SLOTS = 8  # blades per cage
+_Z = 24  # blades per cabinet, the length of the z axis
 _SAMPLE = 64  # nodes on which candidates are tried before all nodes are
 _MORE = 32  # columns and rows of cabinets that are tried, from those that the nodes need
 _TIES = 64  # equally good candidates that are tried on all nodes

@@ -70,7 +70,7 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
     """Find the host lists in a text.
 
     Returns `pieces`: in the order of the text. Returns `once`: True where the text lists a node
-    again without meaning it twice, as ``sinfo -N`` does once a partition.
+    again without meaning it twice, as ``sinfo -N`` does once per partition.
     """
     text = text.removeprefix("\ufeff")
     first = _HEAD.search(text)
@@ -149,7 +149,7 @@ def _read_record(record: str, kind: str, line: int, source: str) -> list[TextPie
 
 
 def exec_host(value: str, line: int, source: str) -> list[TextPiece]:
-    """Return the nodes of PBS's ``exec_host``, each once a slot.
+    """Return the nodes of PBS's ``exec_host``, each once per slot.
 
     `value`: ``n1/0*24+n2/0*24`` (PBS: index and count), ``n1/0+n1/1`` or ``n1/0-23`` (Torque:
     slots by number), without white space.

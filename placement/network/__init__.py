@@ -287,7 +287,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     Returns
     -------
     float64 (m, classes)
-        One column a class, as in `Channels.kinds`.
+        One column per class, as in `Channels.kinds`.
 
     Raises
     ------

@@ -123,7 +123,7 @@ def best_bound(
         Nodes to place.
     out : float
         Bytes that every node sends to the others at least (their least; in
-        an all-to-all of k ranks a node and b bytes: (count - 1) k² b).
+        an all-to-all of k ranks per node and b bytes: (count - 1) k² b).
     pair : float
         Bytes that one node sends to another at most (k² b).
     busiest : float

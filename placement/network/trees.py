@@ -17,7 +17,7 @@ message to d climbs to has the number d mod (w1 … wl) among the twins of its s
 comes down through the twins of that number too, by the cables of that number: a switch
 forwards by the destination alone. The load of a cable is a count by (subtree,
 d mod w1 … w(l+1) p(l+1)). d is the place of the node in the whole tree, leaf by leaf (leaf x
-nodes a leaf + place on the leaf), so absent nodes leave the others' routes alone. Listed
+nodes per leaf + place on the leaf), so absent nodes leave the others' routes alone. Listed
 cables that make a whole two-level tree are routed the same way.
 
 Switches that a list joins in any other way, and the tables by which all of them forward, are

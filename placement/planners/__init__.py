@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planners: ``(Machine, Request) -> rows``, one file a strategy.
+"""Planners: ``(Machine, Request) -> rows``, one file per strategy.
 
 A planner is a pure function from a machine and a request to the rows of the
 machine it chooses, in the order in which the job's slots should stand on

@@ -140,7 +140,7 @@ def slurm_none(machine: Machine, request: Request) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """The runs, one a row in the order of the node table."""
+    """The runs, one per row in the order of the node table."""
 
     nodes: Ints  # (m,), the free nodes that are not required, ascending
     # first, last: (r,), each run is ``nodes[first:last]``

@@ -20,7 +20,7 @@ from nidmap.placement.support.array_types import Array
 
 
 class _Port(NamedTuple):
-    """A port as it is printed: its own end, the other one (-1: no cable), GB/s a direction."""
+    """A port as it is printed: its own end, the other one (-1: no cable), GB/s per direction."""
 
     line: int
     a: int
@@ -107,7 +107,7 @@ class Cables:
         b_port: int | str = -1,
         gbs: float = math.nan,
     ) -> None:
-        """Take a port as printed: its own end, the other one (-1: no cable), GB/s a direction."""
+        """Take a port as printed: its own end, the other one (-1: no cable), GB/s per direction."""
         self.ports.append(_Port(line, a, a_port, b, b_port, gbs))
 
     def host(self, description: str) -> str:

@@ -62,7 +62,7 @@ def cray_dump(
 
 
 def node_key(parts: Ints32) -> Ints:
-    """Return one number a node or blade, in the order of columns, rows, cages, slots, nodes."""
+    """Return one number per node or blade, in the order of columns, rows, cages, slots, nodes."""
     key = np.zeros(len(parts), dtype=np.int64)
     for values, limit in zip(parts.T, LIMITS, strict=False):
         key = key * (limit + 1) + values

@@ -33,7 +33,7 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     """Read an R.
 
-    One row a node in the order of the ranks.
+    One row per node in the order of the ranks.
     """
     root = load_json(text, source)
     execution = root.get("execution") if isinstance(root, dict) else None

@@ -38,7 +38,7 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``flux resource list``.
 
-    One row a node in the order of the rows.
+    One row per node in the order of the rows.
     """
     lines = split_lines(text, source)
     headers = sum(bool(_HEADER.fullmatch(line)) for line in lines)

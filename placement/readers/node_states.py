@@ -102,7 +102,7 @@ def states_dump(
 ) -> Dump:
     """Return the dump of a format that says which state nodes are in.
 
-    `printed`: a node may come again, as once a partition: the worst state counts. `jobs`: True
+    `printed`: a node may come again, as once per partition: the worst state counts. `jobs`: True
     where the format lists jobs: what it does not name may be free. `empty`: what to say where no
     node is named.
     """

@@ -24,7 +24,7 @@ END_A = ("acol", "arow", "acage", "aslot", "achip", "atile")
 END_B = ("bcol", "brow", "bcage", "bslot", "bchip", "btile")
 XYZ_A, XYZ_B = ("ax", "ay", "az"), ("bx", "by", "bz")
 
-_PLACES = 64  # tile numbers a router: 48 tiles, octal l00 to l57
+_PLACES = 64  # tile numbers per router: 48 tiles, octal l00 to l57
 
 
 def tile_columns(chips: str, mark: str, brackets: str, kind: r.Column) -> tuple[r.Column, ...]:

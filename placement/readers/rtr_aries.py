@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtr --interconnect`` (Aries): every tile of every router and what it sees.
 
-48 lines a router: ``c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)``,
+48 lines per router: ``c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)``,
 tiles in octal l00 to l57, coordinates (group:chassis:slot); a tile that sees
 no tile is ``unused`` or leads to a ``processor``. Facts checked on the lists
 of Edison and Theta (2,304 routers, no exception).

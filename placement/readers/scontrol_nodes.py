@@ -41,7 +41,7 @@ _PARTITIONS = re.compile(r"\sPartitions=\S")
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``scontrol show node``.
 
-    One row a node: name, state, planned, and what is in it. An idle node of no partition is
+    One row per node: name, state, planned, and what is in it. An idle node of no partition is
     ``inactive``.
     """
     lines = split_lines(text, source)

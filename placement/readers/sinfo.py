@@ -7,7 +7,7 @@ columns are blanks, or one of ``|``, ``,``, ``;`` and ``/`` throughout. ``CLUSTE
 above, for one cluster.
 Checked on the outputs of a real slurmctld 22.05.
 
-sinfo repeats a node once a partition: it becomes one node, in the worst of
+sinfo repeats a node once per partition: it becomes one node, in the worst of
 the states printed, or ``inactive`` where the ``AVAIL`` column shows that none
 of its partitions is up.
 """
@@ -74,7 +74,7 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     r"""Read the output of sinfo.
 
-    One row a node in the order of the output: name, state, planned and what the format shows of
+    One row per node in the order of the output: name, state, planned and what the format shows of
     sockets, cores, memory_mb, gpus, features and weight. ``parameters["partitions"]`` has each
     node's partitions, comma-separated, and ``parameters["default_partition"]`` the one that a
     star marks.

@@ -83,7 +83,7 @@ class DragonflyPlus(
 
 
 class FatTree(StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="infiniband"):
-    """An InfiniBand fat tree: leaf modules below spines, ``uplinks`` links a leaf."""
+    """An InfiniBand fat tree: leaf modules below spines, ``uplinks`` links per leaf."""
 
     leaves: Figure[Extent]
     leaf_nodes: Figure[Extent]

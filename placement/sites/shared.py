@@ -122,7 +122,7 @@ _FORM = re.compile(r"([a-z]+)(?::0?([1-9]\d?))?", re.ASCII)
 
 
 def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
-    """Return one name a node.
+    """Return one name per node.
 
     `key`: the template's key, for the error. `template`: text with ``{field}`` or ``{field:05}``
     (at least 5 digits) in it. `numbers` (n,): the fields there are. Returns (n,).

@@ -2,7 +2,7 @@
 """Slingshot and DragonFly+: partitions of groups, their names, and the links between the groups.
 
 The nodes of a chassis share its switches. A node with several NICs has them
-on several switches: with s switches a chassis and k = min(NICs, s), the
+on several switches: with s switches per chassis and k = min(NICs, s), the
 switches stand in blocks of k, the nodes divide evenly over the switches, and
 NIC j of a node of switch i is on the j-th switch after i, round its block. So
 16 nodes with one NIC have one switch, and 16 nodes with four NICs the same

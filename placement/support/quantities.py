@@ -33,7 +33,7 @@ def size_text(count: float, base: int = 1000) -> str:
 
 
 def rate_text(bytes_per_second: float) -> str:
-    """Return bytes a second as text, in powers of 1000."""
+    """Return bytes per second as text, in powers of 1000."""
     return f"{size_text(bytes_per_second)}/s"
 
 

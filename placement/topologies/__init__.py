@@ -37,7 +37,7 @@ _MODULES = {
 def links(machine: Machine) -> Links:
     """Return the links between routers: as a dump lists them, else by the wiring rule.
 
-    One row a bundle of parallel links, each pair of routers once a class.
+    One row per bundle of parallel links, each pair of routers once per class.
     """
     if machine.links is not None:
         return machine.links
@@ -160,12 +160,12 @@ def all_pairs(count: int) -> tuple[Ints, Ints]:
 def bundle_links(
     a: Ints, b: Ints, kind: NDArray[np.int8], kinds: Sequence[str], count: Ints, bandwidth: Floats
 ) -> Links:
-    """Join parallel links: one row a pair of routers and class, sorted by class, a, b.
+    """Join parallel links: one row per pair of routers and class, sorted by class, a, b.
 
     Where the links of a row are not equally fast each one's rate is kept.
 
     `a`, `b` (m,): router indices in any order, one row a link or a bundle. `kind` (m,): index
-    into `kinds`. `count` (m,): parallel links in the row. `bandwidth` (m,): GB/s a direction of
+    into `kinds`. `count` (m,): parallel links in the row. `bandwidth` (m,): GB/s per direction of
     the whole row; NaN where unknown (a bundle with an unknown link is unknown).
     """
     low, high = np.minimum(a, b), np.maximum(a, b)

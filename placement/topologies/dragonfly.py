@@ -183,7 +183,7 @@ def attachments(switch: Ints | NDArray[np.int32], switches: int, nics: int) -> I
     round the block: so the first NIC is on the node's own switch and the four
     NICs of a LUMI-G or Perlmutter GPU node are on four.
 
-    `switch` (n,): of the nodes. `switches`: switches a group. `nics`: NICs a node. Returns (n,
+    `switch` (n,): of the nodes. `switches`: switches per group. `nics`: NICs per node. Returns (n,
     nics).
     """
     block = switch.astype(np.int64) // nics * nics
@@ -202,10 +202,10 @@ class DragonflyShape:
     """A dragonfly as a wiring rule sees it."""
 
     groups: int  # groups present
-    # chassis, blades: chassis a group and routers a chassis (Slingshot: 1 and the switches)
+    # chassis, blades: chassis per group and routers per chassis (Slingshot: 1 and the switches)
     chassis: int
     blades: int
-    links: int  # links a group pair
+    links: int  # links per group pair
     # (groups,), routers of each group where they differ; None where every group has `routers`
     sizes: Ints | None = None
     # (groups, groups), links of each group pair where they differ; None where every pair has
@@ -242,7 +242,7 @@ def wire_groups(rule: str, shape: DragonflyShape) -> Cables:
 def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
     """Return the links per group pair where nothing states them.
 
-    `aligned` takes one link a router pair, `same-chassis` two blades a chassis
+    `aligned` takes one link per router pair, `same-chassis` two blades per chassis
     as Edison has, and any other rule as many as the routers' ports allow, at
     least one.
     """
@@ -254,7 +254,7 @@ def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
 
 
 def check_rule(rule: str, shape: DragonflyShape) -> None:
-    """Refuse a rule that there is not, or that cannot make `shape.links` links a pair."""
+    """Refuse a rule that there is not, or that cannot make `shape.links` links per pair."""
     if rule not in RULES:
         raise UsageError(f"unknown wiring rule {rule!r}", f"choose from {', '.join(RULES)}")
     if rule != "consecutive" and (shape.table is not None or shape.sizes is not None):

@@ -100,7 +100,7 @@ def link_bandwidth(
     figures: Mapping[str, float],
     gemini: bool = False,
 ) -> Floats:
-    """Return GB/s a direction of links by axis and, on Gemini, by position.
+    """Return GB/s per direction of links by axis and, on Gemini, by position.
 
     `axis` (m,): index into `kinds`. `start` (m,): coordinate along that axis from which the link
     goes one step up. `figures`: GB/s by axis; ``y-cable`` and ``z-cable`` for those that leave

@@ -188,7 +188,7 @@ def compare_strategies(
 ) -> Comparison:
     """Predict every strategy with every order by one model; see `compare`.
 
-    `model`: machine, pattern, ranks a node and how to predict. `nodes`: the nodes wanted. Those
+    `model`: machine, pattern, ranks per node and how to predict. `nodes`: the nodes wanted. Those
     that are promised to pending jobs are taken where too few are free without them. `strategies`:
     planners; empty: the candidates of strategy ``auto``, and ``auto`` itself. `orders`: orders of
     the ranks (`nidmap.rankmap.orders`); empty: the best quick one of each strategy. `told`: is

@@ -4,7 +4,7 @@
 All but one say nothing of the place inside a node: read back, the ranks of a node stand in
 ascending places.
 
-One host a line, in rank order, is for SLURM_HOSTFILE (``slurm``), which srun takes with its
+One host per line, in rank order, is for SLURM_HOSTFILE (``slurm``), which srun takes with its
 arbitrary distribution, and for Open MPI (``seq``), which takes it by
 ``--map-by seq:OVERSUBSCRIBE:file=F``. Unlike a rankfile it leaves the place inside the node, and
 binding, to mpirun. Without OVERSUBSCRIBE, Open MPI 5.0.11 starts nothing, and exits with 0, on
@@ -111,7 +111,7 @@ class RankLines:
     """The format with a line for each rank, in rank order: its host."""
 
     def write(self, order: Placement) -> str:
-        """Return one host a line: line r is the node of rank r."""
+        """Return one host per line: line r is the node of rank r."""
         return "\n".join(order.host_of_rank.tolist()) + "\n"
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
@@ -191,7 +191,7 @@ class RankFile:
     def write(
         self, order: Placement, places: Mapping[int, Sequence[Sequence[int]]] | None = None
     ) -> str:
-        """Return one line a rank, in rank order.
+        """Return one line per rank, in rank order.
 
         `places`: the cores of each place of a node by their logical numbers, by the node's count
         of ranks; None means one each.

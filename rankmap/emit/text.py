@@ -109,10 +109,10 @@ def refuse_broken(
 
 
 class SlotOfRank:
-    """The slot of each rank, one a line."""
+    """The slot of each rank, one per line."""
 
     def write(self, order: Placement) -> str:
-        """Return one slot a line, in rank order."""
+        """Return one slot per line, in rank order."""
         return "\n".join(map(str, order.slot_of_rank.tolist())) + "\n"
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:

@@ -124,7 +124,7 @@ def halve_together(
 ) -> Ints:
     """Return the node of every cell of a grid.
 
-    `model`: the grid, one cell a node, and the weight between neighbours. `periodic`: along which
+    `model`: the grid, one cell per node, and the weight between neighbours. `periodic`: along which
     dimensions the grid closes. `coords` (nodes, axes): of the nodes, turned so that an allocation
     round the edge is one piece. `extents`: of the whole torus.
     """

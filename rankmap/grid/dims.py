@@ -45,7 +45,7 @@ def dims(
     ndims : int
         Dimensions of the grid, 1 to 4.
     machine : Machine or None
-        Whose nodes the ranks are to fill: its cores a node are the ranks a
+        Whose nodes the ranks are to fill: its cores per node are the ranks per
         node where `ppn` is None.
     ppn : int, sequence of int or None
         Ranks a node, one number or one a node; None: the machine's cores,

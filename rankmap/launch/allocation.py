@@ -224,7 +224,7 @@ def job_on(machine: Machine, env: Mapping[str, str]) -> Allocation | None:
 
 
 def fill_nodes(ranks: int, room: Ints) -> Ints:
-    """Return ranks a node where each is filled before the next; nodes behind the last get none."""
+    """Return ranks per node, each node filled before the next; nodes after the last get none."""
     before = np.cumsum(room) - room
     counts: Ints = np.clip(ranks - before, 0, room)
     if int(counts.sum()) != ranks:
@@ -233,7 +233,7 @@ def fill_nodes(ranks: int, room: Ints) -> Ints:
 
 
 def deal_ranks(ranks: int, room: Ints) -> Ints:
-    """Return ranks a node, dealt out one a node in turn to those that still have room.
+    """Return ranks per node, dealt out one per node in turn to those that still have room.
 
     This is srun's block distribution of a step over all nodes of its job
     (checked against Slurm 22.05.8, which ``test_srun_deals_as_we_say`` repeats).

@@ -293,7 +293,7 @@ class JobLaunch:
         return placement
 
     def _launcher_counts(self, ranks: int, placement: Placement) -> Ints:
-        """Return the launcher's own counts of ranks a node, for the nodes as they are listed."""
+        """Return the launcher's own counts of ranks per node, for the nodes as they are listed."""
         allocated = self.launcher.allocation
         counts = self.launcher.counts(ranks, len(placement.names))
         if allocated is not None and set(allocated.nodes) == set(placement.names.tolist()):

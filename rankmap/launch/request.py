@@ -107,7 +107,7 @@ class JobArguments:
 
 
 def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
-    """Return nodes and ranks a node of the job that this runs in; None where nothing says them."""
+    """Return nodes and ranks per node of the job that this runs in; None where unknown."""
     from nidmap.rankmap.launch import allocation
 
     job = allocation.job_on(machine, os.environ)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orderings: ``(Pattern, Placement) -> Placement``, one file an idea.
+"""Orderings: ``(Pattern, Placement) -> Placement``, one file per idea.
 
 An ordering is a pure function of a pattern and the nodes it is to stand on (with the machine
 where one is known), and returns these nodes with another order of the ranks. It is

@@ -49,7 +49,7 @@ def _lay_out(dims: Shape, table: Ints) -> Ints | None:
 
 
 def _slots_by_position(placement: Placement) -> Ints:
-    """Return the allocation's slots, int64 (groups, positions, slots a router)."""
+    """Return the allocation's slots, int64 (groups, positions, slots per router)."""
     machine = placement.machine
     if machine is None or machine.topology.kind != "dragonfly":
         raise UsageError("strategy aligned needs a dragonfly", "name the machine by -m")

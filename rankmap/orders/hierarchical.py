@@ -157,7 +157,7 @@ def _blocks_to_try(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape
 
 
 def _level_sizes(placement: Placement) -> list[int]:
-    """Return how many of the level below each level holds, nodes a blade first.
+    """Return how many of the level below each level holds, nodes per blade first.
 
     As many as the allocation has in every unit where these agree, else as
     many as the fullest has. What is outermost takes all that is left.

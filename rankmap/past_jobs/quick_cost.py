@@ -74,7 +74,7 @@ class _Level(NamedTuple):
 class QuickCost:
     """Says about what one pattern takes on one machine, for one set of nodes after another.
 
-    `model`: machine, pattern, ranks a node and bytes.
+    `model`: machine, pattern, ranks per node and bytes.
     """
 
     def __init__(self, model: Predictor) -> None:

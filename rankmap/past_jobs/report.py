@@ -222,7 +222,7 @@ def as_text(summary: Summary) -> str:
 
 
 def as_csv(summary: Summary) -> str:
-    """Return a row a job, figures in full: seconds since 1970, node-hours."""
+    """Return a row per job, figures in full: seconds since 1970, node-hours."""
     rows = []
     for verdict in summary.verdicts:
         row = summary.row(verdict)

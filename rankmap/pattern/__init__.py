@@ -128,7 +128,7 @@ class Pattern(ABC):
         """Return this pattern for exactly these slots; see `fit`.
 
         A pattern that chooses its own process grid (``stencil:auto``) goes by
-        the ranks a node here, which `fit` knows nothing of.
+        the ranks per node here, which `fit` knows nothing of.
         """
         return self.fit(placement.ranks)
 

@@ -66,8 +66,8 @@ class ModelSizes:
     kv: int = 8
     head: int = 128
     params: float = 0.0  # parameters of the whole model N; 0: 12*L*h^2, the rule of thumb
-    # moe, topk: MoE layers of the whole model (0: all where there are experts) and experts a token
-    # k
+    # moe, topk: MoE layers of the whole model (0: all where there are experts) and experts
+    # per token k
     moe: int = 0
     topk: int = 2
     # bytes, grad: bytes an element (2 for bf16) and a gradient (4 or 2)

@@ -2,7 +2,7 @@
 """Traffic of other jobs on the links that a job shares with them.
 
 A job beside ours is its node list. What it sends is not known: it is assumed
-to exchange `load` GB/s a node with all its own nodes alike. A channel is then
+to exchange `load` GB/s per node with all its own nodes alike. A channel is then
 shared as fair queues would share it: the others take what they want, but our
 job keeps at least an equal share, 1 of 1 + the number of jobs on that channel.
 """
@@ -59,7 +59,7 @@ class Other:
             raise UsageError(f"background load {self.load:g} GB/s: it must be 0 to {MOST:g}")
 
     def sent(self, machine: Machine, routing: str) -> tuple[Ints, Floats]:
-        """Return the channels that its nodes send over, and GB/s on each at 1 GB/s a node.
+        """Return the channels that its nodes send over, and GB/s on each at 1 GB/s per node.
 
         Computed once for a machine and a routing: one job is asked about again and again.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job is: who sends how much to whom, in what way, ranks a node, who else is there."""
+"""What a job is: who sends how much to whom, in what way, ranks per node, who else is there."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Job(JobWords):
         return "" if self.pattern else ASSUMED.format(ranks_text)
 
     def on(self, ppn: int | str | Sequence[int] | None) -> Job:
-        """Return the job with other ranks a node, its pattern not read again."""
+        """Return the job with other ranks per node, its pattern not read again."""
         return self._with(ppn=ppn)
 
     def settled(self, machine: Machine) -> Job:

@@ -99,7 +99,7 @@ class RecordedPhase:
     # By pair of ranks: all of a phase of messages; of a collective what differs from rank to rank
     # (v- and w-forms, neighbours)
     sent: Traffic
-    collectives: tuple[RecordedCollective, ...] = ()  # one a communicator and root
+    collectives: tuple[RecordedCollective, ...] = ()  # one per communicator and root
 
     @property
     def together(self) -> float:

@@ -6,7 +6,7 @@ The library writes a stream of records in the machine's own byte order, one
 that this rank describes and its phases, and closed by ``END.``. The ranks of a
 node have one file.
 
-Ranks are read one after the other. A collective is kept once, not once a rank:
+Ranks are read one after the other. A collective is kept once, not once per rank:
 its members have called it alike, and only who has not is kept beside it. So a
 broadcast from every root takes as many rows as there are roots.
 """

@@ -338,7 +338,7 @@ def machine_distance(machine: Machine) -> Distance:
     Hops on a torus, links on a dragonfly whose links are known, else levels: as the machine
     states them, else the number of the level itself.
 
-    Made once a machine.
+    It is made once per machine.
     """
     depth = machine.topology.router_levels
     coords = machine.coords[:, :depth].astype(np.int64)
@@ -371,7 +371,7 @@ def job_distance(placement: Placement) -> Distance:
 
 
 def _nested_prefixes(coords: Ints) -> Ints:
-    """Return one number a node for each prefix of its coordinates, the longest first.
+    """Return one number per node for each prefix of its coordinates, the longest first.
 
     A node without a coordinate is in no block with any other.
     """

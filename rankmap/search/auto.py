@@ -57,7 +57,7 @@ def auto(machine: Machine, request: Request) -> Choice:
         ``request.job`` says what the job sends, ``request.deadline`` the processor
         seconds of search (8), and ``request.progress`` is told each
         `nidmap.placement.planners.Moment`, and ends the search by returning True. Without
-        a pattern an all-to-all of 1 rank a node is assumed, and said.
+        a pattern an all-to-all of 1 rank per node is assumed, and said.
 
     Returns
     -------

@@ -262,7 +262,7 @@ def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranki
     Parameters
     ----------
     model : Predictor
-        With the slots' own ranks a node.
+        With the slots' own ranks per node.
     placement : Placement
         Of a machine.
     budget : Budget

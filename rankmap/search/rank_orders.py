@@ -256,7 +256,7 @@ def _by_name(name: str, pattern: Pattern) -> Make:
 
 
 def brick_orders(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
-    """Yield orders that cut the process grid into equal bricks, one a node.
+    """Yield orders that cut the process grid into equal bricks, one per node.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write ``ibnetdiscover --ports``: a line a port, adapters first."""
+"""Write ``ibnetdiscover --ports``: a line per port, adapters first."""
 
 from __future__ import annotations
 

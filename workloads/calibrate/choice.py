@@ -193,7 +193,7 @@ def ranks_by_host(hosts: Sequence[str]) -> dict[str, list[int]]:
 def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tuple[int, int]]]:
     """Return pairs of nodes by the innermost level that both share.
 
-    `rows` (n,): the job's nodes. `ppn`: ranks a node: from two on there are pairs inside a node.
+    `rows` (n,): the job's nodes. `ppn`: ranks per node: from two on there are pairs inside a node.
     Positions in the job's list; innermost level first: ``node``, the topology's levels,
     ``beyond``; on a torus ``router`` and hops.
     """

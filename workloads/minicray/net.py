@@ -98,8 +98,8 @@ class Net:
     # (routers, k), the next channel of every router to every one of these nodes, -1 at its own
     hops: Ints
     scale: float  # how many times slower the links are than the machine's own
-    node_rate: float  # bytes a second a node may inject and receive
-    rates: Floats  # (c,), bytes a second of each channel
+    node_rate: float  # bytes per second a node may inject and receive
+    rates: Floats  # (c,), bytes per second of each channel
     notes: tuple[str, ...] = ()  # what had to be assumed
 
     @property
@@ -137,7 +137,7 @@ def design_network(machine: Machine, scale: float | None = None) -> Net:
         raise UsageError(f"--scale {scale:g}: it must be above 0")
     rows = compute_rows(machine)
     notes = tuple(left_out(machine, rows))
-    if machine.router.shape[1] > 1:  # one NIC a node
+    if machine.router.shape[1] > 1:  # one NIC per node
         gbs = machine.attachment_gbs
         first = None if gbs is None else gbs[:, :1]
         machine = replace(machine, router=machine.router[:, :1], attachment_gbs=first, _cache={})

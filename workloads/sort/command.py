@@ -98,7 +98,7 @@ class Sort:
     Memory: at most 3.5 times the local items, those kept for the next
     repetition counted (see `nidmap.workloads.sort.partition.sort_items`).
 
-    `items`: items a rank, on average.
+    `items`: items per rank, on average.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ def make_items(kind: str, rank: int, size: int, count: int, *, payload: int = 0)
 
     `kind`: one of `KINDS`: random, equal, sorted and reversed (over all ranks), two values,
     groups (few keys have most items, as halos of a simulation have), one (random, all on rank 0).
-    `count`: items a rank, on average. `payload`: bytes beside each key; 0: the items are the
+    `count`: items per rank, on average. `payload`: bytes beside each key; 0: the items are the
     keys. Returns (n,): of `item_type(payload)`.
     """
     if payload >= MOST:

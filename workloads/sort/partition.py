@@ -49,7 +49,7 @@ class SortPlan:
         would hold anything, or where MPI's counts are too small for them.
     final : str
         ``sort``: what arrives is sorted anew, as the paper does; ``auto``: merged
-        up to 4 runs, being one sorted run a rank.
+        up to 4 runs, being one sorted run per rank.
     algorithm : str
         ``mpsort``, or ``mergesort``: the distributed merge sort that MP-sort
         replaced, in which all items move log2(P) times.
@@ -128,7 +128,7 @@ def sort_items(
     Notes
     -----
     Memory: at most 3.5 times what the rank brought, the caller's own items counted
-    as one. Measured with 64 MB a rank: 3.0 to 3.3. MPI's own buffers (a few MB) are
+    as one. Measured with 64 MB per rank: 3.0 to 3.3. MPI's own buffers (a few MB) are
     not counted. Every item crosses the network at most once (Feng et al. 2015,
     Algorithm 1), but for "mergesort".
     """

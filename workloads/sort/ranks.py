@@ -81,7 +81,7 @@ class Ranks:
         return out
 
     def share(self, values: Array) -> Array:
-        """Return the equally many values of all ranks, one row a rank (Allgather)."""
+        """Return the equally many values of all ranks, one row per rank (Allgather)."""
         out = np.empty((self.size, *values.shape), values.dtype)
         self.comm.Allgather(values, out)
         return out
