@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that ran or run: any list of them, and Slurm asked for its own.
 
-Lists are tables under a header, squeue's JSON and PBS's log. Columns go by what stands above
+Lists are tables under a header, squeue's JSON and PBS's log. Columns go by what is above
 them, in any order. Rows of job steps, and of jobs that have had no node or have not begun, are
 left out.
 """
@@ -51,7 +51,7 @@ _NO_NODES = {"", "none assigned", "none", "(null)", "n/a"}
 
 
 def head_of(line: str, delimiter: str = "") -> tuple[dict[str, int], str] | None:
-    """Return where each column of a job stands in a header, and what parts its columns.
+    """Return where each column of a job is in a header, and what separates the columns.
 
     `delimiter`: what parts them; '' for one of ``|``, ``,``, ``;`` and TAB. None where the line
     is no header of a job table.
@@ -71,7 +71,7 @@ def head_of(line: str, delimiter: str = "") -> tuple[dict[str, int], str] | None
 def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecord]:
     r"""Yield the jobs of a table under its header.
 
-    `delimiter`: what parts the columns, where nobody can have written it into a name; '' for one
+    `delimiter`: what separates the columns, and cannot be part of a name; '' for one
     of ``|``, ``,``, ``;`` and TAB.
     """
     lines = split_lines(text, source, LIMIT) or [""]
@@ -184,7 +184,7 @@ def _read_nodes(text: str, source: str, line: int) -> NodeList:
 
 # --- points in time and durations as accounting writes them
 
-#: What stands for a time that there is not, or not yet.
+#: What is printed for a time that is not known, or not yet.
 _NO_TIME = {"", "unknown", "none", "n/a", "null", "invalid", "0"}
 
 _NUMBER = re.compile(r"\d{1,11}(?:\.\d{1,9})?", re.ASCII)
@@ -192,9 +192,9 @@ _DURATION = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,5}):)?(\d{1,5}):(\d{1,2})(?:\.\
 
 
 def parse_moment(text: str) -> float | None:
-    """Return a point in time in Unix seconds; None where the text says that there is none.
+    """Return a point in time in Unix seconds; None where the text says that it has none.
 
-    A date without a zone is taken for UTC, so that it is only good beside others
+    A date without a zone is taken for UTC, so that it can only be compared with others
     of the same zone.
     """
     words = text.strip()
@@ -408,7 +408,7 @@ def _by_text(deadline: Deadline) -> tuple[JobRecord, ...]:
 def accounted_jobs(since: str) -> tuple[JobRecord, ...]:
     """Ask Slurm's accounting for the jobs of all users that have had nodes.
 
-    Columns are parted by what nobody could have written into the name of a job.
+    Columns are separated by what cannot be part of a job's name.
 
     `since`: as ``sacct --starttime`` takes it: ``now-7days``, ``2024-05-01``. Those that ran at
     some time since then, and those that run.

@@ -8,7 +8,7 @@ coordinates with it, rank orders over a grid of processes.
 How the Hilbert curve goes through a box: it enters it at one corner and leaves
 it at the corner opposite along one axis, the main axis. To walk the box, it is
 cut into parts, each of them again walked from a corner to a neighbouring
-corner, so that every part ends beside the start of the next. Parts of one
+corner, so that every part ends next to the start of the next. Parts of one
 shape are walked alike, so only the few different shapes are ever worked out.
 
 * A cube of 2^k a side is cut as J. Skilling's algorithm cuts it ("Programming
@@ -43,7 +43,7 @@ Cells = NDArray[np.int32]
 #: More cells than this are not a box of a machine or a process grid.
 MOST = 2**26
 
-#: A main axis so many times as long as every other is halved alone.
+#: A main axis this many times as long as every other is halved alone.
 LONG = 1.5
 #: Axes at least this share of the longest are cut together with the main axis.
 NEAR = 0.8

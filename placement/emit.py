@@ -151,7 +151,7 @@ def json(plan: Emission) -> str:
 
 
 def sbatch(plan: Emission) -> str:
-    """Return an sbatch header: the job's nodes are pinned, or softer as the format says.
+    """Return an sbatch header that pins the job's nodes, or asks for them less strictly.
 
     ``exclude`` takes any free nodes, but none outside the plan's part of the machine.
     """

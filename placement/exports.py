@@ -128,7 +128,7 @@ def _join_lines(lines: Any) -> str:
 
 
 def _graph_text(machine: Machine, form: str) -> str:
-    """Return the graph in a format of networkx, '' left out: some formats cannot say nothing."""
+    """Return the graph in a format of networkx, '' left out: some formats have no empty value."""
     import networkx
 
     graph = to_networkx(machine)

@@ -22,7 +22,7 @@ class Fabric(NamedTuple):
     hop_ns: float  # one more switch on the way, ns, likewise
     # GB/s a direction of a link of each class, where nothing states it
     bandwidth: Mapping[str, float] = {}
-    interface: str = ""  # what injects so much
+    interface: str = ""  # the interface that injects this rate
     adapts: bool = False  # True where routers are known to send packets around full links
     # True where a message keeps to one cable of a bundle, so that the slowest holds up the others;
     # False where routers choose for each packet and use what all cables have
@@ -98,12 +98,12 @@ TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}
 
 
 def known_fabric(topology: Topology) -> Fabric:
-    """Return a network's fabric; one of which nothing is known where it names none."""
+    """Return a network's fabric; an unknown one where it names none."""
     return FABRICS.get(topology.fabric, Fabric("", 0.0, 0.0))
 
 
 def fabric_of(topology: Topology) -> Fabric:
-    """Return a network's fabric, or the one that a network without one is taken for."""
+    """Return a network's fabric, or the default of a network that names none."""
     if topology.fabric in FABRICS:
         return FABRICS[topology.fabric]
     if topology.kind == "dragonfly" and topology.router_levels == 2:

@@ -105,7 +105,7 @@ class _Pci(NamedTuple):
 
 
 class _ObjectTree:
-    """What stands in the tree of objects, in its order."""
+    """The contents of the tree of objects, in its order."""
 
     def __init__(self, machine: _Element, version: str) -> None:
         self.cores: list[frozenset[int]] = []
@@ -152,7 +152,7 @@ class _ObjectTree:
             self._walk(child, near, pci)
 
     def gpus(self) -> list[_Pci]:
-        """Return the GPUs in the driver's order, behind them those that it does not name."""
+        """Return the GPUs in the driver's order, then those that it does not name."""
         named = next(filter(None, map(self._named_by, _PLUGINS)), [])
         return named + [
             device
@@ -280,7 +280,7 @@ def _hardware_kinds(machine: Machine, rows: Ints | Mask) -> list[tuple[int, int]
 
 
 def _may_fit(hardware: NodeHardware, machine: Machine, cores: int, gpus: int) -> bool:
-    """Return True where a node with so many cores and GPUs (0: unknown) may be this one.
+    """Return True where a node with this many cores and GPUs (0: unknown) may be this one.
 
     A Slurm that was told CPUs alone calls each hardware thread a socket with one core.
     """

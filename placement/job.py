@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of a job's traffic, for planners that predict: its words, not what they mean."""
+"""A job's traffic as the user states it, for planners that predict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class JobWords:
     """What a job is said to send; `nidmap.rankmap.predict.job.Job` reads and checks it."""
 
-    # Who talks to whom: a text, or the pattern that it names; '' where nothing says
+    # Who talks to whom: a text, or the pattern that it names; '' where unknown
     pattern: object = ""
     # Ranks on each node; None means as often as a list names the node, else 1
     ppn: int | str | Sequence[int] | None = None

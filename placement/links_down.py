@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that are down or degraded: ``-m links-down:FILE`` beside other words.
+"""Links that are down or degraded: ``-m links-down:FILE`` next to other words.
 
 FILE has one cable a line, as the names of the routers at its ends (as
 ``nidmap machine export`` names them), or of a node and its router; of several cables between
@@ -115,7 +115,7 @@ class _RemainingCables:
         self.of_nodes = _by_pair(nodes, routers, len(self.row))
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
-        """Leave so many GB/s of one more cable between two routers, or a node and its router."""
+        """Leave this many GB/s of one more cable between two routers, or a node and its router."""
         pair = (min(ends), max(ends))
         cables = self.between.get(pair) or self.of_nodes.get(pair, [])
         untouched = [cable for cable in cables if not self.touched[cable]]

@@ -8,7 +8,7 @@ Slurm is asked for its topology, and for its nodes by ``sinfo``, which states co
 features and states in a tenth of a second for 6,000 nodes, in one form in all versions. Where
 no topology is stated the nodes' names may say cabinets, racks and blades. Nothing is kept:
 what Slurm prints as the time of its data is the time of the question, so nothing would tell
-an answer from before ``scontrol reconfigure`` from one behind it.
+an answer from before ``scontrol reconfigure`` from one after it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Live(NamedTuple):
 def ask_scheduler(spec: str) -> Live:
     """Return the machine that a word of ``-m`` asks for.
 
-    `spec`: ``here:``, ``slurm:``, ``pbs:`` or ``flux:``; a partition behind the colon is the one
+    `spec`: ``here:``, ``slurm:``, ``pbs:`` or ``flux:``; a partition after the colon is the one
     whose topology is wanted.
     """
     kind, _, partition = spec.partition(":")
@@ -147,7 +147,7 @@ def _topology_of(
 
 
 def partition_topology(partition: str) -> str:
-    """Return the topology that a partition of the Slurm here names; '' where nothing says."""
+    """Return the topology that a partition of the Slurm here names; '' where unknown."""
     deadline = Deadline(PATIENCE)
     try:
         settings = slurm_settings(deadline)

@@ -42,7 +42,7 @@ class Sources:
     dumps: list[Dump] = field(default_factory=list)  # in the order given
     groups: GroupRule | None = None  # how xnames make dragonfly groups (``xname:…``)
     prefer: str = ""  # ``last`` where the last dump counts of those that contradict one another
-    # What the words state behind their machines (`nidmap.placement.options`)
+    # What the words state after their machines (`nidmap.placement.options`)
     figures: Figures = field(default_factory=dict)
     # Figures, and what is inside a node, to be laid over the machine's, the last one on top
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)

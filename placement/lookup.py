@@ -61,7 +61,7 @@ def rows_of(
 
 
 def find_rows(have: Array, want: Array) -> Ints:
-    """Return where each of `want` first stands in `have`, -1 where it does not."""
+    """Return the first position of each of `want` in `have`, -1 where it is missing."""
     order = np.argsort(have, kind="stable")
     at = find_sorted(have[order], want)
     return np.where(at < 0, -1, order[at]) if len(have) else at
@@ -88,7 +88,7 @@ def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
 
 
 def first_repeat(values: Array) -> tuple[int, int] | None:
-    """Return the places of the first value that stands a second time; None where none does."""
+    """Return the places of the first value that occurs a second time; None where none does."""
     seen: dict[object, int] = {}
     for place, value in enumerate(values.tolist()):
         if (first := seen.setdefault(value, place)) != place:
@@ -242,7 +242,7 @@ def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
 
 
 def _say_nearest(labels: Array, numbers: Ints, number: int) -> str:
-    """Say which of some numbered things stand on either side of a number that none has."""
+    """Say which of some numbered things are on either side of a number that does not occur."""
     if not len(numbers):
         return "it has no nodes"
     order = np.argsort(numbers, kind="stable")
@@ -288,7 +288,7 @@ def _say_neighbours(machine: Machine, word: str) -> str:
 
 
 def _why_no_cname(word: str) -> str:
-    """Say why a word that looks like a cname is none; '' for other words."""
+    """Say why a word that looks like a cname is not one; '' for other words."""
     if not re.match(r"c\d+-\d", word, re.IGNORECASE):
         return ""
     try:
@@ -299,7 +299,7 @@ def _why_no_cname(word: str) -> str:
 
 
 def _line_of_word(nodes: str | Iterable[str], word: str) -> int:
-    """Return the line of a text that a word stands on, 0 where there is no telling."""
+    """Return the line of a text that a word is on, 0 where it cannot be told."""
     if not isinstance(nodes, str) or "\n" not in nodes:
         return 0
     for number, line in enumerate(nodes.split("\n"), start=1):

@@ -73,7 +73,7 @@ class Topology:
 
     @property
     def router_levels(self) -> int:
-        """The first so many coordinates name the router of a node: all but the last."""
+        """The first this many coordinates name the router of a node: all but the last."""
         return len(self.levels) - 1
 
 
@@ -131,7 +131,7 @@ class Switches:
     uplinks: Ints32 | None = None
 
 
-# --- what is inside a node: cores by cache, NUMA domain and socket; GPUs and NICs beside them
+# --- what is inside a node: cores by cache, NUMA domain and socket; GPUs and NICs next to them
 
 #: Where two cores of a node meet, the nearest first.
 CORE_LEVELS = ("l3", "numa", "socket", "node")
@@ -161,14 +161,14 @@ class Device(NamedTuple):
     """A GPU or a NIC."""
 
     name: str
-    # The cores beside it, as indices of `NodeHardware.cores`; all where nothing is known
+    # The cores next to it, as indices of `NodeHardware.cores`; all where nothing is known
     near: tuple[int, ...]
 
 
 class NodeHardware(NamedTuple):
     """What is inside the nodes of one type."""
 
-    cores: tuple[Core, ...]  # in the order in which they stand in sockets, NUMA domains and caches
+    cores: tuple[Core, ...]  # in the order of sockets, NUMA domains and caches
     # gpus, nics: by number, as the driver counts them
     gpus: tuple[Device, ...] = ()
     nics: tuple[Device, ...] = ()
@@ -215,7 +215,7 @@ class Machine:
     role : str (n,)
         ``compute`` or ``service``.
     state : str (n,)
-        Lower-case word of the dump or of Slurm; ``up`` where nothing says.
+        Lower-case word of the dump or of Slurm; ``up`` where it is not known.
     mode : str (n,)
         ``interactive``, ``batch``, ``other`` or ''.
     sockets, cores, memory_mb, nics, gpus : int64 (n,)

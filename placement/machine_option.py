@@ -106,7 +106,7 @@ def absolute_specs(specs: tuple[str, ...]) -> list[str]:
 
 
 def _absolute_spec(word: str, known: Collection[str]) -> str:
-    """Return a word with the whole path of its file, behind which figures may be."""
+    """Return a word with the whole path of its file, after which figures may be."""
     before = "links-down:" if word.startswith("links-down:") else ""
     parts = word.removeprefix(before).split(",")
     for count in range(len(parts), 0, -1):

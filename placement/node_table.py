@@ -18,7 +18,7 @@ from nidmap.placement.names import name_numbers
 from nidmap.placement.records import Dump, Finding, NodeRecords
 from nidmap.placement.support.array_types import Array, Ints, Mask
 
-#: Columns that every table has, and what stands in them where nothing is known.
+#: Columns that every table has, and what is in them where nothing is known.
 _COLUMNS: dict[str, Any] = {
     **dict.fromkeys(("name", "cname", "role", "state", "mode", "router", "features"), ""),
     **dict.fromkeys(("sockets", "cores", "memory_mb", "nics", "gpus"), 0),
@@ -92,7 +92,7 @@ class Table:
         return Table(self.source[rows], self.line[rows], kept, self.sources, self.notes)
 
     def in_nid_order(self) -> Table:
-        """Return the rows in NID order; NIDs are made of names or places where there are none."""
+        """Return the rows in NID order; missing NIDs are derived from names or places."""
         if not self.has("nid"):
             self.columns["nid"] = self._numbers()
         nid = self["nid"]

@@ -18,7 +18,7 @@ class NodeList(tuple[str, ...]):
     """An ordered tuple of node names; the order is that of the job's slots.
 
     It is a tuple: it can be indexed, sliced, added, compared and hashed, and
-    equals a plain tuple of the same names. A name may stand in it more than
+    equals a plain tuple of the same names. A name may be in it more than
     once, as in a host file that lists a node once a rank.
 
     Parameters
@@ -178,7 +178,7 @@ class NodeList(tuple[str, ...]):
         return tuple.__getitem__(self, key)
 
     def __add__(self, other: Iterable[str], /) -> NodeList:  # type: ignore[override]  # any names
-        """Return this list with the names of `other` behind."""
+        """Return this list followed by the names of `other`."""
         return tuple.__new__(NodeList, tuple.__add__(self, tuple(NodeList(other))))
 
     def __mul__(self, times: SupportsIndex, /) -> NodeList:
@@ -193,7 +193,7 @@ class NodeList(tuple[str, ...]):
 
 
 def _check_names(names: list[str]) -> list[str]:
-    """Return the names, or raise for the first that is none."""
+    """Return the names, or raise for the first that is not valid."""
     for name in names:
         if not NAME.fullmatch(name) or len(name) > MAX_LENGTH:
             raise ParseError(
@@ -250,7 +250,7 @@ def nid_ranges(values: Iterable[int]) -> str:
 def numeric_order(names: Sequence[str]) -> list[int]:
     """Return the order that sorts names with every number in them by its value.
 
-    Equal numbers of different width stand narrow first; names that are the
+    Equal numbers of different width are sorted narrow first; names that are the
     same keep their order.
     """
     parts = [split_number(name) for name in names]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words of ``-m`` that have options: ``torus:8x8x8,nodes=2``, ``shaheen2,process=2``.
 
-Every machine takes figures behind its name, a site, a file or a synthetic one:
+Every machine takes figures after its name, a site, a file or a synthetic one:
 
 ``routing``          how packets are really routed (`nidmap.placement.network.routings`)
 ``mpi``              the MPI library that programs have (`MPIS`)
@@ -32,7 +32,7 @@ from nidmap.placement.support.registry import close_names
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
 
-#: What may be stated of any machine behind its name.
+#: What may be stated of any machine after its name.
 FIGURES = (
     "routing", "mpi", "process", "memory", "payload", "latency", "loss", "background-load",
     "slowed",
@@ -59,7 +59,7 @@ class Options:
 
     `text`: the whole word: what it is of, a colon, and ``key=value`` between commas. `sizes`:
     True where the first of them may be sizes alone. `rest`: the part of the word that holds
-    options; None means what is behind the colon. `kind`: what stands before the colon. `sizes`:
+    options; None means what is after the colon. `kind`: what is before the colon. `sizes`:
     '' for none.
     """
 
@@ -83,7 +83,7 @@ class Options:
         return UsageError(f"{self.text}: {text}", hint)
 
     def only(self, *known: str) -> None:
-        """Refuse a key that is none of `known`."""
+        """Refuse a key that is not one of `known`."""
         for key in self.given:
             if key not in known:
                 raise self.wrong(f"unknown option {_quote_text(key)}", close_names(key, known))
@@ -159,8 +159,8 @@ def _quote_text(text: str) -> str:
 def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
     """Return a word of ``-m`` without the figures in it, and these; `CHOICES` are words as given.
 
-    `word`: a machine and, behind commas, ``key=value``; a file's own commas are its name's.
-    `mixed`: True for a synthetic machine, whose own options stand among the figures.
+    `word`: a machine and, after commas, ``key=value``; a file's own commas are its name's.
+    `mixed`: True for a synthetic machine, whose own options are among the figures.
     """
     if "," not in word or (not mixed and os.path.exists(word)):
         return word, {}

@@ -16,8 +16,8 @@ class Broken:
 
     kind: str  # ``outside``, ``twice`` or ``missing``
     value: int  # the value that is outside, listed twice, or missing
-    at: int  # where it stands (the second time); the number of entries where it is missing
-    first: int  # where it stands first, for ``twice``; else -1
+    at: int  # where it is (the second time); the number of entries where it is missing
+    first: int  # where it is first, for ``twice``; else -1
     count: int  # how many values have this fault
 
 

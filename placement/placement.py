@@ -145,7 +145,7 @@ class Placement:
 
     @property
     def ppn(self) -> int | None:
-        """Ranks of a node where all nodes have as many, else None."""
+        """Ranks of a node where all nodes have equally many, else None."""
         return int(self.counts[0]) if (self.counts == self.counts[0]).all() else None
 
     @property
@@ -230,7 +230,7 @@ class Placement:
         return self.with_order(inverse(np.argsort(node, kind="stable")))
 
     def with_origin(self, **changes: Any) -> Placement:
-        """Return the same placement with something else said of its order; see `Origin`."""
+        """Return the same placement with something else stated about its order; see `Origin`."""
         return replace(self, origin=replace(self.origin, **changes))
 
     def on_nodes(self, rows: Ints) -> Placement:
@@ -269,7 +269,7 @@ class Placement:
     def sorting(self) -> Ints:
         """Return the positions of the nodes in the order that native Slurm gives them, int64 (n,).
 
-        Whatever list was asked for, a job's nodes stand in the order of Slurm's node table
+        Whatever list was asked for, a job's nodes are in the order of Slurm's node table
         (`nidmap.placement.switch_tree`). For nodes named by NID that is NID order.
         """
         return slurm_order(self.names)
@@ -292,7 +292,7 @@ class Placement:
     def canonical(self) -> Placement:
         """Return the same placement with its nodes listed by their lowest rank.
 
-        Where all nodes have as many ranks the places are alike, so the order of the nodes can
+        Where all nodes have equally many ranks the places are alike, so the order of the nodes can
         say most of the order of the ranks: with one rank a node all of it. Where counts differ
         nothing is changed.
 

@@ -81,7 +81,7 @@ def plan(
     deadline : float or None
         Processor seconds that ``auto`` may search.
     progress : callable or None
-        Is told each `nidmap.placement.planners.Moment` of a search, and ends it by returning
+        Is called with each `nidmap.placement.planners.Moment` of a search, and ends it by returning
         True.
     candidates, include, exclude, promised, kind, states
         Which nodes may be chosen: `nidmap.placement.node_request.NodeRequest`.
@@ -123,7 +123,7 @@ def choose_nodes(
     deadline: float | None = None,
     progress: Watch | None = None,
 ) -> Plan:
-    """Choose the nodes that are wished for; see `plan`."""
+    """Choose the requested nodes; see `plan`."""
     name = strategy or usual_strategy(None if job is None else job.pattern)
     predicting, segment = name in planners.PREDICTING, nodes.segment
     if segment is not None and segment < (not predicting):
@@ -296,7 +296,7 @@ def _verify_choice(machine: Machine, request: Request, rows: Ints, strategy: str
 
 
 def describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
-    """Return a choice as a plan, with what its nodes touch beside the baseline's."""
+    """Return a choice as a plan, with what its nodes touch and what the baseline's do."""
     rows = choice.rows
     segment = choice.facts.get("segment") or request.segment  # 0: what the strategy makes of it
     waits = block_waits(machine, replace(request, segment=segment), rows)

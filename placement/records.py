@@ -3,7 +3,7 @@
 
 A reader knows one format and nothing of any machine. It fills the columns
 that its format has, leaves the others None, and keeps for each record the
-line it stood on, so that whoever finds a contradiction later can point at it.
+line it was on, so that whoever finds a contradiction later can point at it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class LineCounts:
 class NodeRecords:
     """One row per node, in the order of the dump; columns of equal length n."""
 
-    # (n,), line of the dump that the record stood on (0 where lines mean nothing, as in JSON)
+    # (n,), line of the dump that the record was on (0 where lines mean nothing, as in JSON)
     line: Ints32
     nid: Ints | None = None  # (n,), node identifiers, -1 where one node has none
     name: Strs | None = None  # (n,), host names as Slurm knows them (``nid00045``, ``node018``)
@@ -220,7 +220,7 @@ class Dump:
 
     @property
     def lists_jobs(self) -> bool:
-        """True where it names the nodes that jobs have: of others it says nothing."""
+        """True where it names the nodes that jobs have: others are unknown."""
         return bool(self.parameters.get("jobs"))
 
 
@@ -238,5 +238,5 @@ class JobRecord:
     # start, end: unix time in seconds; NaN for a start that is not known, inf for a job that runs
     start: float = math.nan
     end: float = math.inf
-    state: str = ""  # Slurm's word, ``COMPLETED``; '' where nothing says
-    ppn: int = 0  # ranks per node; 0 where nothing says
+    state: str = ""  # Slurm's word, ``COMPLETED``; '' where unknown
+    ppn: int = 0  # ranks per node; 0 where unknown

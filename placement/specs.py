@@ -38,7 +38,7 @@ a direction:
     QDR, that one computer can hold; options as of the kind.
 
 Where ``injection`` is not given it is assumed (`placement/fabrics.py`; fat trees: ``bw``); ``inf``
-makes any link unlimited. All kinds take ``header``: the bytes that links carry beside those of a
+makes any link unlimited. All kinds take ``header``: the bytes that links carry besides those of a
 recorded message, and the figures of any machine: ``latency``, ``routing`` …
 (`nidmap.placement.options`).
 """
@@ -78,7 +78,7 @@ MINICRAYS = {
     "fattree": "leaf=8,leaves=2,spines=2,bw=3.5",
 }
 
-#: Bytes that a mini-Cray's links carry beside those of a message: a segment's headers (Ethernet,
+#: Bytes that a mini-Cray's links carry besides those of a message: a segment's headers (Ethernet,
 #: IPv4, TCP with time stamps), and half of an acknowledgement's: every second one is (RFC 1122).
 MINICRAY_HEADER = 99
 
@@ -101,7 +101,7 @@ def parse_spec(text: str) -> Machine:
 
 
 def _refuse_others(options: Options, known: str) -> None:
-    """Refuse a key that is none of the `known` words, nor one that every kind takes."""
+    """Refuse a key that is neither one of the `known` words nor one that every kind takes."""
     options.only(*known.split(), "header", *FIGURES)
 
 

@@ -83,7 +83,7 @@ def block_sizes(blocks: Switches) -> list[int]:
 def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) -> Ints:
     """Return for each switch the sum over the leaves in its subtree.
 
-    `at_leaf` (s,): a figure per leaf; what stands at other switches counts, too. `combine`: what to
+    `at_leaf` (s,): a figure per leaf; what is at other switches counts, too. `combine`: what to
     do instead of adding, such as ``np.minimum``. Returns (s,).
     """
     total = at_leaf.astype(np.int64)
@@ -158,7 +158,7 @@ def _digits_alike(names: Strs) -> bool:
 def _slurm_key(name: str) -> tuple[tuple[int, int, int, str], ...]:
     """Return a key that sorts as Slurm compares: character codes, numbers by value.
 
-    A run of digits stands at its first digit's place among the characters. With a
+    A run of digits is at its first digit's place among the characters. With a
     leading zero it comes before every run without and is compared as text.
     """
     return tuple(

@@ -95,7 +95,7 @@ class Traffic:
         return join_traffic([self, other])
 
     def __mul__(self, times: float) -> Traffic:
-        """Return what is sent so many times over: bytes and messages."""
+        """Return this traffic times a number: bytes and messages."""
         return replace(
             self,
             bytes=self.bytes * times,
@@ -111,7 +111,7 @@ class Traffic:
         return Traffic(source, target, size, messages)
 
     def blocks(self, most: int) -> Iterator[Traffic]:
-        """Yield the listed flows in blocks of at most so many."""
+        """Yield the listed flows in blocks of at most this many."""
         for low in range(0, len(self), most):
             yield self.some(slice(low, low + most))
 
@@ -210,7 +210,7 @@ def _sum_pairs(key: Ints, size: Array, messages: Array, keys: int) -> tuple[Ints
 
 
 def join_traffic(parts: Iterable[Traffic]) -> Traffic:
-    """Return several traffics as one; a pair may stand in it once per part."""
+    """Return several traffics as one; a pair may occur once in each part."""
     several = [part for part in parts if len(part) or len(part.all_to_alls)]
     if len(several) < 2:
         return several[0] if several else NO_TRAFFIC

@@ -44,9 +44,9 @@ _ERASE = "\r\x1b[K\x1b[?25h"
 
 @contextmanager
 def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | None]:
-    """Yield what is told how much is done (0 to 1) and what is going on; None without a terminal.
+    """Yield a function that shows the share done (0 to 1) and a text; None without a terminal.
 
-    The bar goes to stderr, after so many seconds (None: `AFTER`), and is taken away at the end.
+    The bar goes to stderr, after this many seconds (None: `AFTER`), and is removed at the end.
     """
     if not sys.stderr.isatty():
         yield None

@@ -53,7 +53,7 @@ def to_pandas(machine: Machine) -> pandas.DataFrame:
         values = getattr(machine, name)
         columns[name] = values.astype(object) if values.dtype.kind == "U" else values
     columns["free"] = machine.free
-    routers = np.append(router_names(machine), "").astype(object)  # behind the last: none, -1
+    routers = np.append(router_names(machine), "").astype(object)  # after the last: none, -1
     columns["router"] = routers[machine.router[:, 0]]
     if machine.weight is not None:
         columns["weight"] = machine.weight

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     #: Nodes as a user of Python may name them.
     Nodes = str | NodeList | Sequence[str] | Ints | None
 
-#: A repeat count behind a node: ``*3``, ``:3`` or `` slots=3``, or behind a name `` 3``.
+#: A repeat count after a node: ``*3``, ``:3`` or `` slots=3``, or after a name `` 3``.
 _REPEAT = re.compile(
     r"(?:[*:]|\s+slots=)[0-9]+"
     r"|(?<![^\s,])((?!#?(?:\d[\d\-]*|\[[\d,\-]*\])[ \t])[^\s,]+)[ \t]+[0-9]+(?![^\s,])"
@@ -47,7 +47,7 @@ def place_ranks(
     NIDs, ``#`` indices, folded), names, or rows of the machine; None means all free compute nodes
     in NID order. `ppn`: ranks on each node: one number, or one a node (``24,24,12``); None means
     as often as the list names a node (``nid00045*3``), else 1. `repeats`: True for the text of a
-    host file, where a node stands once per rank; in any other text only ``*3`` repeats a node.
+    host file, where a node is listed once per rank; in any other text only ``*3`` repeats a node.
     """
     repeating = ppn is None and (
         repeats or not isinstance(nodes, str) or _REPEAT.search(nodes) is not None
@@ -76,7 +76,7 @@ def place_ranks(
 
 
 def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn") -> Ints:
-    """Return the ranks of each of so many nodes.
+    """Return the ranks of each of this many nodes.
 
     `ppn`: one number for all nodes, or one for each: ``24,24,12``, also shortened as ``24*2,12``
     or, as in Slurm's variables, ``24(x2),12``. `what`: what to call the text in an error.
@@ -114,7 +114,7 @@ def _rows_of_nodes(machine: Machine, nodes: Nodes, source: str, repeats: bool) -
 
 
 def _unknown_nodes(nodes: Nodes, source: str) -> Strs:
-    """Return the names of nodes of which no more is known."""
+    """Return the names of nodes of which only the names are known."""
     if nodes is None or isinstance(nodes, np.ndarray):
         raise UsageError("no nodes given, and no machine to take them from")
     names = list(NodeList.parse(nodes, source) if isinstance(nodes, str) else nodes)

@@ -3,7 +3,7 @@
 
 Two questions of a list of nodes whose ranks talk to the next one in the list:
 
-*Sorted.* Nodes of a switch stand in a row, switches of a group too, and so on up. The block
+*Sorted.* Nodes of a switch are in a row, switches of a group too, and so on up. The block
 that is named first comes first: the first node stays the first.
 
 *Ring.* A closed tour, the sum of hops from each node to the next being least. What that is:
@@ -15,7 +15,7 @@ that is named first comes first: the first node stays the first.
 - For up to `EXACT` nodes or routers, dynamic programming over the sets of those visited
   (Held and Karp, 1962).
 - For up to `MOST_ROUTERS` a tour that no exchange of two links shortens (2-opt), tried again from
-  changed ones, beside a bound that no ring is below.
+  changed ones, next to a bound that no ring is below.
 - For more the sorted list: along a torus' Hilbert curve, or group by group.
 """
 
@@ -40,7 +40,7 @@ MOST_ROUTERS = 4096
 #: Near stops of each that are tried as its neighbours.
 NEAR = 12
 
-#: How often a tour that no exchange shortens is changed and tried again, for so many stops in all.
+#: How often a tour that no exchange shortens is changed and retried, for this many stops.
 KICKS, MOST_WORK = 2_000, 500_000
 
 #: Stops at most of each of the two stretches that are swapped then.
@@ -181,7 +181,7 @@ def improve_tour(hops: Ints32, tour: Ints, least: int = -(1 << 30)) -> Ints:
     Exchanges are tried between each stop and the `NEAR` nearest ones, and again after the
     tour was changed at random places, the same ones each time.
 
-    `hops` (n, n): symmetric. `tour` (n,): a permutation. `least`: a tour of so many hops is taken
+    `hops` (n, n): symmetric. `tour` (n,): a permutation. `least`: a tour of this many hops is taken
     as it is.
     """
     if len(tour) < 5:
@@ -203,7 +203,7 @@ def improve_tour(hops: Ints32, tour: Ints, least: int = -(1 << 30)) -> Ints:
 
 
 class _Tour:
-    """A tour that is being changed: the stops, and where each stands."""
+    """A tour that is being changed: the stops, and the position of each."""
 
     def __init__(self, hops: Ints32, stops: list[int]) -> None:
         apart = hops + np.where(np.eye(len(hops), dtype=bool), 1 << 20, 0)

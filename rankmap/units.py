@@ -2,7 +2,7 @@
 """The nested units of an allocation: its nodes sorted from the outside in, and the levels' sizes.
 
 An order that walks the grid unit by unit needs no more of a machine than
-this: which nodes stand in one blade, chassis, group, how many slots that is,
+this: which nodes are in one blade, chassis, group, how many slots that is,
 and how much farther apart ranks are that part there.
 """
 
@@ -30,7 +30,7 @@ class Level:
 
     @property
     def size(self) -> int | None:
-        """Slots of a unit where all have as many, else None."""
+        """Slots of a unit where all have equally many, else None."""
         sizes = np.diff(self.starts)
         return int(sizes[0]) if (sizes == sizes[0]).all() else None
 
@@ -93,7 +93,7 @@ def level_distances(distance: Distance, blocks: Ints) -> Floats:
         return np.maximum.accumulate(distance.level_distance)
     sample = _sample_nodes(len(blocks))
     a, b = np.divmod(np.arange(len(sample) ** 2), len(sample))
-    # Nodes are sorted from the outside in before some are taken: near ones stand together.
+    # Nodes are sorted from the outside in before some are taken: near ones are together.
     sample = np.lexsort(tuple(blocks.T))[sample]
     far = distance.take(sample).between(a, b)
     a, b = sample[a], sample[b]

@@ -28,7 +28,7 @@ class BenchGroup(LazyGroup):
     lazy = PROGRAMS
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a program; what is wrong before it begins is said once over all ranks.
+        """Run a program; an error before it begins is reported once for all ranks.
 
         A rank that left without a word, its program being broken on one node
         only, would keep the others waiting in MPI_Init.

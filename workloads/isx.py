@@ -39,7 +39,7 @@ STAGES = ("KeyGeneration", "LocalBucketing", "AssignBuckets", "KeyExchange", "Lo
 #: memory one after the other, as its OpenSHMEM program does.
 SCHEMES = ("alltoallv", "naive", "round-robin", "random")
 
-#: From so many keys on loops are compiled: loading the compiler takes half a second per process.
+#: From this many keys on loops are compiled: loading the compiler takes half a second per process.
 COMPILED = 1 << 16
 
 
@@ -125,7 +125,7 @@ def _show_session(session: Session, problem: Problem, node_bytes: NodeBytes) -> 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One bucket sort over so many ranks, a bucket a rank."""
+    """One bucket sort over this many ranks, a bucket per rank."""
 
     mode: str
     ranks: int
@@ -195,7 +195,7 @@ class NodeBytes:
 
 
 def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
-    """Return what uniform keys make a node of so many ranks send.
+    """Return what uniform keys make a node of this many ranks send.
 
     Each of its keys stays on its rank with probability 1/P and on its node
     with ppn/P.

@@ -53,7 +53,7 @@ class Launched(NamedTuple):
 def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
     """Return the launch that this process is a rank of, None where it is of none.
 
-    A batch script of Slurm is none, although SLURM_PROCID is set in it.
+    A batch script of Slurm does not count, although SLURM_PROCID is set in it.
 
     `env`: None means this process's environment.
     """
@@ -71,14 +71,14 @@ def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
 
 
 def parse_count(text: str | None) -> int | None:
-    """Return a number that an environment or a command line holds, None for what is none."""
+    """Return a number from an environment or a command line, None for any other text."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]:
     """Return the words that start `count` ranks under this environment's MPI.
 
-    ``$NIDMAP_MPIEXEC`` (e.g. ``srun --mpi=pmi2``), else the mpiexec beside
+    ``$NIDMAP_MPIEXEC`` (e.g. ``srun --mpi=pmi2``), else the mpiexec next to
     this Python, else the first on PATH. ``-n`` and `count` come last.
     """
     env = os.environ if env is None else env
@@ -100,7 +100,7 @@ def _oversubscribe_options(program: str) -> list[str]:
     """Return what lets Open MPI start more ranks than it counts cores; nothing for the others.
 
     The executable's own name decides (a distribution's mpiexec is a link to
-    ``mpiexec.hydra`` or ``orterun``), else what its library has put beside it.
+    ``mpiexec.hydra`` or ``orterun``), else what its library has put next to it.
     """
     real = os.path.realpath(program)
     name = os.path.basename(real)

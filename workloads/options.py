@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that all programs share, and what stands around a program's command.
+"""The options that all programs share, and the code around a program's command.
 
 `bench_callback` turns a function into the callback of a click command that
 
 - has ``-n --repeat --time-limit --json -o``;
 - outside a launch becomes ``mpiexec -n N`` with the same words;
-- inside one runs as a rank, behind `nidmap.workloads.world.run_guarded`.
+- inside one runs as a rank, after `nidmap.workloads.world.run_guarded`.
 """
 
 from __future__ import annotations

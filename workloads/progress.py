@@ -19,7 +19,7 @@ _PATIENCE, _EVERY = 1.0, 0.2
 
 
 class Progress:
-    """A line on stderr that is written over, and taken away at the end.
+    """A line on stderr that is written over, and removed at the end.
 
     `shown`: False on all ranks but one.
     """
@@ -39,7 +39,7 @@ class Progress:
             sys.stderr.flush()
 
     def at(self, done: int) -> None:
-        """Say that so many steps are done."""
+        """Show that this many steps are done."""
         now = time.monotonic()
         if not self.shown or now - self.began < _PATIENCE or now - self.last < _EVERY:
             return
@@ -48,7 +48,7 @@ class Progress:
         sys.stderr.flush()
 
     def line(self, done: int, seconds: float) -> str:
-        """Return the line for so many steps in so many seconds."""
+        """Return the line for this many steps in this many seconds."""
         left = seconds / done * (self.total - done) if done else 0.0
         spent = f"{seconds:.0f} s, about {left:.0f} s left"
         return f"{self.title[:60]}: {done} of {self.total}, {spent}"

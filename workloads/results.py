@@ -2,7 +2,7 @@
 """Raw samples on disk and as a picture: a header that says their origin, one row a sample.
 
 They are written as CSV, the header as JSON in a comment on the first line. ``.svg`` and
-``.png`` are a picture of the samples, which then stand beside it as CSV. While a
+``.png`` are a picture of the samples, which then are next to it as CSV. While a
 program runs, the file is written anew every few seconds, so that a kill by the batch system
 loses no more than these.
 """
@@ -27,7 +27,7 @@ _BOOKKEEPING = {
     *("min", "mean", "max", "figure", "wall"),
 }
 
-#: Inches of a panel's width, of a case's row, and of what stands above and below the rows.
+#: Inches of a panel's width, of a case's row, and of what is above and below the rows.
 _WIDTH, _ROW, _FRAME = 7.0, 0.35, 1.2
 
 
@@ -82,7 +82,7 @@ _MARK = f"# {SCHEMA} "
 
 
 def check_name(path: str | None) -> None:
-    """Refuse a file name whose suffix is none of ours, before anything is measured."""
+    """Refuse a file name of an unknown suffix, before anything is measured."""
     if path is None or path == "-" or path.endswith(".csv"):
         return
     if not path.endswith(_PICTURES):
@@ -94,7 +94,7 @@ def check_name(path: str | None) -> None:
 def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write samples with their header; the file is whole or not there.
 
-    `path`: ``.csv``; ``.svg`` or ``.png`` for a picture, and the samples beside it as CSV; ``-``
+    `path`: ``.csv``; ``.svg`` or ``.png`` for a picture, and the samples next to it as CSV; ``-``
     for standard output, as CSV. `header`: what the samples are of; anything JSON can hold.
     `rows`: one a sample; columns are all names that occur, in the order of their first
     occurrence, and a sample without one leaves it empty.
@@ -117,7 +117,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _write_csv(path: str, header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write samples as CSV: beside a picture, where the file is one."""
+    """Write samples as CSV: next to a picture, where the file is one."""
 
     def plain(value: Any) -> Any:
         return value.tolist() if hasattr(value, "tolist") else str(value)

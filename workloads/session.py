@@ -225,7 +225,7 @@ class Session:
 
         Every repetition runs all of them, another one first each time: what
         disturbs a machine for a while disturbs all alike. Each run starts
-        behind a barrier. Where the session must end early, what is finished
+        after a barrier. Where the session must end early, what is finished
         is returned: an empty result is false.
         """
         results = [Repetitions(dict(case.labels)) for case in cases]

@@ -64,7 +64,7 @@ class Phases:
 
 
 def seconds_of(call: Callable[[], object], times: int = 1) -> float:
-    """Call something so many times and return the seconds of one."""
+    """Call something this many times and return the seconds of one."""
     began = time.perf_counter()
     for _ in range(times):
         call()

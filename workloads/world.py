@@ -58,7 +58,7 @@ _alarm: list[Comm] = []
 
 
 class RankDefectError(NidmapError):
-    """An exception that nobody raised on purpose (exit code 70, as the command line has it)."""
+    """An unexpected exception (exit code 70, as the command line has it)."""
 
     exit_code = 70
 
@@ -201,7 +201,7 @@ def _core_quota() -> float:
 def raise_together(comm: Comm, named: bool = True) -> Iterator[None]:
     """Raise on all ranks what one of them raises inside. Collective at its end.
 
-    What stands inside must not communicate: a rank that fails would leave the
+    The code inside must not communicate: a rank that fails would leave the
     others waiting.
 
     `named`: whether the rank is named where not all have an error.

@@ -39,7 +39,7 @@ class Candidates:
         return None if self.availability is None else self.availability.slurm
 
     def request(self, count: int, kind: str) -> NodeRequest:
-        """Return the wish for so many of the nodes that may be chosen.
+        """Return the request for this many of the nodes that may be chosen.
 
         `kind`: the kind of nodes that is wanted (`scheduler.kinds`); '': of a list all.
         """

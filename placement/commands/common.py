@@ -102,7 +102,7 @@ def advanced(*flags: str, **attributes: Any) -> Callable[..., Any]:
 class AdvancedCommand(click.Command):
     """A command whose ``--help`` fits a screen; ``--help-all`` says the rest.
 
-    The rest are the options of `advanced`, and the part of the text behind a form feed.
+    The rest are the options of `advanced`, and the text after a form feed.
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -128,7 +128,7 @@ class AdvancedCommand(click.Command):
         self.help = short
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options: the advanced ones behind the others, for ``--help-all`` alone."""
+        """Write the options: the advanced ones after the others, for ``--help-all`` alone."""
         rows = [
             (isinstance(p, AdvancedOption), p.get_help_record(ctx)) for p in self.get_params(ctx)
         ]

@@ -109,7 +109,7 @@ def _summary_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _level_words(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return how much of each level is there: the axes of a torus lie beside one another."""
+    """Return how much of each level is present; the axes of a torus are not nested."""
     rows = []
     torus, above = summary["kind"] == "torus", ""
     for level in summary["levels"]:

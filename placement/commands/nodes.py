@@ -179,7 +179,7 @@ def _fetch_texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def piped_text() -> tuple[str, str]:
-    """Return what stands on standard input, and its name; nothing where a person would type it."""
+    """Return the text of standard input, and its name; nothing on a terminal."""
     typed = sys.stdin is not None and sys.stdin.isatty()
     text, source = ("", "-") if typed else read_list("-")
     if typed and load(SERVICES["job here"])(os.environ) is None:
@@ -188,7 +188,7 @@ def piped_text() -> tuple[str, str]:
 
 
 def _piped_or_allocated() -> tuple[str, str]:
-    """Return what stands on standard input, else the nodes of the job that this runs in."""
+    """Return the text of standard input, else the nodes of the job that this runs in."""
     text, source = piped_text()
     job = None if text.strip() else load(SERVICES["job here"])(os.environ)
     if job is None:

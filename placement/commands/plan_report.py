@@ -33,7 +33,7 @@ class PlanOptions(SimpleNamespace):
 
     @property
     def traffic(self) -> dict[str, Any]:
-        """What is said of the job's traffic, by the option's name."""
+        """The options on the job's traffic, by name."""
         names = ("pattern", *SENDING, "deadline")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap site``: the configurations that there are, what they say, whether it holds."""
+"""``nidmap site``: list, show and check site configurations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def list_sites(as_json: bool) -> None:
 
 
 def _list_entry(name: str) -> dict[str, Any] | None:
-    """Return one row of the list; a user's own broken file is said, and the list goes on."""
+    """Return one row of the list; a user's own broken file is reported, and the list goes on."""
     try:
         site = load_site(name)
     except SiteError as error:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``nidmap slurm``: one line in the job script instead of a plan by hand.
 
-Slurm's commands run a script at submission, which stands in `nidmap.placement.slurm`.
+Slurm's commands run a script at submission, which is in `nidmap.placement.slurm`.
 ``cli_filter.lua`` is run by sbatch, salloc and srun themselves, with the user's
 rights; it asks ``nidmap slurm constrain`` and ``nidmap slurm launch`` and gives
-them so many seconds in all, whatever they start or leave behind. A head with its
-settings is written before it. A script that is there already is kept beside ours
+them this many seconds in all, whatever they start or leave behind. A head with its
+settings is written before it. A script that is there already is kept next to ours
 and runs first.
 """
 
@@ -62,7 +62,7 @@ end
 
 """
 
-#: First and last line of what the filter reads: an answer that lacks one is none.
+#: First and last line of what the filter reads: an answer that lacks one is not valid.
 _SIGN, _END = "nidmap.options/1", "done"
 
 #: What a comment may say.
@@ -165,7 +165,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _install_script(folder: str, settings: str, agreed: bool) -> None:
-    """Write the script, its settings first; one that is there and not ours is kept beside it."""
+    """Write the script, its settings first; an existing one that is not ours is kept next to it."""
     path = os.path.join(folder, CLI_FILTER)
     kept = _site_script(path)
     replaces_site = os.path.exists(path) and not _is_ours(path)
@@ -283,7 +283,7 @@ def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
 
 
 def _print_options(work: Any) -> None:
-    """Print the options that some work returns, and what is said of them; nothing half."""
+    """Print the options that some work returns, and remarks on them, all or nothing."""
     try:
         options, remark = work()
     except NidmapError as error:
@@ -310,7 +310,7 @@ def _comment_words(comment: str) -> dict[str, str]:
 
 
 def _constraint_options(job_options: dict[str, Any]) -> tuple[dict[str, str], str]:
-    """Return the options to add to a job, and what is said of them."""
+    """Return the options to add to a job, and remarks on them."""
     words = _comment_words(str(job_options.get("comment", "")))
     for name in ("array", "nodelist", "exclude", "switches"):
         if job_options.get(name) not in (None, "", "unset"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From dumps to a `Machine`: names and states from one, links from another.
 
-In one pass: what contradicts itself is refused at the file and line it stands on, the nodes
+In one pass: what contradicts itself is refused at the file and line it is on, the nodes
 are joined into one table (what a later dump says of a node replaces what an earlier one said),
 `nidmap.placement.geometry` finds where they sit, and the columns become a machine.
 """

@@ -17,12 +17,12 @@ from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import Dump, LinkRecords, NodeRecords
 from nidmap.placement.support.array_types import Mask, Strs
 
-#: What may be chosen behind a file's name, and of which dumps.
+#: What may be selected after a file's name, and from which dumps.
 CHOICES = {"rails": "lists of cables (ibnetdiscover, LLDP)", "topology": "topology.yaml"}
 
 
 def choose_parts(dump: Dump, chosen: Mapping[str, str]) -> Dump:
-    """Return what the words behind a file's name choose of it."""
+    """Return the part of a dump that the words after a file's name select."""
     if "rails" in chosen:
         dump = choose_rails(dump, chosen["rails"])
     return choose_topology(dump, chosen["topology"]) if "topology" in chosen else dump

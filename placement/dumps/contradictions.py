@@ -49,7 +49,7 @@ class Contradictions(NamedTuple):
         return replace(self.findings[0], text=text, hint=_HINT).error()
 
     def settle(self, dumps: Sequence[Dump]) -> list[Dump]:
-        """Return the dumps of which the last of each format that contradicts itself is left."""
+        """Return the dumps with only the last one of each contradicting format."""
         last = {dump.format: dump for dump in dumps}
         return [d for d in dumps if d.format not in self.formats or last[d.format] is d]
 

@@ -289,7 +289,7 @@ def _place_switches(cables: _ListedCables, cabled: Ints) -> Ints:
 def _switch_levels(cables: _ListedCables, leaves: Ints) -> Ints:
     """Return each switch's level: 1 at a leaf, else one more than the lowest neighbour's.
 
-    A switch that no cable joins to the leaves stands at level 2.
+    A switch that no cable joins to the leaves is at level 2.
     """
     level = np.zeros(len(cables.names), dtype=np.int64)
     level[leaves] = 1

@@ -287,7 +287,7 @@ def _xe_shape(
 
 
 def xe_topology(columns: int, rows: int) -> Topology:
-    """Return the topology of an XE or XK on a floor of so many columns and rows of cabinets."""
+    """Return the topology of an XE or XK on a floor of this many columns and rows of cabinets."""
     extents, parameters = (columns, 2 * rows, 24, 2), {"columns": columns, "rows": rows}
     return Topology(
         "torus", XE_LEVELS, extents, "gemini", "", dict(FABRICS["gemini"].bandwidth), parameters

@@ -3,7 +3,7 @@
 
 The order of the lines of a dump says nothing. Adapters whose switches no cable joins are rails of
 their own; otherwise a rail is what all hosts call alike (``mlx5_0``). Of several rails the first
-by name counts, but for one that looks like a storage or management network beside another: it
+by name counts, but for one that looks like a storage or management network next to another: it
 is slower, hosts that have no other adapter are on it, or all of it is one switch.
 """
 
@@ -29,7 +29,7 @@ class HostCables:
 
     host: Ints  # (c,), row of the host
     switch: Ints  # (c,)
-    adapter: Strs  # (c,), what the host calls its end, '' where nothing says
+    adapter: Strs  # (c,), what the host calls its end, '' where unknown
     gbs: Floats  # (c,), GB/s per direction, NaN where unknown
 
 
@@ -155,7 +155,7 @@ def _fastest(rails: list[_Rail]) -> list[_Rail]:
 
 
 def _shared_least(rails: list[_Rail]) -> list[_Rail]:
-    """Return rails without storage servers: a few hosts that lost a rail are none."""
+    """Return rails without storage servers; a few hosts that lost a rail do not count as such."""
     least = min(rail.alone for rail in rails)
     return [rail for rail in rails if rail.alone < max(2, 2 * least + 1)]
 
@@ -167,7 +167,7 @@ def _on_several_switches(rails: list[_Rail]) -> list[_Rail]:
 def _say_choice(
     cables: HostCables, words: Sequence[str], rail: _Rail, rails: Sequence[_Rail], why: str
 ) -> tuple[str, ...]:
-    """Say which rail was taken, where another one puts nodes beside other neighbours."""
+    """Say which rail was taken, where another one puts nodes next to other neighbours."""
     others = [
         words[r.number]
         for r in rails

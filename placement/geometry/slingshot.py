@@ -37,7 +37,7 @@ ENDPOINTS = 16
 #: Chassis in half a cabinet.
 HALF = 4
 
-#: Rules that make groups, beside ``2-racks``.
+#: Rules that make groups, besides ``2-racks``.
 RULES = ("cabinet", "rack", "half-cabinet", "2-racks")
 
 

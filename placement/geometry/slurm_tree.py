@@ -2,7 +2,7 @@
 """Trees of switches as Slurm's topology files describe them, uneven ones too.
 
 A switch's level counts from the leaves. A leaf's coordinate at level k is the
-highest switch above it that stands no higher than k: so two nodes part at the
+highest switch above it that is no higher than k: so two nodes part at the
 level of the lowest switch above both, also where some leaves hang higher
 than others. Trees without a common root have one more coordinate, the tree.
 """
@@ -194,7 +194,7 @@ def _uplinks(forest: Switches, rank: Ints) -> Links:
 
 
 def place_alike(table: Table) -> Geometry:
-    """Return the places of nodes of which nothing says where they are: all equally near."""
+    """Return the places of nodes whose location is unknown: all equally near."""
     n = len(table)
     topology = Topology(
         kind="tree",

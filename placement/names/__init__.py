@@ -28,7 +28,7 @@ LIMITS = {
     "gemini": (2, "a blade", "gemini"),
 }
 
-#: A node's cname: more digits are none.
+#: A node's cname; one with more digits is not valid.
 _NODE = re.compile(
     r"c(0|[1-9]\d{0,3})-(0|[1-9]\d{0,3})c([0-2])s(\d|1[0-5])n([0-3])", re.ASCII | re.IGNORECASE
 )
@@ -40,7 +40,7 @@ _DIGITS = 18
 def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 1) -> Strs:
     """Write rows of numbers as names.
 
-    `table` (n, k). `before`: what stands before each number, and behind the last. `width`: digits
+    `table` (n, k). `before`: what is before each number, and after the last. `width`: digits
     of each number at least, zeros in front. Returns (n,): '' where a row holds a negative number.
     """
     number = f"%0{max(width, 1)}d"
@@ -85,7 +85,7 @@ def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> Strs:
 def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, Ints32]:
     """Part names from the number they end in.
 
-    `names` (n,). Returns `prefixes` (n,): what stands before the number. Returns `numbers` (n,):
+    `names` (n,). Returns `prefixes` (n,): what is before the number. Returns `numbers` (n,):
     -1 where a name does not end in a digit. Returns `widths` (n,): digits of the number, leading
     zeros counted, at most 18 (digits further left belong to the prefix); 0 where there is no
     number.

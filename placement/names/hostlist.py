@@ -74,7 +74,7 @@ _DIGITS = 18  # of one number: an int64 surely holds it
 
 #: Text in which every word is surely a plain name.
 _PLAIN = compile_pattern(r"[,\s]*+(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:[,\s]++|\Z))*+", re.ASCII)
-#: A word with whole brackets, or whatever else stands between separators.
+#: A word with whole brackets, or whatever else is between separators.
 _WORD = compile_pattern(r"(?=[^\s,])[^\s,\[\]]*+(?:\[[^\[\]]*+\][^\s,\[\]]*+)*+(?![^\s,])|[^\s,]++")
 _INDEX = r"#(?:\d+(?:-\d+)?|\[[\d,\-]*\])(?=[\s,*]|\Z)"
 _COMMENT = re.compile(rf"(?!(?<![^\s,]){_INDEX})#[^\n]*|^[ \t]*\([^\n]*\)[ \t]*$", re.M)
@@ -87,7 +87,7 @@ _NAMED = re.compile(
     r"(?<![^\s,])(?![^\s,=]*=|#?(?:\d[\d\-]*|\[[\d,\-]*\])(?:[*:]\d+)?(?![^\s,]))[^\s,]", re.ASCII
 )
 _COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-#: What is behind an entry of a list with commas.
+#: What is after an entry of a list with commas.
 _LISTED = re.compile(r"\s*(?:,|\Z)")
 #: What host files say of a node: its slots (``cpu`` and ``count`` are Open MPI's other words for
 #: them), the most that it takes, and what names no nodes.
@@ -108,7 +108,7 @@ _ASSIGNED = re.compile(r"(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList|Nodes|--nodel
 
 
 class _Ranges(NamedTuple):
-    """What stands in one bracket: numbers and ranges as written."""
+    """The contents of one bracket: numbers and ranges as written."""
 
     items: list[str]
     total: int
@@ -127,7 +127,7 @@ class _Ranges(NamedTuple):
 
 @dataclass(slots=True)
 class _ListWord:
-    """One word taken apart: what stands between its brackets, and what in them."""
+    """One word taken apart: what is between its brackets, and what in them."""
 
     word: str
     line: int
@@ -347,7 +347,7 @@ class _WordReader:
         return _Ranges(items, total, width)
 
     def _refuse_bad_name(self, entry: _ListWord) -> None:
-        """Raise where what stands outside the brackets is not part of a host name."""
+        """Raise where what is outside the brackets is not part of a host name."""
         sample, shown = "0".join(entry.literals), f"'{entry.word}'"
         if entry.longest() > MAX_LENGTH:
             what = f"{shown} is {len(entry.word)} characters long"

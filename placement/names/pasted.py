@@ -251,7 +251,7 @@ class _TableHeader:
         return words[self.state_at + shift] if self.state_at >= 0 and shift is not None else ""
 
     def _shift(self, extra: int, at: int) -> int | None:
-        """Return by how many words column `at` is shifted; None where there is no telling."""
+        """Return by how many words column `at` is shifted; None where it cannot be told."""
         before = bool(_BLANKS & set(self.words[:at]))
         after = bool(_BLANKS & set(self.words[at + 1 :]))
         if extra == 0 or (extra > 0 and after and not before):

@@ -2,7 +2,7 @@
 """Planners: ``(Machine, Request) -> rows``, one file per strategy.
 
 A planner is a pure function from a machine and a request to the rows of the
-machine it chooses, in the order in which the job's slots should stand on
+machine it chooses, in the order in which the job's slots should be on
 them. It is registered by the decorator `planner` and found by name with
 `find`: put a module here and it is found. Other distributions add theirs under
 the entry point group ``nidmap.planners``. What it is asked is a `Request`, what a strategy
@@ -67,7 +67,7 @@ class Moment(NamedTuple):
     best: Ints | None
 
 
-#: Is told how far a search has come, and ends it by returning True.
+#: Is called with how far a search has come, and ends it by returning True.
 Watch = Callable[[Moment], bool | None]
 
 
@@ -92,11 +92,11 @@ class Request:
         For planners that draw lots.
     job : JobWords or None
         What the job sends (a `nidmap.rankmap.predict.job.Job`), for strategies that
-        predict its time; None where nothing says.
+        predict its time; None where unknown.
     deadline : float or None
         Processor seconds that a search may take; None: as long as it usually does.
     progress : callable or None
-        Is told each `Moment` of a search, and ends it by returning True.
+        Is called with each `Moment` of a search, and ends it by returning True.
     baseline : Baseline
         What the plan is compared with.
     segment : int or None
@@ -162,7 +162,7 @@ class Choice:
 
     rows: Ints  # (count,)
     why: str = ""  # one sentence for a person; '' for the usual one
-    # Figures that `--json` shows beside the usual ones
+    # Figures that `--json` shows besides the usual ones
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()  # what to beware of, one sentence each
     # The order of the ranks, and what other nodes would win; None where the strategy predicts

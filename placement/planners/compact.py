@@ -3,15 +3,15 @@
 
 On a torus that is the nodes nearest to a well-chosen router. Elsewhere units are
 nested: groups of chassis of blades (or as many levels as a machine has), each
-blade with so many free nodes. Wanted are blades with enough nodes that touch as
+blade with this many free nodes. Wanted are blades with enough nodes that touch as
 few groups as possible; among those choices as few chassis; among those as few
 blades.
 
 * Fewest groups: the largest.
-* Fewest chassis in so many groups: a price is put on a chassis. A group is
+* Fewest chassis in this many groups: a price is put on a chassis. A group is
   then worth the best of (nodes of its c largest chassis - price x c), and the
   groups of most worth at some price are the choice.
-* Fewest blades in so many chassis and groups: b blades of a set hold the
+* Fewest blades in this many chassis and groups: b blades of a set hold the
   least of (b t + the sum of (free - t) over its blades with more than t free
   nodes) over t = 0, 1, 2 …, so each t, and each mixture of two of them, gives
   a weight of chassis of which the above makes a choice. Where one needs no more
@@ -56,7 +56,7 @@ def compact(machine: Machine, request: Request) -> Ints:
     both fewer blades. On Slingshot the levels are group and switch, on trees
     and fat trees the switches from the outermost level in (as Slurm's tree
     plugin, which first looks for the lowest switch that holds the job). So it
-    was in every case that was held against all choices; levels deeper than
+    was in every case that was compared with all choices; levels deeper than
     the three outermost above the node are minimised inside what these chose.
 
     On a torus it takes nodes that are few hops from each other: those nearest
@@ -146,7 +146,7 @@ def fewest_children(parent: Ints, size: Ints, must: Mask, need: int) -> Ints:
 def _price_groups(
     parent: Ints, size: Ints, must: Mask, prices: Floats, groups: int
 ) -> tuple[Floats, Ints]:
-    """Return what the best so many groups are worth at each price a chassis, and which they are.
+    """Return what the best this many groups are worth at each price a chassis, and which they are.
 
     `parent` (chassis,): group of each chassis; every group has one. `size` (chassis,): weights.
     `must` (chassis,): chassis that must be taken: they come first in their group, and the group
@@ -218,7 +218,7 @@ def _mix_weights(number: int) -> Iterator[Ints]:
             yield a * unit[i] + b * unit[j]
 
 
-#: Up to so many routers all are tried as the centre.
+#: Up to this many routers all are tried as the centre.
 ALL = 512
 #: Centres tried on larger tori for each of the two sizes of neighbourhood.
 CENTRES = 32
@@ -263,7 +263,7 @@ class _Ball:
         return np.unique(np.concatenate(centres), axis=0)
 
     def _freest(self, free: Ints, routers: float) -> Ints:
-        """Return the centres of the boxes of about so many routers that have most free nodes."""
+        """Return the centres of the boxes of about this many routers that have most free nodes."""
         side = max(1, round(routers ** (1 / free.ndim)))
         sides = tuple(min(side, extent) for extent in self.extents)
         corners = sum_boxes(free, sides)  # a centre's box begins half a side before it

@@ -39,7 +39,7 @@ class Blocks:
 
 
 def blocks_of(machine: Machine, segment: int) -> Blocks:
-    """Return the smallest blocks that hold a segment of so many nodes."""
+    """Return the smallest blocks that hold a segment of this many nodes."""
     switches = machine.switches
     if switches is not None and switches.kind == "block":
         base, *_ = sizes = block_sizes(switches)
@@ -109,7 +109,7 @@ def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> N
 
 
 def _offer_blocks(request: Request, blocks: Blocks, most: Ints) -> Mask:
-    """Return the mask of at most so many free nodes of each block, the included ones first."""
+    """Return the mask of at most this many free nodes of each block, the included ones first."""
     must = np.zeros(len(request.free), dtype=bool)
     must[request.include] = True
     rows = np.flatnonzero(request.free & (blocks.of >= 0))

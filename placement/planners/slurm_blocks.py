@@ -41,7 +41,7 @@ def slurm_block(machine: Machine, request: Request) -> Ints:
 def pick_blocks(job: SlurmJob, blocks: Switches, segment: int | None = None) -> Ints | None:
     """Return the nodes that Slurm takes under topology/block, None where the job would wait.
 
-    `job`: required nodes beside several segments must be the whole job, as from Slurm 25.05 on.
+    `job`: required nodes next to several segments must be the whole job, as from Slurm 25.05 on.
     `blocks`: ``leaf_of`` is the base block of each node, in Slurm's node order. `segment`: nodes
     of a segment; it has no effect where it is larger than the job.
     """
@@ -70,7 +70,7 @@ class _BlockLevel:
 
     bases: int  # base blocks of one
     lower: int  # base blocks of a block of the next smaller size
-    most: int  # so many of these a job may take
+    most: int  # this many of these a job may take
 
     @property
     def limited(self) -> bool:
@@ -147,7 +147,7 @@ def _blocks_begun(
     """Return the base blocks in use by what is decided, and the lower blocks still to be begun.
 
     Counted as Slurm does: a lower block twice where a block with light nodes
-    stands before one with required nodes. None: more than there may be.
+    comes before one with required nodes. None: more than there may be.
     """
     used = np.zeros(len(blocks.names), dtype=bool)
     if level.limited:

@@ -18,9 +18,9 @@ The baseline is Slurm 22.05.8 with select/cons_tres and CR_Core, giving whole
 nodes (``sbatch -N n --exclusive``): what it allocates, not what
 ``sbatch --test-only`` prints, which ignores node weights in that version.
 The rules were learnt from the facts and Slurm's documentation and sources and
-held against a real slurmctld; tests/placement/planners repeats that on random
+compared with a real slurmctld; tests/placement/planners repeats that on random
 occupancies with holes, weights, required nodes and unequal nodes. topology/block,
-which 22.05 has not, was held against 24.11.5 the same way.
+which 22.05 has not, was compared with 24.11.5 the same way.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Cables:
         kind : str
             ``switch``, ``host`` (one of its adapters) or ``other`` (router, gateway).
         description : str
-            What it calls itself; '' where that stands elsewhere.
+            What it calls itself; '' where that is elsewhere.
         """
         number = self.index.setdefault(key, len(self.kinds))
         if number == len(self.kinds):
@@ -115,7 +115,7 @@ class Cables:
         return description
 
     def adapter(self, end: int, port: int | str) -> str:
-        """Return what a host calls the adapter at a port of this end; '' where nothing says."""
+        """Return what a host calls the adapter at a port of this end; '' where unknown."""
         return ""
 
     def names(self) -> list[str]:

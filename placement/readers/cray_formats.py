@@ -188,7 +188,7 @@ def list_faults(
 
 
 def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) -> list[Finding]:
-    """Return a fault for every row whose key stood on an earlier line.
+    """Return a fault for every row whose key was on an earlier line.
 
     `keys` (n,). `line` (n,). `kind`: ``duplicate-nid`` …. `name`: what to call a row's key in the
     message.

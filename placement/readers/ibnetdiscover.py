@@ -98,7 +98,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _take_port(fabric: InfinibandCables, line: str, number: int, owner: int) -> bool:
-    """Take one port of the switch or adapter whose paragraph this is, False where it is none."""
+    """Read one port of the paragraph's switch or adapter; False where the line is not a port."""
     match = _PORT.fullmatch(line)
     _, quote, rest = ((match and match[5]) or "").partition('"')
     description, closed, tail = rest.rpartition('"')

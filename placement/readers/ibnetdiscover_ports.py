@@ -51,7 +51,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _take_port(fabric: InfinibandCables, line: str, number: int) -> bool:
-    """Take one port, False where it is none."""
+    """Read one port; False where the line is not a port."""
     match = _PORT.fullmatch(line)
     if not match or not match[7]:
         return False

@@ -38,7 +38,7 @@ _OF_SWITCH = re.compile(r"(?:eth|fxp|em|me|mgmt|vme)0?|ma\d+|management[\d/]*|oo
 _OF_HOST = re.compile(r"(?:.*[^a-z])?(?:oob|mgmt|ipmi|bmc|idrac|ilo)\d*", re.I | re.A)
 _LINUX = re.compile(r"(?:eth|en[opsx]|em|ib|hsn|bond|mlx|p\d+p)[a-z]*\d\w*", re.A)
 
-#: What share of a host's fastest cable a cable has that is none of the fabric.
+#: Cables below this share of a host's fastest cable do not belong to the fabric.
 _SLOW = 0.1
 
 #: Keys under which an entry of a list may have the name of the device.
@@ -156,7 +156,7 @@ class _SeenFabric(Cables):
         return "" if ":" in str(port) else str(port)
 
     def take(self, device: str, line: int) -> None:
-        """Take what one device sees; its name stands on `line`."""
+        """Take what one device sees; its name is on `line`."""
         mine = self.seen_by.get(device, ())
         if mine or device not in self.managing:
             self.end(device, self.kind(device), device)
@@ -165,7 +165,7 @@ class _SeenFabric(Cables):
             self.port(line, a, sight.interface, b, sight.port, sight.gbs)
 
     def remarks(self) -> Iterator[Finding]:
-        """Say what may be missing, and what was taken for what."""
+        """Say what may be missing, and what was assumed."""
         if self.nameless:
             text = f"neighbours without a name: {self.nameless}, left out"
             hint = "does lldpd run on every host? A card's firmware reports no name"

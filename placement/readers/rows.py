@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a text dump: what each line is, and what stands in its columns.
+"""Rows of a text dump: what each line is, and what is in its columns.
 
 A reader brings one function that says how a line reads (see `Parser`). It is asked where a
 line does not read as the one before; here lines are sorted into rows, headers, comments
@@ -116,7 +116,7 @@ class Rows:
 
 
 def _nothing(name: str) -> int | str:
-    """Return what stands in a column where a row has it not."""
+    """Return the value of a column that a row lacks."""
     return "" if name in WORDS else -1
 
 

@@ -31,7 +31,7 @@ def tile_columns(chips: str, mark: str, brackets: str, kind: r.Column) -> tuple[
     """Return the columns of a tile, of the kind of its link and of what it sees.
 
     `chips`: pattern of the routers of a blade, with a group for the number: ``a(0)``. `mark`:
-    what stands between coordinates. `brackets`: pattern of coordinates in their brackets, ``xyz``
+    what is between coordinates. `brackets`: pattern of coordinates in their brackets, ``xyz``
     standing for the numbers.
     """
     blade = "c([0-9]{1,3})-([0-9]{1,3})c([0-2])s([0-9]|1[0-5])"

@@ -7,7 +7,7 @@ read. A node has an xname, a NID, a role and aliases, of which the first is
 its host name. Which dragonfly group an xname belongs to follows no universal
 rule, so no group is given here: that is the site's to say.
 
-Checked on an SLS input file of a Mountain cabinet with River nodes beside it
+Checked on an SLS input file of a Mountain cabinet with River nodes next to it
 (34 nodes) and on one that describes networks only.
 """
 
@@ -62,7 +62,7 @@ class SlsNodeProperties(Struct, rename="pascal"):
 
 
 class SlsNode(NamedTuple):
-    """A node, and the line on which its name stands."""
+    """A node, and the line on which its name is."""
 
     line: int
     nid: int

@@ -2,7 +2,7 @@
 """``sinfo --json``, ``scontrol show nodes --json``, ``squeue --json``: states, or nodes of jobs.
 
 Slurm 22.05 and ``scontrol`` list ``nodes``, later versions of ``sinfo`` rows
-of nodes alike under ``sinfo``; a state is a word with flags beside it
+of nodes alike under ``sinfo``; a state is a word with flags next to it
 (22.05) or a list of words. Checked on a real slurmctld 22.05 and on the form
 that 24.11 documents.
 """
@@ -86,7 +86,7 @@ def _sinfo_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
 
 
 def _node_figures(sizes: list[int], features: str, gres: str | None) -> dict[str, int | str]:
-    """Return what is said of the inside of a node: sockets, cores of each, memory and weight."""
+    """Return a node's sockets, cores of each, memory and weight."""
     sockets, cores, memory, weight = sizes
     numbers = {"sockets": sockets, "cores": sockets * cores, "memory_mb": memory, "weight": weight}
     return {**numbers, "features": features, "gpus": gpus_of(gres or "")}

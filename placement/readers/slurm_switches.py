@@ -28,7 +28,7 @@ from nidmap.placement.records import Dump, Finding, LineCounts, NodeRecords, Swi
 
 #: Slurm counts switches and blocks in sixteen bits.
 MAX_SWITCHES = 65_534
-#: slurmctld gives up on a tree ("is not a tree") after so many passes.
+#: slurmctld gives up on a tree ("is not a tree") after this many passes.
 MAX_LEVELS = 20
 
 

@@ -8,7 +8,7 @@ Slurm's own test suite: trees of two to four levels, unbalanced and without a
 common root, and blocks.
 
 scontrol prints the same, with figures that the file has not: a tree with all nodes below
-every switch, and behind the base blocks, from Slurm 24.11 on, the aggregated ones that
+every switch, and after the base blocks, from Slurm 24.11 on, the aggregated ones that
 BlockSizes makes. A torus it prints in the order of the node table, which does not say
 where a node is: topology.yaml does.
 """
@@ -40,7 +40,7 @@ KINDS = {
     "ringname": ("ring", ("nodes", "ringsize")),
     "blocksizes": ("block", ()),
 }
-#: As many switches as Slurm can count, aggregated blocks and sizes beside them.
+#: As many switches as Slurm can count, aggregated blocks and sizes next to them.
 MAX_STATEMENTS = 2 * w.MAX_SWITCHES
 #: No statement has more than four keywords; repeats are harmless, thousands are not.
 MAX_PAIRS = 64
@@ -124,7 +124,7 @@ def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _is_escaped(text: str, at: int) -> bool:
-    """Tell whether an odd number of backslashes stands before a place."""
+    """Tell whether an odd number of backslashes precedes a place."""
     return (at - len(text[:at].rstrip("\\"))) % 2 == 1
 
 

@@ -32,7 +32,7 @@ from nidmap.placement.support.quantities import counted
 
 sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)
 
-#: What Slurm takes for no; an empty value is none either.
+#: What Slurm takes for no; an empty value counts as no, too.
 _FALSE = ("false", "no", "off", "0", "n", "f", "")
 #: Lists of which the only entry may stand alone.
 _LISTS = ("switches", "blocks", "rings", "block_sizes")
@@ -194,7 +194,7 @@ def _wrap_single(value: Any) -> None:
 
 
 def _line_at(root: Any, path: str) -> int:
-    """Return the line of the value at msgspec's path, or of what it stands in."""
+    """Return the line of the value at msgspec's path, or of what it is in."""
     value, line = root, line_of(root)
     for key in re.findall(r"[\w@]+", path):
         value = value[int(key)] if isinstance(value, list) else value.get(key)
@@ -203,7 +203,7 @@ def _line_at(root: Any, path: str) -> int:
 
 
 def _topology_kinds(topology: YamlTopology) -> list[str]:
-    """Return the kinds that a topology has; ``flat: false`` is none."""
+    """Return the kinds that a topology has; ``flat: false`` does not count."""
     flat = topology.flat is not None and str(topology.flat).lower() not in _FALSE
     kinds = [kind for kind in ("tree", "block", "ring", "torus3d") if getattr(topology, kind)]
     return [*kinds, *(["flat"] if flat else [])]

@@ -24,7 +24,7 @@ MAX_YAML = 460_000
 #: topology.yaml nests nine levels deep at most.
 MAX_DEPTH = 32
 _NOT_BLANK = re.compile(r"\s*")
-#: The key of a YAML dictionary under which its line stands.
+#: The key of a YAML dictionary under which its line is.
 LINE = "@line"
 
 
@@ -102,7 +102,7 @@ _NODES = {"ScalarEvent": _Text, "SequenceStartEvent": _List, "MappingStartEvent"
 
 
 def line_of(value: object) -> int:
-    """Return the line that a value stands on; 0 in JSON."""
+    """Return the line that a value is on; 0 in JSON."""
     return getattr(value, "line", 0)
 
 

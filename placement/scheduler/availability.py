@@ -55,9 +55,9 @@ class Availability:
     notes: tuple[str, ...] = ()  # what the user should know of the answer
     unknown: int = 0  # nodes of the source that the machine does not have
     slurm: SlurmNodes | None = None  # what Slurm said of its nodes, where it was asked
-    # (j,), rows of each of Slurm's partitions, by its name; empty where nothing says
+    # (j,), rows of each of Slurm's partitions, by its name; empty where unknown
     partitions: Mapping[str, Ints] = field(default_factory=dict)
-    default_partition: str = ""  # where a job goes that names none; '' where nothing says
+    default_partition: str = ""  # where a job goes that names none; '' where unknown
 
     def request(self, count: int) -> NodeRequest:
         """Return the wish for nodes among those that are free."""
@@ -301,6 +301,6 @@ def is_down(word: str) -> bool:
 
 
 def counts_of(words: Strs) -> dict[str, int]:
-    """Return how often each word stands in a column, by the words in order."""
+    """Return how often each word occurs in a column, by the words in order."""
     distinct, counts = np.unique(words, return_counts=True)
     return dict(zip(distinct.tolist(), counts.tolist(), strict=True))

@@ -2,7 +2,7 @@
 """Kinds of nodes: a job gets nodes that are alike, as a partition of a scheduler has them.
 
 GPUs, cores and Slurm features tell kinds apart. Features of which a machine has many
-sets say where a node stands or who owns it, not what it is, and make no kinds.
+sets say where a node is or who owns it, not what it is, and make no kinds.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def kinds_of(machine: Machine) -> Kinds:
 
 
 def _plain_features(text: str) -> str:
-    """Return features without PBS's resources, NAME=VALUE, which say where a node stands."""
+    """Return features without PBS's resources, NAME=VALUE, which say where a node is."""
     return ",".join(word for word in text.split(",") if "=" not in word)
 
 
 def _name_kind(names: list[str], column: str, words: Array, outer: int, word: int) -> str:
-    """Name a kind: what it is within, and the value by which it is told from the others there."""
+    """Name a kind by its features, and by the value that distinguishes it from others."""
     value = words[word] if words[word] != "" else "none"
     return ",".join(part for part in (names[outer], f"{column}={value}") if part)
 
@@ -83,7 +83,7 @@ def offered(machine: Machine, free: Mask, rows: Ints) -> Mask:
 def of_one_kind(
     machine: Machine, free: Mask, count: int, include: Ints, kind: str = ""
 ) -> tuple[Mask, str]:
-    """Return the nodes of the kinds that a request may take, and what is to be said of that.
+    """Return the nodes of the kinds that a request may take, and a remark on that.
 
     `free` (n,). `include` (k,): nodes that must be in the answer: theirs are the kinds that may
     be taken. `kind`: one of `kinds_of`; ``any``: nodes of all kinds. '': of the kinds with so

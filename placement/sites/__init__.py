@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def load_site(name_or_path: str) -> Site:
     """Return a site by its name, or from a file that ends in ``.toml``.
 
-    A file of figures alone is none: `load_configuration` takes both.
+    A file of figures alone is not a site: `load_configuration` takes both.
     """
     from nidmap.placement.sites import overlay
 

@@ -34,10 +34,10 @@ from nidmap.placement.support.array_types import Ints, Mask
 
 Index = NDArray[np.intp]
 
-#: What stands in a place of the floor.
+#: The contents of a place of the floor.
 VACANT, COMPUTE, SERVICE = 0, 1, 2
 
-#: Where the numbers of a cname (column, row, cage, slot, node) stand in the floor's axes.
+#: Where the numbers of a cname (column, row, cage, slot, node) are in the floor's axes.
 _AXES = (1, 0, 2, 3, 4)
 
 #: A floor of more cabinets is a typing error (the largest machines have some 300).
@@ -116,7 +116,7 @@ def _partition_numbers(config: Config, places: NDArray[np.int8]) -> Ints:
 
 
 def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
-    """Return what stands in every place of the floor.
+    """Return the contents of every place of the floor.
 
     `slots`: blades of a chassis: 16 on XC, 8 on XE and XK. Returns (rows, columns, 3, slots, 4):
     0 vacant or absent, 1 compute, 2 service.

@@ -32,7 +32,7 @@ def read_site(source: str) -> Site | Overlay:
 
 
 def read_tables(source: str) -> dict[str, Any]:
-    """Read a TOML file as it stands."""
+    """Read a TOML file without checking it."""
     return _parse_tables(_read_text(source), source)
 
 
@@ -158,7 +158,7 @@ def _plain_words(words: str, key: str) -> str:
     return words.replace("an object", "a table { value = …, mark = …, source = … }")
 
 
-#: What may stand at a key that has a fixed set of values.
+#: What may be at a key that has a fixed set of values.
 _CHOICES = {
     "mark": "measured, published or assumed",
     "fabric": "one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot",

@@ -33,7 +33,7 @@ class StrictTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
-    """One thing that is said of a machine, with how it is known."""
+    """A figure of a machine, and how it is known."""
 
     value: T
     mark: Mark  # ``measured``, ``published`` or ``assumed``
@@ -128,12 +128,12 @@ class Nodes(StrictTable, frozen=True, kw_only=True):
 
 
 class Inside(StrictTable, frozen=True, kw_only=True):
-    """What a node of a partition has inside, beside its `Partition`'s counts.
+    """What a node of a partition has inside, besides its `Partition`'s counts.
 
     ``numa`` domains and ``l3`` caches of a node, each of as many cores, numbered
     with them; ``threads`` of a core, the first ones of all cores numbered
     first. ``gpu_l3`` or ``gpu_numa``, and ``nic_numa``: what each GPU and NIC is
-    beside. ``gpu_links``: two GPUs and the GB/s between them. ``reserved``: cores that the
+    next to. ``gpu_links``: two GPUs and the GB/s between them. ``reserved``: cores that the
     system keeps. ``copies``: GB/s between two cores of one L3, one NUMA
     domain, one socket, and of two sockets.
     """
@@ -226,7 +226,7 @@ class Software(StrictTable, frozen=True, kw_only=True):
 class Config(StrictTable, frozen=True, kw_only=True):
     """A whole site configuration.
 
-    ``stated`` holds what else is said of the machine: clock rates, peaks,
+    ``stated`` holds what else is stated about the machine: clock rates, peaks,
     measured bandwidths; nothing computes with it.
     """
 

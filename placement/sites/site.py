@@ -150,7 +150,7 @@ def sending_parameters(sending: Sending) -> dict[str, Any]:
 
 
 def _count_nodes(config: Config, nodes: NodeRecords) -> None:
-    """Raise where the nodes are not as many as the file says."""
+    """Raise where the number of nodes is not the one that the file states."""
     assert nodes.role is not None
     for role, figure in (("compute", config.nodes.compute), ("service", config.nodes.service)):
         count = int((nodes.role == role).sum())

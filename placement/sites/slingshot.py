@@ -3,7 +3,7 @@
 
 The nodes of a chassis share its switches. A node with several NICs has them
 on several switches: with s switches per chassis and k = min(NICs, s), the
-switches stand in blocks of k, the nodes divide evenly over the switches, and
+switches are in blocks of k, the nodes divide evenly over the switches, and
 NIC j of a node of switch i is on the j-th switch after i, round its block. So
 16 nodes with one NIC have one switch, and 16 nodes with four NICs the same
 four switches, as on LUMI-G and Frontier. Where k does not divide s all switches

@@ -48,7 +48,7 @@ class SlurmNodes:
     # Where a job goes that names none: that of the reservation asked for, else the default one; ''
     # where there is none, or a partition was asked for
     default_partition: str = ""
-    # The one partition that these nodes are chosen in; None means nothing says
+    # The one partition that these nodes are chosen in; None where unknown
     partition: str | None = None
     notes: tuple[str, ...] = ()  # what the user should know of the answer
 

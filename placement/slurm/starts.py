@@ -23,7 +23,7 @@ from nidmap.placement.support.child import Deadline
 _START = re.compile(r"Job \d+ to start at (\S+) .*?on nodes (\S+)(?: in partition (\S+))?")
 _REFUSED = re.compile(r"(?:allocation failure|error: .*?submission failed|error): *(.*)")
 
-#: A start within so many seconds of the question is "at once".
+#: A start within this many seconds of the question is "at once".
 _AT_ONCE = 60.0
 
 #: Slurm counts a job without a time limit as one of a year: what waits for its end has no start.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nidmap.placement.support.array_types import Array, Floats, Ints
 
-#: A table of so many numbers is filled rather than the keys sorted.
+#: A table of this many numbers is filled rather than the keys sorted.
 _TABLE = 1 << 16
 
 #: Multiplications up to which OpenBLAS stays on one core.
@@ -31,12 +31,12 @@ def count_distinct(values: Ints) -> int:
 
 
 def each_once(values: Ints) -> Ints:
-    """Return each value once, in the order in which they first stand."""
+    """Return each value once, in the order of first occurrence."""
     return values[np.sort(np.unique(values, return_index=True)[1])]
 
 
 def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
-    """Return each key once, ascending, and behind it the sums of each column."""
+    """Return each key once, ascending, and after it the sums of each column."""
     if not len(key):
         return key, *columns
     order = np.argsort(key, kind="stable")
@@ -151,7 +151,7 @@ def finish_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def sample_evenly(count: int, most: int) -> tuple[list[int], list[float]]:
-    """Return at most so many of the numbers 1 … count, and how many each stands for.
+    """Return at most this many of the numbers 1 … count, and how many each stands for.
 
     One of each of equal stretches, at places that follow no power of two. The first is not 1:
     the first step of an exchange is between neighbours, and stands for no other.

@@ -74,7 +74,7 @@ def read_bytes(source: str, reader: str = "the dump's -", most: int = LIMIT) -> 
 
 
 def decode(data: bytes, source: str) -> str:
-    r"""Return bytes as text, refusing what is none."""
+    r"""Return bytes as text, refusing what is not text."""
     if not data:
         raise ParseError(source, 0, "is empty", "did the command that printed it succeed?")
     for start, what in _FOREIGN.items():
@@ -86,7 +86,7 @@ def decode(data: bytes, source: str) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # with a byte order mark the codec counts from behind it
+        # with a byte order mark the codec counts from after it
         at = error.start + 3 * data.startswith(b"\xef\xbb\xbf")
         raise _not_text(data, at, source) from None
     return text.replace("\r\n", "\n") if "\r" in text else text
@@ -100,7 +100,7 @@ def _not_text(data: bytes, at: int, source: str) -> ParseError:
 
 
 def _up_to_limit(pieces: Iterator[bytes], source: str, most: int) -> Iterator[bytes]:
-    """Pass the pieces on, raising ParseError once they are more than so many bytes."""
+    """Pass the pieces on, raising ParseError once they are more than this many bytes."""
     total = 0
     for piece in pieces:
         total += len(piece)

@@ -19,7 +19,7 @@ Thing = TypeVar("Thing")
 
 
 def close_names(word: str, names: Iterable[str]) -> str:
-    """Return the hint for a name that there is not: those like it, else all."""
+    """Return the hint for an unknown name: those like it, else all."""
     import difflib
 
     near = difflib.get_close_matches(word.lower(), names, 3, 0.6)

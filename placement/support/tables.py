@@ -13,7 +13,7 @@ from nidmap.placement.errors import printable
 def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
     """Return rows in columns, control characters of foreign text escaped.
 
-    `left`: the columns that stand to the left, words; the others are numbers and stand to the
+    `left`: the columns of words, aligned to the left; the others are numbers, aligned to the
     right.
     """
     rows = [[printable(str(cell), limit=200) for cell in row] for row in table]

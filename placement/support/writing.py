@@ -26,7 +26,7 @@ def to_json(value: Any) -> str:
 def write_output(data: str | bytes, path: str | None = None) -> None:
     """Write the result to `path`, or to stdout where it is None or ``-``.
 
-    A file is written whole or not at all: into a temporary file beside it,
+    A file is written whole or not at all: into a temporary file next to it,
     flushed to disk, then renamed over it. Devices, pipes and the like are
     written in place.
     """

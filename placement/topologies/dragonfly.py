@@ -178,7 +178,7 @@ def _keep_present(a: Ints, b: Ints) -> tuple[Ints, Ints]:
 def attachments(switch: Ints | NDArray[np.int32], switches: int, nics: int) -> Ints:
     """Return the switches of a Slingshot node's NICs, in its group.
 
-    The switches of a group stand in blocks of as many as a node has NICs, and
+    The switches of a group are in blocks of as many as a node has NICs, and
     NIC j of a node of switch s is on the j-th switch after s in its block,
     round the block: so the first NIC is on the node's own switch and the four
     NICs of a LUMI-G or Perlmutter GPU node are on four.
@@ -254,7 +254,7 @@ def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
 
 
 def check_rule(rule: str, shape: DragonflyShape) -> None:
-    """Refuse a rule that there is not, or that cannot make `shape.links` links per pair."""
+    """Refuse an unknown rule, or one that cannot make `shape.links` links per pair."""
     if rule not in RULES:
         raise UsageError(f"unknown wiring rule {rule!r}", f"choose from {', '.join(RULES)}")
     if rule != "consecutive" and (shape.table is not None or shape.sizes is not None):

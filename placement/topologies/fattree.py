@@ -33,7 +33,7 @@ class TreeShape:
     """The numbers of an XGFT, level 1 (the leaves) first."""
 
     down: tuple[int, ...]  # m1 … mh: children of a switch of each level (m1: nodes a leaf)
-    up: tuple[int, ...]  # w1 … wh: parents of what stands below each level (w1: of a node)
+    up: tuple[int, ...]  # w1 … wh: parents of each switch or node below a level (w1: of a node)
     parallel: tuple[int, ...]  # links that join each such pair
 
     @property
@@ -54,7 +54,7 @@ class TreeShape:
         return self.trees(level) * self.twins(level)
 
     def first(self, level: int) -> int:
-        """Return the index of the first switch of a level: levels stand one after another."""
+        """Return the index of the first switch of a level: levels follow one another."""
         return sum(self.switches(below) for below in range(1, level))
 
     @property

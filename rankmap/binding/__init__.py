@@ -33,7 +33,7 @@ class BoundOrder(NamedTuple):
     # Words for the launcher's command line; none for Open MPI, whose rankfile says it all
     options: tuple[str, ...]
     variables: dict[str, str]  # to be set in the job's environment
-    remark: str  # what it is worth and what that rests on, in one line
+    remark: str  # its benefit and what that is based on, in one line
 
     def text(self, form: str, launcher_order: str = "sorted") -> str:
         """Return the order in a format, with the places where that says them; see `emit`."""
@@ -50,7 +50,7 @@ class BoundOrder(NamedTuple):
         return "".join(sets) + shlex.join(self.options) + "\n"
 
     def document(self) -> dict[str, Any]:
-        """Return the binding of nodes with as many ranks each as JSON takes it."""
+        """Return the binding of nodes with the same number of ranks each as JSON takes it."""
         (places,) = self.places.values()
         return {
             "options": list(self.options),

@@ -132,7 +132,7 @@ def _deal_cores(
 
 
 def _equal_slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
-    """Cut a list into so many runs, as equal in length as can be."""
+    """Cut a list into this many runs, as equal in length as can be."""
     n = len(things)
     return [tuple(things[k * n // parts : (k + 1) * n // parts]) for k in range(parts)]
 
@@ -283,7 +283,7 @@ class Arranged(NamedTuple):
     before: float
 
     def words(self) -> str:
-        """Return what the arrangement is worth, for a person."""
+        """Return the benefit of the arrangement in words."""
         if self.cost < 0.995 * self.before:
             return f"copies cost {self.cost / self.before:.2f} x what they cost with ranks in order"
         return "ranks stay in order: no cheaper arrangement was found"
@@ -297,7 +297,7 @@ def arrange_inside(
     `pattern`: fitted to the order's slots. `hardware`: of every node. `alike`: True where the
     ranks of every node have to take the places in the same turn, as they do for a launcher that
     counts them by rank: then one arrangement is made for the sum of all nodes' traffic. Only
-    where all nodes have as many ranks.
+    where all nodes have equally many ranks.
     """
     places_of = {ranks: places_on(hardware, ranks) for ranks in np.unique(order.counts).tolist()}
     costs = {

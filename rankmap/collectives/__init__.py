@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nidmap.placement.support.array_types import Ints
 
 
-#: Returns the parts for so many ranks, a root and ``--bytes``.
+#: Returns the parts for this many ranks, a root and ``--bytes``.
 Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"
 
 #: What libraries usually take: for a short buffer, for a long one, and the bytes from which it
@@ -66,7 +66,7 @@ class BlockStep(NamedTuple):
     source: Ints
     target: Ints
     first: Ints | int = 0  # (m,), the first block that each carries
-    blocks: Ints | int = 1  # (m,), how many it carries, the block behind the last being the first
+    blocks: Ints | int = 1  # (m,), how many it carries, the block after the last being the first
 
 
 class Part(NamedTuple):
@@ -82,7 +82,7 @@ class Part(NamedTuple):
     # Steps that stand for others which send as much between the same ranks, and for how many; empty
     # where each stands for itself alone
     alike: tuple[tuple[int, int], ...] = ()
-    even: bool = False  # whether steps are so much alike that some of many may stand for all
+    even: bool = False  # whether steps are this much alike that some of many may stand for all
 
 
 def reverse_part(part: Part, name: str, combine: bool = False) -> Part:

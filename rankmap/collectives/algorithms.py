@@ -6,7 +6,7 @@ of 2^k ranks go down to a power of two first, and back at the end: `_Folded` say
 ranks beyond do.
 
 A collective has no pairs of its own. In a recording a call counts as the messages of the algorithm
-that libraries usually take for so many ranks and bytes, so that the matrix says which ranks gain
+that libraries usually take for this many ranks and bytes, so that the matrix says which ranks gain
 from being close. In an all-to-all each pair has what it exchanges, scan and exscan are a chain of
 ranks; what differs by rank (v- and w-forms, neighbours) is recorded by pair. A barrier sends no
 bytes.
@@ -249,7 +249,7 @@ class _Folded:
     """The ranks that take part, renumbered 0 … 2^k - 1.
 
     Of the first 2r ranks, r being those beyond a power of two, each even one gives what it
-    has to the odd one behind it, which stands for both.
+    has to the odd one after it, which stands for both.
 
     `odd`: False: odd ones give to the even one before them.
     """

@@ -13,7 +13,7 @@ from nidmap.rankmap.collectives import FAMILIES, usual_algorithm
 #: taken.
 Rules = dict[str, list[tuple[float, list[tuple[int, str]]]]]
 
-#: Of MPICH: up to so many bytes from rank to rank Bruck's algorithm is taken, up to so many
+#: Of MPICH: up to this many bytes from rank to rank Bruck's algorithm is taken, up to this many
 #: everything is posted at once.
 BRUCK, AT_ONCE = 256, 32768
 

@@ -115,7 +115,7 @@ def as_text(comparison: Comparison) -> str:
 
 
 def _row_cells(entry: Entry) -> dict[str, str]:
-    """Return one entry as the cells of a row, by what stands above them."""
+    """Return one entry as the cells of a row, by column heading."""
     prediction = entry.found
     worst, bottleneck, link = prediction.bottleneck, prediction.binds, "-"
     if bottleneck == "link":
@@ -144,7 +144,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def _figure_cells(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the cells of a row, by what stands above them, of an entry as JSON takes it."""
+    """Return the cells of a row, by column heading, of an entry as JSON takes it."""
     row = {name: entry[name] for name in ("strategy", "order", "default", "time_s", "ratio")}
     row["default"] = int(row["default"])
     row |= {f"gain_{end}": entry["gain"][end] for end in ("low", "likely", "high")}

@@ -132,7 +132,7 @@ def _pick_jobs(job_nodes: JobNodes, user: str | None, last: int) -> list[int]:
 
 
 def _usable_nodes(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
-    """Return the nodes that could be had at all, and what is to be said of them."""
+    """Return the nodes that could be had at all, and a remark on them."""
     names, states = machine.names, machine.state
     if state is not None:
         known = read_availability(None, load(state), state).machine

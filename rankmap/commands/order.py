@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 #: Seconds of a search that are said before it begins.
 _LONG = 5.0
 
-#: The deadline of auto where nobody states one, for more ranks than these.
+#: The deadline of auto where none is stated, for more ranks than these.
 _USUAL_DEADLINE, _MANY = 120.0, 1 << 17
 
 

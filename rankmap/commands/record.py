@@ -141,7 +141,7 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
     from nidmap.rankmap.compare import plots
 
     total, edge = recording.total(), recording.ranks
-    share = -(-edge // _MOST_ROWS)  # so many ranks share a row
+    share = -(-edge // _MOST_ROWS)  # this many ranks share a row
     table = np.zeros((-(-edge // share),) * 2)
     np.add.at(table, (total.source // share, total.target // share), total.bytes)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``nidmap run``: plan aside, check where asked, become the launcher.
 
-What other commands that launch take of it stands here, too.
+What other commands that launch take of it is here, too.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _make_plans(request: RunRequest) -> Iterator[Prepared]:
 def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, seconds: float) -> str:
     """Run a step that says where its ranks are and compare; return what is wrong, '' if nothing.
 
-    That it says nothing in so many seconds is no reason to drop the order, unless `strict`.
+    That it says nothing in this many seconds is no reason to drop the order, unless `strict`.
     """
     planned = plan.rank_nodes
     try:
@@ -264,7 +264,7 @@ def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, second
 def job_step_options(
     command: Sequence[str], words: Mapping[str, str], process: int
 ) -> tuple[dict[str, str], str]:
-    """Return the options of srun that start a step's ranks in order, and what is said of the order.
+    """Return the options of srun that start a step's ranks in order, and a sentence on the order.
 
     For a filter that may only set options (``nidmap slurm launch``).
 

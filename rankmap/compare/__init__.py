@@ -24,7 +24,7 @@ from nidmap.rankmap.search.auto_order import AUTO, order_by_strategy
 from nidmap.rankmap.search.budget import LIMITS
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
 
-#: The order that every launcher makes where nobody says another.
+#: The order that every launcher makes where none is stated.
 DEFAULT_ORDER = ROW_MAJOR
 
 SCHEMA = "nidmap.compare/1"
@@ -144,7 +144,7 @@ def compare(
     strategies: Sequence[str] = (),
     orders: Sequence[str] = (),
 ) -> Comparison:
-    """Predict what each strategy and order make of a job, and the default beside them.
+    """Predict what each strategy and order make of a job, and what the default does.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def _predict_rows(
             tell(k / len(rows), row_words)
         placement = model.place(row.plan.rows, row.slot_of_rank)
         prediction = model.ranged(placement)
-        gain = gains.of(placement)  # behind it: both have the same steps
+        gain = gains.of(placement)  # after it: both have the same steps
         base = entries[0].found.time_s if entries else prediction.time_s
         ratio = prediction.time_s / base if base else 1.0
         entries.append(

@@ -45,7 +45,7 @@ def picture_bytes(form: str, build: Callable[[Any], Any], style: Mapping[str, An
     """Return a figure as ``svg`` or ``png``, the same bytes for the same figure.
 
     `build`: takes matplotlib's class of figures and returns one. `style`: settings of matplotlib
-    beside those of all our pictures.
+    besides those of all our pictures.
     """
     import matplotlib
     from matplotlib.figure import Figure

@@ -27,7 +27,7 @@ SCHEMA = "nidmap.order/1"
 
 
 class OrderDocument(Struct):
-    """An order as it is read; what else stands in the document is for others."""
+    """An order as it is read; the rest of the document is for others."""
 
     slots: list[Annotated[int, Meta(gt=-(1 << 62), lt=1 << 62)]]
     schema: Literal["nidmap.order/1"] = "nidmap.order/1"
@@ -38,7 +38,7 @@ class OrderDocument(Struct):
 
 
 def write(order: Placement, **more: Any) -> str:
-    """Return the order as a JSON object, a key a line, `more` behind its own."""
+    """Return the order as a JSON object, a key a line, `more` after its own."""
     fields = {**document(order), **more}
     # Whole arrays on one line: indented, a million ranks would be a million lines.
     body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in fields.items())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formats that name the node of each rank: host files.
 
-All but one say nothing of the place inside a node: read back, the ranks of a node stand in
+All but one say nothing of the place inside a node: read back, the ranks of a node are in
 ascending places.
 
 One host per line, in rank order, is for SLURM_HOSTFILE (``slurm``), which srun takes with its
@@ -12,7 +12,7 @@ nodes with more ranks than cores. It wants the nodes in its allocation or host f
 
 ``host:count`` for each run of consecutive ranks is for Hydra (``hydra``) and Intel MPI
 (``intel``). Hydra gives ranks out in the order of the lines of ``-f FILE``, and a host may
-stand there again. Two things are lost with it (checked on MPICH 5.0.2): under
+are there again. Two things are lost with it (checked on MPICH 5.0.2): under
 ``-launcher slurm`` the order of the lines, and for a host that stands there
 again the shared memory between its ranks, each entry being a node of its own
 to MPICH. Where Hydra knows ``-rankmap``, ``nidmap run`` therefore uses that.
@@ -81,7 +81,7 @@ def nodes_of(
     """Return the node of each rank, host after host.
 
     `counts`: ranks on each of `hosts`, in a row. `line_of`: line of the file on which an entry of
-    `hosts` stands; the last for one behind them.
+    `hosts` is; the last for one after them.
     """
     slots = dict(zip(placement.names.tolist(), placement.counts.tolist(), strict=True))
     left, known = dict(slots), HostNames([*slots])
@@ -207,7 +207,7 @@ class RankFile:
     def read(self, text: str, placement: Placement, source: str) -> Placement:
         """Return the order that a rankfile holds.
 
-        The ranks of a node stand in the order of the first core of each, or by
+        The ranks of a node are in the order of the first core of each, or by
         rank where no slots are given. Lines may be in any order; hosts may be
         relative (``+n0`` is the first node of the job).
         """

@@ -19,7 +19,7 @@ import numpy as np
 from nidmap.placement.errors import UsageError
 from nidmap.placement.support.array_types import Ints
 
-#: Bytes that a PMI value has, without the zero behind it.
+#: Bytes that a PMI value has, without the zero after it.
 PMI_VALUE = 1023
 
 
@@ -52,8 +52,8 @@ def hydra_vector(node: Ints) -> str:
     """Return ``PMI_process_mapping`` as the mpiexec of MPICH 5 writes it.
 
     A single rank is its node's bare number, and ranks whose nodes come again
-    stand once in brackets, with how often. MPICH 5.0.2 loses ranks behind such
-    a bracket: one on the node of the rank before it, and, behind ``]xK``, those on
+    is listed once in brackets, with how often. MPICH 5.0.2 loses ranks after such
+    a bracket: one on the node of the rank before it, and, after ``]xK``, those on
     node K-1. Its library then takes ranks to be where they are not.
 
     `node` (n,): node of each rank. '' where MPICH would write a wrong one.

@@ -33,7 +33,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 #: Ranks on one line at most: whoever reads lines into a buffer shall not need a large one.
 ENTRIES = 64
 
-#: A node list in lines of 76 characters, split behind a comma where one is near.
+#: A node list in lines of 76 characters, split after a comma where one is near.
 _COLUMNS = re.compile(r".{1,75}(?:,|$)|.{1,76}")
 
 _PLAIN = re.compile(r"[0-9,\s]*", re.ASCII)
@@ -56,7 +56,7 @@ def without_comments(text: str) -> str:
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold more than a comment, stripped, each behind its number."""
+    """Yield the lines that hold more than a comment, stripped, each after its number."""
     for number, line in enumerate(without_comments(text).split("\n"), start=1):
         if line.strip():
             yield number, line.strip()
@@ -68,7 +68,7 @@ def split_entries(text: str) -> list[str]:
 
 
 def line_of_entry(text: str, index: int, count_entries: Callable[[str], int]) -> int:
-    """Return the line on which an entry stands; the last where there is none.
+    """Return the line of an entry; the last line where it has none.
 
     `index`: of the entry, from 0. `count_entries`: how many entries a line without its comment
     holds.
@@ -86,7 +86,7 @@ def refuse_broken(
 ) -> None:
     """Refuse a file's numbers where they are not a permutation of 0 … n-1.
 
-    `line_of`: line on which the number at an index stands; the last for one behind them. `what`:
+    `line_of`: line on which the number at an index is; the last for one after them. `what`:
     ``rank`` where a list of slots says the rank on each, ``slot`` the other way round.
     """
     fault = why_broken(values, n)
@@ -179,7 +179,7 @@ def parse_numbers(text: str, n: int, source: str, what: str) -> Ints:
 
 
 def line_of_number(text: str, index: int) -> int:
-    """Return the line on which the number at `index` stands; the last where there is none."""
+    """Return the line of the number at `index`; the last line where it has none."""
 
     def count_numbers(line: str) -> int:
         matches = map(_TOKEN.fullmatch, split_entries(line))

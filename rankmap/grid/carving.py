@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carve a grid again and again in two, where the cut is cheapest; alone, or with a torus.
 
-What boxes cannot tile (blades of three nodes beside blades of four, 24 ranks
-a node on a 64x64 grid) is cut here. A cut takes the first so many cells along
+What boxes cannot tile (blades of three nodes next to blades of four, 24 ranks
+a node on a 64x64 grid) is cut here. A cut takes a number of cells along
 one dimension, whole layers first and a layer's share along the next one, so
 every part is a box but for one layer, and every size is met exactly.
 
@@ -27,7 +27,7 @@ from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.rankmap.grid.coarse import Coarse
 from nidmap.rankmap.grid.dims import offset_ends
 
-#: Parts of at most so many cells are cut along every order of their dimensions, larger ones along
+#: Parts of at most this many cells are cut along every order of their dimensions, larger ones along
 #: one order an axis.
 THOROUGH = 4096
 

@@ -23,7 +23,7 @@ class Coarse:
     def cut(self, a: Mask, b: Mask) -> Floats:
         """Return the weight between two sets of cells of one window of the grid.
 
-        `a`, `b` (window, ...): which cells are in the sets, of as many pairs as there are behind.
+        `a`, `b` (window, ...): which cells are in the sets, of as many pairs as there are after.
         """
         axes = tuple(range(len(self.grid)))
         total = np.zeros(a.shape[len(self.grid) :])

@@ -49,7 +49,7 @@ def dims(
         node where `ppn` is None.
     ppn : int, sequence of int or None
         Ranks a node, one number or one a node; None: the machine's cores,
-        where all compute nodes have as many.
+        where all compute nodes have equally many.
     prefer : str
         ``compact``: the least surface; ``node-balanced``: one that boxes of a
         node's ranks tile; ``auto``: node-balanced where there is one, else compact.
@@ -92,7 +92,7 @@ def balanced_factors(n: int, ndims: int) -> Shape:
 
 
 def grid_shapes(n: int, ndims: int, most: int | None = None) -> Iterator[Shape]:
-    """Yield all ways to write `n` as a product of so many factors, each descending."""
+    """Yield all ways to write `n` as a product of this many factors, each descending."""
     if ndims == 1:
         if most is None or n <= most:
             yield (n,)
@@ -106,7 +106,7 @@ def grid_shapes(n: int, ndims: int, most: int | None = None) -> Iterator[Shape]:
 
 
 def _ranks_a_node(machine: Machine | None, ppn: int | Sequence[int] | None) -> int | None:
-    """Return the ranks that every node's are a multiple of; None where nothing says."""
+    """Return the ranks that every node's are a multiple of; None where unknown."""
     if ppn is not None:
         counts = [ppn] if isinstance(ppn, int) else list(ppn)
         if not counts or min(counts) < 1:

@@ -29,7 +29,7 @@ MOST_LAYOUTS = 4000
 class BoxLayout:
     """How a grid is laid on a torus box."""
 
-    # (axis, size), axes of the box; one that is split stands twice, its far part first
+    # (axis, size), axes of the box; one that is split is listed twice, its far part first
     parts: tuple[tuple[int, int], ...]
     given: tuple[Shape, ...]  # the parts that each dimension of the grid takes, the slowest first
 

@@ -34,7 +34,7 @@ def cells_in(grid: Sequence[int], chain: Sequence[Shape]) -> Ints:
         tuple(o // i for o, i in zip(outer, inner, strict=True))
         for inner, outer in itertools.pairwise(ladder)
     ][::-1]
-    # A factor of 1 is not an axis: numpy has only so many.
+    # A factor of 1 is not an axis: numpy has a limited number of them.
     kept = [(k, n) for n in range(len(factors)) for k in range(len(grid)) if factors[n][k] > 1]
     by_dimension = sorted(kept)
     table = cells([factors[n][k] for k, n in by_dimension])

@@ -115,7 +115,7 @@ class Launcher(ABC):
         ``hosts`` and ``files`` (that name the job's hosts), ``overcommit``, and ``bind``,
         ``bind_gpus`` and ``map``, by which the user binds ranks.
     first : int
-        Where its options begin: behind its name, or its subcommand.
+        Where its options begin: after its name, or its subcommand.
     format : str
         Format of the order file (`nidmap.rankmap.emit`).
     limit : Mapping or None
@@ -128,7 +128,7 @@ class Launcher(ABC):
         True where the launcher takes nodes in an order of its own that only
         asking it would tell.
     keeps_list : bool
-        True where a job's nodes stand in the order of its list, False where
+        True where a job's nodes are in the order of its list, False where
         the launcher sorts them.
     rank_variables : tuple of str
         Variables that hold a rank's number (its place in the launch), the
@@ -222,7 +222,7 @@ class Launcher(ABC):
     def asked_remarks(self, seconds: float) -> list[str]:
         """Return what the user should know of the command that only asking the site tells.
 
-        The site has so many seconds to answer.
+        The site has this many seconds to answer.
         """
         return []
 
@@ -231,7 +231,7 @@ class Launcher(ABC):
         return self.limit
 
     def text(self, order: Placement) -> str:
-        """Return what stands in the order file, for nodes as the launcher takes them."""
+        """Return the text of the order file, for nodes as the launcher takes them."""
         from nidmap.rankmap import emit
 
         return emit.emit(order, self.format, "given")
@@ -242,7 +242,7 @@ class Launcher(ABC):
         return nodes
 
     def ranks(self, nodes: int) -> int:
-        """Return how many ranks this command starts on so many nodes.
+        """Return how many ranks this command starts on this many nodes.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class Launcher(ABC):
     def counts(self, ranks: int, nodes: int) -> Ints:
         """Return how many of `ranks` ranks this command puts on each of its nodes.
 
-        Here they are filled in order. The nodes stand as the launcher takes them: in the job's
+        Here they are filled in order. The nodes are as the launcher takes them: in the job's
         order, where it has them all, else in that of the list (`keeps_list`) or sorted. A
         node that gets none is not part of the step.
 
@@ -328,12 +328,12 @@ class Launcher(ABC):
         """
 
     def command(self, words: Sequence[str], path: str, **roles: str | int | None) -> Launch:
-        """Return the user's command with words behind the launcher's name, and its variables.
+        """Return the user's command with words after the launcher's name, and its variables.
 
         Parameters
         ----------
         words : sequence of str
-            What goes right behind the launcher's name.
+            What goes right after the launcher's name.
         path : str
             The order file.
         **roles : str, int or None

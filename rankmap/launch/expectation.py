@@ -19,7 +19,7 @@ from nidmap.rankmap.search.cost import without_time
 if TYPE_CHECKING:
     from nidmap.rankmap.predict import Job
 
-#: What is said before, or instead of, an expectation that nobody has worked out.
+#: What is said before, or instead of, an expectation that has not been worked out.
 UNKNOWN = "its gain is not known"
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from nidmap.rankmap.launch.request import RunRequest
     from nidmap.rankmap.predict.job import Job
 
-#: What is said of an order where there was no time to work out more.
+#: What is said about an order where there was no time to work out more.
 UNTIMELY = "its gain was not worked out in time"
 
 #: Networks on which Cray MPICH is the site's own library.
@@ -202,7 +202,7 @@ class JobLaunch:
         return expectation(order, self._job_of(order), keeps_list, own)
 
     def _job_of(self, order: Placement) -> Job:
-        """Return what the job sends: of what an order is for, where nothing says."""
+        """Return what the job sends; where unknown, what the order was made for."""
         return self.job if self.job.pattern else replace(self.job, pattern=order.origin.pattern)
 
     def asked_remarks(self) -> list[str]:

@@ -3,7 +3,7 @@
 
 A launcher has a hundred options, and each version others. A table here names
 those that say how many ranks start and where; what ``nidmap run`` adds goes
-right behind the launcher's own name. Of an option that is in no table it is
+right after the launcher's own name. Of an option that is in no table it is
 not known whether the next word is its value or the program: it is the program
 if it can be run here. What stays in doubt is an error, and whoever called
 leaves the command as it is.
@@ -76,9 +76,9 @@ class OptionTable:
         All one-letter options that take a value, also those that are not read, where
         letters may share a word as getopt has it; '' where they may not.
     assignments : bool
-        True where NAME=VALUE words may stand before the program, as for mpirun_rsh.
+        True where NAME=VALUE words may be before the program, as for mpirun_rsh.
     **roles : str
-        Options of a role as getopt names them, behind one dash or two: ``n= ntasks=`` take a
+        Options of a role as getopt names them, after one dash or two: ``n= ntasks=`` take a
         value, ``genv==`` two, ``l`` none. The first is the one to write. Under ``placing``
         ranks are placed otherwise, under ``several`` there are several layouts: both are
         refused. Those ``passed`` are named only so that their values are not read as options.
@@ -114,7 +114,7 @@ class OptionTable:
         argv : iterable of str
             The launcher and all that follows.
         first : int
-            Where the options begin: behind the launcher's name, or its subcommand.
+            Where the options begin: after the launcher's name, or its subcommand.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class OptionTable:
         return _is_option(word) or (self._assignments and _ASSIGNMENT.match(word) is not None)
 
     def _is_program(self, words: tuple[str, ...], at: int) -> bool:
-        """Tell whether a word behind an option that is not known is the program."""
+        """Tell whether a word after an option that is not known is the program."""
         if shutil.which(words[at]) is None:
             return False
         rest = (word.lstrip("-").partition("=")[0] for word in words[at:] if _is_option(word))
@@ -173,7 +173,7 @@ class OptionTable:
         return True
 
     def _read(self, words: tuple[str, ...], at: int) -> tuple[dict[str, str], int]:
-        """Return the value of each role that a word names, and the place behind it.
+        """Return the value of each role that a word names, and the place after it.
 
         There is no role where it is not known whether the next word belongs to it.
         """
@@ -197,7 +197,7 @@ class OptionTable:
         return {role: value if equals else " ".join(words[at + 1 : behind]) or name}, behind
 
     def _read_letters(self, words: tuple[str, ...], at: int) -> tuple[dict[str, str], int]:
-        """Read letters behind one dash; the first that takes a value takes the rest."""
+        """Read letters after one dash; the first that takes a value takes the rest."""
         letters = words[at][1:]
         options: dict[str, str] = {}
         for place, letter in enumerate(letters, 1):

@@ -223,7 +223,7 @@ def _end_child(child: int) -> None:
 
 @contextlib.contextmanager
 def _signals_end_planning() -> Iterator[None]:
-    """Have signals end the planning inside the block, and do nothing behind it until exec."""
+    """Have signals end the planning inside the block, and do nothing after it until exec."""
     caught = [n for n in _ENDING if signal.getsignal(n) == signal.SIG_DFL]
     for number in caught:
         signal.signal(number, _give_up)

@@ -50,7 +50,7 @@ class JobArguments:
         return self.pattern or ""
 
     def sending(self) -> dict[str, Any]:
-        """Return what else is said of what the job sends, as a `Job` takes it."""
+        """Return the other words on what the job sends, as a `Job` takes them."""
         options = {name: getattr(self, name) for name in ("bytes", "algorithm", "background")}
         return {name: value for name, value in options.items() if value is not None}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orderings: ``(Pattern, Placement) -> Placement``, one file per idea.
 
-An ordering is a pure function of a pattern and the nodes it is to stand on (with the machine
+An ordering is a pure function of a pattern and the nodes it is to use (with the machine
 where one is known), and returns these nodes with another order of the ranks. It is
 registered by the decorator `ordering` and found by name with `find`; other
 distributions add theirs under the entry point group ``nidmap.orders``.
@@ -54,7 +54,7 @@ def names() -> list[str]:
 def find(strategy: str) -> Ordering:
     """Return the ordering that a text names: ``boxes``, or with options ``cells:-R -c 4,2``.
 
-    Options stand behind a colon; an ordering that has some takes their text
+    Options follow a colon; an ordering that has some takes their text
     as its keyword `options`.
     """
     name, colon, options = strategy.partition(":")

@@ -107,7 +107,7 @@ def auto(pattern: Pattern, placement: Placement) -> Placement:
 
 
 def describe_choice(found: AutoChoice) -> Placement:
-    """Return the order that was chosen, with what is to be said of it."""
+    """Return the chosen order with a remark on it."""
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
     remarks = filter(None, [found.words(), cache.remark() if mapped else ""])
     return found.order.with_origin(remark="; ".join(remarks))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes: the process grid tiled with boxes of node size, these with boxes of blade size, and so on.
 
-Where every unit of a level has as many slots, the best chain of nested boxes
+Where every unit of a level has equally many slots, the best chain of nested boxes
 is found exactly (each box divides the next, so the cost of a chain is a sum
 over its levels). Levels whose units differ, and levels that no box tiles, are
 carved out of the grid of the boxes below them, sizes kept exactly
@@ -45,11 +45,11 @@ from nidmap.rankmap.units import (
 Chain = list[Shape]
 Costs = list[tuple[float, Chain]]
 
-#: A layout on a torus with at most so many times the fewest hops is taken without more ado.
+#: A layout on a torus with at most this many times the fewest hops is taken without more ado.
 GOOD_LAYOUT = 1.05
 
 #: Cells that may be looked at in all ways together before the best so far is taken; how many
-#: looks a cell costs that is carved, and a layout on a torus beside one for each of its boxes.
+#: looks a cell costs that is carved, and a layout on a torus next to one for each of its boxes.
 BUDGET, CARVING, LAYOUT = 800_000, 20, 1000
 
 #: Ranks of an all-to-all along rows and columns up to which swaps are tried.
@@ -186,7 +186,7 @@ class _GridWalks:
             yield np.asarray(np.ravel_multi_index(tuple(points.T), self.dims))
 
     def _chains(self) -> list[list[Chain]]:
-        """Return for each depth the best chains of so many nested boxes, cheapest first."""
+        """Return for each depth the best chains of this many nested boxes, cheapest first."""
         chains: list[list[Chain]] = []
         below: Costs = [(0.0, [])]
         for level in self.even:
@@ -248,7 +248,7 @@ def _fullest_boxes(pattern: GridPattern, shapes: Ints) -> list[Chain]:
 
 
 def _chain_boxes(here: Ints, cost: Floats, below: Costs) -> Costs:
-    """Return the boxes of a level that hold one of those below, each behind the cheapest chain."""
+    """Return the boxes of a level that hold one of those below, each after the cheapest chain."""
     held = np.array([chain[-1] if chain else (1,) * here.shape[1] for _, chain in below])
     costs = np.array([chain_cost for chain_cost, _ in below])
     chained = []
@@ -269,7 +269,7 @@ def _lay_on_torus(
 ) -> tuple[float, Ints] | None:
     """Return the order of fewest hops, and its hops by the fewest that any boxes have.
 
-    None where the allocation is not a box of routers with as many slots each.
+    None where the allocation is not a box of routers with equally many slots each.
     """
     once, router = np.unique(unwrap_coords(coords, distance.extents), axis=0, return_inverse=True)
     router = router.reshape(-1)

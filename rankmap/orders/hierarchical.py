@@ -44,7 +44,7 @@ from nidmap.rankmap.units import slots_by_node
 #: By the outermost block: the weight parted, and the blocks from the innermost on.
 Chains = dict[Shape, tuple[float, list[Shape]]]
 
-#: A level's block that no permutation fits is tried in so many other shapes at most.
+#: A level's block that no permutation fits is tried in this many other shapes at most.
 MOST_OTHERS = 64
 
 

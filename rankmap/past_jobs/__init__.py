@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How jobs sat: each held against the best placement among the nodes that were free at its start.
+"""How jobs were placed, compared with the best placement among the nodes free at their start.
 
 The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by
 `nidmap.rankmap.past_jobs.quick_cost`; a job that sits as well as any of them would on an empty
-machine is held against nothing else.
+machine is compared with nothing else.
 
 What jobs send is said by a small TOML file, by the names of jobs or users::
 
@@ -13,7 +13,7 @@ What jobs send is said by a small TOML file, by the names of jobs or users::
     communication = 0.3       # share of its time; or [0.2, 0.4]
     ppn = 32
 
-The first that fits a job counts. Of a job that none fits nothing is known: it is held against
+The first that fits a job counts. Nothing is known of a job that none fits: it is compared with
 a stencil and an all-to-all.
 """
 
@@ -66,7 +66,7 @@ class Verdict:
     spread: float  # share of its pairs of nodes that are in different outermost units, 0 to 1
     free: int  # nodes that it could have had, its own among them
     slowdown: Span  # how many times as long its communication takes as on the best of these
-    patterns: tuple[str, ...]  # what it was taken to send; several where nothing says it
+    patterns: tuple[str, ...]  # what it was taken to send; several where it is not known
     best: str  # the strategy that chose the best nodes; '' where its own are
     share: Span  # share of its time that it communicates
     ppn: int = 1  # ranks per node that it was judged with
@@ -92,7 +92,7 @@ class Judge:
         self._ideal: dict[tuple[QuickCost, int, bytes], Span] = {}
 
     def verdict(self, job_nodes: JobNodes, job: int, free: Mask) -> Verdict:
-        """Return how one job sat, where these nodes were free beside its own."""
+        """Return how one job was placed, where these nodes were free besides its own."""
         rows = job_nodes.of(job)
         record = job_nodes.jobs[job]
         application = application_of(record, self.applications)
@@ -195,7 +195,7 @@ def judge_jobs(
 
     `job_nodes`: all jobs that had nodes: those not asked about say what was taken. `wanted`: the
     jobs to judge. `usable` (n,): nodes that could be had at all; None means the compute nodes.
-    `told`: is told how much is done (0 to 1), and what. In the order of the jobs' starts.
+    `told`: is called with how much is done (0 to 1), and what. In the order of the jobs' starts.
     """
     there = machine.compute if usable is None else usable
     sweep = free_at_starts(job_nodes, there, wanted)
@@ -245,12 +245,12 @@ def _judge_chunk(chunk: list[tuple[int, Mask]]) -> list[Verdict]:
     return [judge.verdict(job_nodes, job, free) for job, free in chunk]
 
 
-#: Share of its time that a job communicates where nobody says it, at least and at most: assumed.
+#: Share of its time that a job communicates where it is not stated, at least and at most: assumed.
 ASSUMED_SHARE = Span(0.05, 0.2, 0.5)
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
-#: At least and at most. No tuple: msgspec 0.22 ends in a fault of memory at one beside a number.
+#: At least and at most. No tuple: msgspec 0.22 ends in a fault of memory at one next to a number.
 Ends = Annotated[list[Share], msgspec.Meta(min_length=2, max_length=2)]
 
 
@@ -280,7 +280,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """What its jobs are held against: the pattern, or both where none is known."""
+        """What its jobs are compared with: the pattern, or both where none is known."""
         return (self.pattern,) if self.pattern else ("stencil:auto", "alltoall")
 
 

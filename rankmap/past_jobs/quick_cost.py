@@ -114,7 +114,7 @@ class QuickCost:
         return Span(cut, likely, direct)
 
     def _phases(self, rows: Ints) -> list[_PhaseCost]:
-        """Return what so many nodes send, wherever they are: all are taken to be alike."""
+        """Return what this many nodes send, all assumed to be alike."""
         if len(rows) not in self._phases_of:
             self._phases_of[len(rows)] = list(_phase_costs(self.model, rows))
         return self._phases_of[len(rows)]

@@ -34,7 +34,7 @@ _RUN = re.compile(r"[\W_]*\d[\W\d_]*$")
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """Jobs of one application on as many nodes."""
+    """Jobs of one application on the same number of nodes."""
 
     application: str
     nodes: int  # of each

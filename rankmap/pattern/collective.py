@@ -41,7 +41,7 @@ class Collective(Pattern):
         return None if self.dims is None else self.dims[0]
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the collective of so many ranks."""
+        """Return the collective of this many ranks."""
         if self.root >= ranks:
             ranks_text = "1 rank" if ranks == 1 else f"{ranks} ranks"
             raise UsageError(f"pattern {self.spec}: there are {ranks_text}, 0 to {ranks - 1}")
@@ -63,7 +63,7 @@ class Collective(Pattern):
 
 
 def _build_collective(name: str, text: str) -> Pattern:
-    """Build a collective, with ``root=0`` behind the colon where it has a root."""
+    """Build a collective, with ``root=0`` after the colon where it has a root."""
     options = parse_options(name, text, {"root": "0"} if name in ROOTED else {})
     return Collective(name, parse_whole(name, "root", options.get("root", "0")))
 

@@ -72,7 +72,7 @@ class Graph(Pattern):
 
     @property
     def row(self) -> Ints:
-        """Rank whose row each entry stands in, int64 (2m,)."""
+        """Rank whose row each entry is in, int64 (2m,)."""
         return np.repeat(np.arange(self.size), np.diff(self.indptr))
 
     def upper(self) -> tuple[Ints, Ints, Floats]:
@@ -87,7 +87,7 @@ class Graph(Pattern):
         yield from Traffic.of(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the graph with as many ranks more, without edges, as are missing."""
+        """Return the graph with the missing ranks added, without edges."""
         if ranks < self.size:
             raise UsageError(
                 f"pattern {self.spec} names rank {self.size - 1}, but there are {ranks} slots"

@@ -27,11 +27,11 @@ from nidmap.rankmap.readers.entries import MOST_BYTES, Entries, no_edges
 class OneEach(UnsizedPattern):
     """Every rank sends one message to a rank of its own; one that is to send to itself sends none.
 
-    Its messages are listed when a job has so many ranks: a grid may be named that no
+    Its messages are listed when a job has this many ranks: a grid may be named that no
     machine has memory for.
     """
 
-    receivers: Callable[[int], Ints]  # returns the rank that each of so many ranks sends to
+    receivers: Callable[[int], Ints]  # returns the rank that each of this many ranks sends to
     spec: str  # the text of this pattern
     ranks: int | None = None  # None where any number will do
 
@@ -42,7 +42,7 @@ class OneEach(UnsizedPattern):
         return self.resized(ranks)
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the messages of so many ranks."""
+        """Return the messages of this many ranks."""
         sender, receiver = np.arange(ranks), self.receivers(ranks)
         sent = Traffic.of(sender, receiver, 1.0).away()
         return _messages_graph(Entries(ranks, sent), self.spec)
@@ -54,7 +54,7 @@ def _draw_receivers(ranks: int, seed: int) -> Ints:
 
 
 def _transpose(ranks: int, extents: Shape) -> Ints:
-    """Return where each rank of a grid stands in the transposed one."""
+    """Return where each rank of a grid is in the transposed one."""
     return np.arange(ranks).reshape(extents[::-1]).T.ravel()
 
 

@@ -139,7 +139,7 @@ class Lines(GridPattern):
                 yield tuple(distance * (k == axis) for k in range(len(dims))), self.weight
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the all-to-all of so many ranks."""
+        """Return the all-to-all of this many ranks."""
         return replace(self, dims=(ranks,))
 
 
@@ -164,12 +164,12 @@ class Ring(GridPattern):
         yield (1,), 1.0
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the ring of so many ranks."""
+        """Return the ring of this many ranks."""
         return Ring((ranks,))
 
 
 def grid_model(pattern: Pattern | None) -> GridPattern | None:
-    """Return a pattern, or what is much like it, on a process grid; None where there is none."""
+    """Return a pattern, or one much like it, on a process grid; None where it has no grid."""
     model = pattern if isinstance(pattern, GridPattern) else getattr(pattern, "model", None)
     return model if isinstance(model, GridPattern) else None
 
@@ -212,7 +212,7 @@ class AutoStencil(UnsizedPattern):
         return f"stencil:auto,ndims={len(self.form.dims)}{comma}{rest}"
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the stencil on the compact grid of so many ranks."""
+        """Return the stencil on the compact grid of this many ranks."""
         return self._on_grid(ranks, None)
 
     def on(self, placement: Placement) -> Pattern:

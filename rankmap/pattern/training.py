@@ -181,9 +181,9 @@ class Training(Pattern):
                 yield axis, size, self.groups("dp-cp" if axis == "dp" else axis)
 
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
-        """Yield the edges of every axis; see `Pattern.edges`. A pair may stand on several axes."""
+        """Yield the edges of every axis; see `Pattern.edges`. A pair may be on several axes."""
         for axis, size, groups in self.sending_groups():
-            rows = max(1, block // groups.shape[1])  # about so many ranks at a time
+            rows = max(1, block // groups.shape[1])  # about this many ranks at a time
             for part in np.split(groups, range(rows, len(groups), rows)):
                 if axis == "ep":
                     a, b = np.triu_indices(part.shape[1], 1)
@@ -232,7 +232,7 @@ class _Rings(GridPattern):
 
     @property
     def spec(self) -> str:
-        """The text of what it stands for."""
+        """The text of the pattern."""
         return "training"
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have the library that stands between a program and its MPI, and load it before the program.
+"""Build or find the library between a program and its MPI, and load it before the program.
 
 One source serves three binary interfaces: MPICH's (MPICH, Cray, Intel, MVAPICH), Open MPI's,
 and the standard one of MPI 5. Wheels ship a library for each (``build_recorders.py`` of the
@@ -81,7 +81,7 @@ def find_compilers(
 ) -> list[Compiler]:
     """Return the MPI compilers that fit a command: one for each binary interface it may need.
 
-    Tried in turn: the one named, ``$NIDMAP_MPICC``, Cray's ``cc``, the ``mpicc`` beside the
+    Tried in turn: the one named, ``$NIDMAP_MPICC``, Cray's ``cc``, the ``mpicc`` next to the
     launcher, and those on PATH.
     """
     wanted = named or env.get("NIDMAP_MPICC", "")
@@ -240,7 +240,7 @@ def preload(
     A program that is linked with the library needs none.
 
     Launchers pass the environment on by themselves, but for Open MPI's on
-    other nodes: that gets options of its own right behind its name.
+    other nodes: that gets options of its own right after its name.
     """
     before = ":".join(path for path in (*libraries, env.get("LD_PRELOAD", "")) if path)
     more = {"LD_PRELOAD": before, **variables}

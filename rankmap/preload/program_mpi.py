@@ -44,7 +44,7 @@ def find_program(name: str, env: Mapping[str, str]) -> str | None:
 
 
 def find_binaries(command: Sequence[str], env: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of each binary program among the words behind a command's launcher."""
+    """Yield path and content of each binary program among the words after a command's launcher."""
     for path in filter(None, (find_program(word, env) for word in command[1:])):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             head = file.read(4)

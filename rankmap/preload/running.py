@@ -49,11 +49,11 @@ def parse_window(text: str) -> Window | None:
 def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, strict: bool) -> int:
     """Run a command, write what its ranks were seen to send, and return its exit code.
 
-    Whatever fails on our side is said in one line and costs the recording,
-    not the run; what the ranks counted is kept until it stands in `output`.
+    A failure on our side is reported in one line and costs the recording,
+    not the run; what the ranks counted is kept until it is up in `output`.
 
     `command`: launcher, options, program. `output`: the file of the recording: the ranks' own
-    counts stand beside it until it is written. `mpicc`: the MPI compiler; '' looks for it.
+    counts are next to it until it is written. `mpicc`: the MPI compiler; '' looks for it.
     `strict`: do not run what cannot be recorded.
     """
     part = parse_window(window)

@@ -72,7 +72,7 @@ def _read_edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
 
 
 def _header_lines(raw: bytes) -> int:
-    """Return how many lines of words stand at the beginning, comments above them counted."""
+    """Return the number of lines of words at the beginning, comments above them counted."""
     for number, line in enumerate(raw[:65536].split(b"\n"), start=1):
         if line.strip() and not line.lstrip().startswith((b"#", b"%")):
             return number if _WORDS.match(line) and b"nan" not in line.lower() else 0

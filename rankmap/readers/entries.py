@@ -26,7 +26,7 @@ _ODD = re.compile(rb"[^0-9eE+\-. \n]")
 
 
 class Entries(NamedTuple):
-    """What a file says: so much from one rank to another."""
+    """The contents of a file: amounts from one rank to another."""
 
     ranks: int  # how many ranks there are, at least
     sent: Traffic  # several flows of one pair add up
@@ -37,7 +37,7 @@ class Entries(NamedTuple):
 def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> Entries:
     """Return entries that make sense, or raise.
 
-    `lines` (m,): line of the file that each entry stood on.
+    `lines` (m,): line of the file that each entry was on.
     """
     a, b, weight, _ = entries.sent.columns
 
@@ -116,7 +116,7 @@ def _parse_numbers(raw: bytes, first: int, source: str) -> Numbers:
 
 
 def _first_fault(bare: bytes, first: int, source: str) -> ParseError:
-    """Return the error that names the first thing that is no number."""
+    """Return the error that names the first word that is not a number."""
     for number, line in enumerate(bare.split(b"\n"), start=first):
         for word in line.split():
             try:

@@ -3,7 +3,7 @@
 
 fmt is up to three digits: 100 vertex sizes, 10 vertex weights (ncon of
 them), 1 edge weights. A line names the vertex's neighbours from 1 on, each
-with its edge's weight where there are such. Every edge stands on the lines
+with its edge's weight where there are such. Every edge is on the lines
 of both its ends.
 """
 

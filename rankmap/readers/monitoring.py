@@ -5,7 +5,7 @@ Lines of tab-separated words begin with the kind of traffic: ``E`` for
 messages of the program, ``I`` for those inside collectives, ``S`` and ``R``
 for one-sided puts and gets, ``C`` for the collectives once more, by algorithm;
 then from, to, ``108 bytes``, ``27 msgs sent`` and sizes. What a rank sends
-stands in its own file. E, I and S count; C would count collectives twice, and
+is in its own file. E, I and S count; C would count collectives twice, and
 R is the same traffic as S seen from the other end.
 """
 

@@ -87,7 +87,7 @@ def _dense_entries(matrix: Array, source: str) -> Entries:
 
 
 def read_member(archive: zipfile.ZipFile, name: str, source: str, most: int = MOST_BYTES) -> Any:
-    """Return one array of a ``.npz`` file, of at most so many bytes."""
+    """Return one array of a ``.npz`` file, of at most this many bytes."""
     member = f"{name}.npy"
     if archive.getinfo(member).file_size > most:
         raise ParseError(source, 0, f"{name} is larger than {most >> 30} GB")

@@ -160,7 +160,7 @@ class _Posted:
         self.received: dict[Envelope, list[list[int]]] = defaultdict(list)
 
     def paired(self) -> Sends | None:
-        """Return the messages with their receives; one that nobody takes keeps nobody waiting."""
+        """Return the messages with their receives; nobody waits for one that is not received."""
         awaited = [-1] * len(self.sends)
         left: dict[int, list[int]] = defaultdict(list)
         for envelope, sends in self.sent.items():
@@ -197,7 +197,7 @@ class _RankPath:
         self.met: dict[int, int] = defaultdict(int)
 
     def do(self, what: int, peer: int, tag: int, size: int) -> None:
-        """Take an event that is no collective."""
+        """Take an event that is not a collective."""
         if what == SEND:
             self.send(peer, tag, size)
         elif what == RECEIVE:

@@ -18,7 +18,7 @@ NEARLY_EQUAL = 2.0
 
 
 def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | None:
-    """Return the stencil that messages are, whatever their number; None where they are none.
+    """Return the stencil that messages form, whatever their number; None where they form none.
 
     `factor`: how many times the bytes of the least between neighbours along one dimension the
     most may be, as real programs divide their work; 1: each gets back what it sends, exactly.
@@ -44,7 +44,7 @@ def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | 
 
 
 def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
-    """Return the sweep that a phase is, as often as its `messages` say; None where it is none.
+    """Return the sweep that a phase forms, with its `messages`; None where it forms none.
 
     A halo is a stencil too, but there a rank sends to all of its neighbours before it waits, in
     a sweep to those downstream: a rank has four such steps, one from each corner, for two messages

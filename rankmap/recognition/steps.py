@@ -4,7 +4,7 @@
 A phase of messages is what a rank posts until it next waits. Ranks come to their phases in order,
 and the first of each rank go together, the second of each, and so on: ranks at an edge of a grid
 take another way through the code than those inside. A collective goes step by step, by the
-algorithm that its library takes for so many ranks and bytes; communicators that share no rank go
+algorithm that its library takes for this many ranks and bytes; communicators that share no rank go
 together, those on rows and then those on columns of a grid one after the other. Each step counts as
 often as it happened, all of its times together. Sweeps go wave after wave.
 """
@@ -41,7 +41,7 @@ MOST_STEPS = 64
 #: Turns of an all-to-all that are looked at: of more an even sample.
 MOST_TURNS = 16
 
-#: Bytes that a message counts for beside its own where steps are compared: headers and latency.
+#: Bytes that a message counts for besides its own where steps are compared: headers and latency.
 A_MESSAGE = 100.0
 
 

@@ -157,7 +157,7 @@ class Recording:
     program: str = ""  # the command that was recorded
     window: str = ""  # the part of the run that was counted, '' for all of it
     notes: tuple[str, ...] = ()  # what is missing: ranks that left no counts, memory that ran out
-    # What follows what; None where nobody knows (several threads, a window, an older recording)
+    # What follows what; None where nothing is known (several threads, a window, an older recording)
     order: RecordedOrder | None = None
     hosts: tuple[str, ...] = ()  # the nodes that it ran on; () in an older recording
     machine: str = ""  # the machine, where the environment named one (``$NIDMAP_MACHINE``)

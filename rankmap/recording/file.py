@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings on disk: one npz file, which ``matrix:FILE`` reads as well.
 
-Beside the phases stands the sum over all of them, as scipy saves a sparse
+Beside the phases is the sum over all of them, as scipy saves a sparse
 matrix, so that other programs read the file too.
 """
 
@@ -36,7 +36,7 @@ from nidmap.rankmap.recording import (
 
 SCHEMA = "nidmap.recording/1"
 
-#: What to do with a file that is no recording.
+#: What to do with a file that is not a recording.
 OTHERS = "nidmap record writes one; matrix:FILE reads other files"
 
 #: Bytes of a file's largest array.
@@ -45,7 +45,7 @@ _MOST_BYTES = 1 << 33
 #: Of each message's entry: its phase and `Traffic`.
 _SENT = ("sent_phase", "sent_source", "sent_target", "sent_bytes", "sent_messages")
 #: Of each collective: its phase, root, communicator, and what each member called and gave,
-#: `_LISTED` where that stands member by member in `_MEMBERS`.
+#: `_LISTED` where that is member by member in `_MEMBERS`.
 _CALLED = ("called_phase", "called_root", "called_group", "called_calls", "called_bytes")
 _MEMBERS = ("member_calls", "member_bytes")
 #: Where the members of each communicator begin, and who they are.
@@ -121,7 +121,7 @@ def _make_header(recording: Recording) -> dict[str, Any]:
 
 
 def load_recording(path: str) -> Recording:
-    """Return the recording that stands in a file."""
+    """Return the recording in a file."""
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             if "recording.npy" not in archive.namelist():

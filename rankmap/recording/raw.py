@@ -7,7 +7,7 @@ that this rank describes and its phases, and closed by ``END.``. The ranks of a
 node have one file.
 
 Ranks are read one after the other. A collective is kept once, not once per rank:
-its members have called it alike, and only who has not is kept beside it. So a
+its members have called it alike, and only who has not is kept next to it. So a
 broadcast from every root takes as many rows as there are roots.
 """
 
@@ -128,7 +128,7 @@ class _Stream:
         return self.take(self.numbers(1)[0]).decode("utf-8", "replace")
 
     def headers(self) -> Iterator[_RecordHeader]:
-        """Yield the beginning of each rank's record; a last one that is cut short is none."""
+        """Yield the beginning of each rank's record; an incomplete last one is skipped."""
         end = os.fstat(self.file.fileno()).st_size
         place = 0
         while place + 52 <= end:

@@ -10,7 +10,7 @@ on any machine.
 
 from __future__ import annotations
 
-#: Work for so many ranks, and the powers of the ranks with which it is more for more of them,
+#: Work for this many ranks, and the powers of the ranks with which it is more for more of them,
 #: and less for fewer.
 WORK, RANKS, MORE, LESS = 1.6e8, 4096, 0.65, 0.35
 
@@ -43,10 +43,10 @@ ENTRIES_A_SECOND, MOST_ROUNDS, FEWEST_ROUNDS = 2.5e7, 60, 4
 
 
 def total_work(ranks: int) -> float:
-    """Return the work that is done for a graph of so many ranks."""
+    """Return the work that is done for a graph of this many ranks."""
     return float(WORK * (ranks / RANKS) ** (MORE if ranks > RANKS else LESS))
 
 
 def seconds_for(ranks: int) -> float:
-    """Return about how many seconds mapping so many ranks takes."""
+    """Return about how many seconds mapping this many ranks takes."""
     return total_work(ranks) / A_SECOND * float(max(1.0, ranks / RANKS) ** CACHED)

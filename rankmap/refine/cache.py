@@ -2,7 +2,7 @@
 """Where numba keeps the kernels' machine code, and whether there is a numba at all.
 
 Machine code is run as it is read, so only a folder is used that belongs to this
-user and that nobody else may write to. It is beside the package where that can be
+user and that nobody else may write to. It is next to the package where that can be
 written, else in the user's cache directory, else in the temporary folder. Its name
 holds a hash of the kernels' sources: numba itself asks only whether the file of the
 kernel that is called has changed, not the files of what that kernel calls.

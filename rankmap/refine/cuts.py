@@ -18,7 +18,7 @@ Chooser = Callable[[int, int], int]
 class Cuts(NamedTuple):
     """How a job's nodes are taken apart, from the outside in."""
 
-    order: Ints  # (nodes,), the nodes so that every part of them stands in a row
+    order: Ints  # (nodes,), the nodes so that every part of them is in a row
     # (nodes - 1, 3), nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones
     # first
     cuts: Ints
@@ -63,7 +63,7 @@ def _torus_cuts(distance: Distance, counts: Ints) -> Cuts:
     assert distance.coords is not None
     place = unwrap_coords(distance.coords, distance.extents)
     used = np.array([len(np.unique(column)) for column in place.T])
-    # A ring without a gap is parted behind its first node.
+    # A ring without a gap is parted after its first node.
     place = (place - (used == distance.extents)) % distance.extents
     order = np.arange(len(place))
 

@@ -135,7 +135,7 @@ def exchange_pairs(x: PlacedRanks, rounds: int, state: State) -> None:
 
 @kernel
 def choose_nodes(far: Floats, p: int, q: int, many: int, state: State) -> Longs:
-    """Return two nodes and so many nodes nearest to each, ascending."""
+    """Return two nodes and this many nodes nearest to each, ascending."""
     taken = np.zeros(len(far), dtype=np.bool_)
     near = np.empty(len(far))
     count = 0

@@ -5,8 +5,8 @@ Kernels are compiled at their first call and kept on disk (`nidmap.rankmap.refin
 where numba is not installed they stay plain Python. Importing numba costs a third of a
 second, so only who maps a graph does it.
 
-`State` holds the random numbers' state and, behind it, the work done so far, about in
-looks at an edge: what may take long is given so much work and no seconds, so the same
+`State` holds the random numbers' state and, after it, the work done so far, about in
+looks at an edge: what may take long is given this much work and no seconds, so the same
 question has the same answer on any machine.
 """
 
@@ -107,7 +107,7 @@ def draw(state: State) -> Any:
 
 @kernel
 def tick(state: State, work: int) -> None:
-    """Note that so much work has been done."""
+    """Note that this much work has been done."""
     state[1] += np.uint64(work)
 
 

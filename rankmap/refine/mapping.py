@@ -172,7 +172,7 @@ class Piece:
         node[self.ranks] = self.nodes[piece_node]
 
     def improve_plainly(self, node: Longs, counts: Longs, seconds: float) -> None:
-        """Swap ranks without compiled code, in place; about so many seconds for all ranks."""
+        """Swap ranks without compiled code, in place; about this many seconds for all ranks."""
         edges = Traffic.of(self.row, self.adj, self.weight)
         share = seconds * len(self.ranks) / len(node)
         rounds = share * budget.ENTRIES_A_SECOND / (len(self.nodes) * len(self.ranks))

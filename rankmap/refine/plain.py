@@ -114,7 +114,7 @@ def _independent_pairs(
 
 
 def order_by_matching(edges: Traffic, n: int, rng: np.random.Generator) -> Ints:
-    """Return the ranks in a row in which those that talk much stand together."""
+    """Return the ranks in a row, those that communicate much next to each other."""
     size, levels = np.ones(n), []
     while len(edges.source):
         of = _match_pairs(edges, size, rng)

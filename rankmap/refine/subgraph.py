@@ -95,7 +95,7 @@ def talkers_first(ptr: Ints, mine: Ints) -> int:
 
 @kernel
 def note_side(mine: Ints, half: Bytes, where: Ints, cut: int) -> None:
-    """Note that ranks are before or behind a cut of the nodes now."""
+    """Note that ranks are before or after a cut of the nodes now."""
     for i in range(len(mine)):
         where[mine[i], 1 - half[i]] = cut
 
@@ -109,7 +109,7 @@ def add_pull(g: Csr, mine: Ints, where: Ints, cut: Longs, far: Floats, sub: Csr)
     """
     ptr, adj, w = g.ptr, g.adj, g.w
     low, middle, high = cut[0], cut[1], cut[2]
-    more = np.zeros(len(far) + 1)  # how much farther from the nodes behind the cut, summed up
+    more = np.zeros(len(far) + 1)  # how much farther from the nodes after the cut, summed up
     apart = 0.0
     for i in range(low, high):
         share = -1.0 / (middle - low) if i < middle else 1.0 / (high - middle)

@@ -6,12 +6,12 @@ one being taken:
 
 - *degrees*: in a block of c slots a rank has c - 1 others with it, so all but
   its c - 1 heaviest edges leave.
-- *connection*: a connected part of s ranks lies in so many blocks that they
+- *connection*: a connected part of s ranks lies in this many blocks that they
   hold it, k at least, and k - 1 edges without a circle must join them; no
   k - 1 such edges weigh less than the first that Kruskal's algorithm takes.
 
-An all-to-all along the lines of a grid is not expanded: each rank has so many partners, and
-only so many slots are near.
+An all-to-all along the lines of a grid is not expanded: each rank has this many partners, and
+only this many slots are near.
 """
 
 from __future__ import annotations

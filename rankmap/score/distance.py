@@ -51,7 +51,7 @@ MOST_TABLED = 12288
 #: Pairs of routers that are looked at together; each has the links of its groups.
 _PAIRS = 1 << 16
 
-#: The number of links on a path that there is not.
+#: The number of links where there is no path.
 UNREACHED = 254
 
 #: Links that are assumed to a node whose router is unknown: one more than the longest path.

@@ -167,7 +167,7 @@ def _torus_hops(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> floa
 
 
 def _pairs_inside(ranks: Array) -> float:
-    """Return the pairs within groups of so many ranks."""
+    """Return the pairs within groups of this many ranks."""
     return float((ranks * (ranks - 1.0)).sum() / 2)
 
 

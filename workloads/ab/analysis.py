@@ -109,7 +109,7 @@ def _verdict_words(entry: Mapping[str, Any], trusted: bool) -> str:
     return "faster" if entry["ratio"] > 1 else "slower"
 
 
-#: A predicted range ends where its third digit does: so much beyond it is still inside.
+#: A predicted range ends where its third digit does: this much beyond it is still inside.
 _SAME = 0.005
 
 
@@ -199,7 +199,7 @@ def comparison_sentence(entry: Mapping[str, Any], level: float) -> str:
 def predicted_ranges(
     header: Mapping[str, Any], analysis: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the ranges that were predicted before the measurement, beside what came out.
+    """Return the ranges that were predicted before the measurement, and what was measured.
 
     `header`: of which ``expected`` counts: by arm, ``words`` and ``gain`` (low, likely, high,
     unknowns; None where nothing is known). `analysis`: what
@@ -220,7 +220,7 @@ def predicted_ranges(
 
 
 def foretold_sentence(promise: Mapping[str, Any]) -> str:
-    """Return a prediction beside its measurement as a sentence."""
+    """Return a prediction and its measurement as a sentence."""
     if not promise["gain"]:
         return f"{promise['arm']}: no prediction ({promise['words']})"
     low, high = (

@@ -65,7 +65,7 @@ def prepared_arms(
 ) -> Iterator[tuple[list[Arm], dict[str, Any]]]:
     """Prepare all launches; inside, their order files are there.
 
-    Behind it, too, where it is dry and ``--order-dir`` names a place for them.
+    After it, too, where it is dry and ``--order-dir`` names a place for them.
 
     Yields the arms, the default first, and what the samples' header says of
     them: of nodes those in the order in which the launcher fills them.

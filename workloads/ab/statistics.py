@@ -30,10 +30,10 @@ from nidmap.placement.support.array_types import Floats
 #: Fewest blocks for which an interval is given.
 FEWEST = 6
 
-#: Ends so many times apart say nothing, unless both are on one side of 1.
+#: Ends this many times apart say nothing, unless both are on one side of 1.
 _VAGUE = 2.0
 
-#: More blocks than anybody is told to measure.
+#: More blocks than a user is ever advised to measure.
 _MOST = 1000
 
 #: The largest number that has an exponential.
@@ -49,7 +49,7 @@ _POWER = 0.8416212335729143
 #: Blocks before which a measurement does not stop, however clear it looks.
 FIRST_LOOK = 8
 
-#: A next look comes after so many more blocks as a part of those that there are.
+#: A next look comes after this many more blocks as a part of those that there are.
 _PART = 8
 
 #: Measurements without a difference that the width is found with, at most, and their blocks
@@ -104,7 +104,7 @@ def mean_interval(logs: Floats, *, level: float = 0.95) -> Interval | None:
 
 @cache
 def student_quantile(level: float, freedom: int) -> float:
-    """Return the t that |t| of so many degrees of freedom stays below with a probability.
+    """Return the t that |t| of this many degrees of freedom stays below with a probability.
 
     By halving an angle's bracket: the probability is a finite sum of its cosine's powers
     (Abramowitz and Stegun, 26.7.3 and 26.7.4).
@@ -136,7 +136,7 @@ def _kept_blocks(blocks: int) -> int:
 
 
 def _student_t(level: float, blocks: int) -> float:
-    """Return half an interval's width over the error of so many blocks' trimmed mean."""
+    """Return half an interval's width over the error of this many blocks' trimmed mean."""
     return student_quantile(level, _kept_blocks(blocks) - 1)
 
 
@@ -176,7 +176,7 @@ def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
 
 
 def looks_after(blocks: int) -> tuple[int, ...]:
-    """Return after how many blocks a measurement of so many blocks is looked at."""
+    """Return after how many blocks a measurement of this many blocks is looked at."""
     looks_at = [min(FIRST_LOOK, blocks)]
     while looks_at[-1] < blocks:
         looks_at.append(min(blocks, looks_at[-1] + max(1, looks_at[-1] // _PART)))

@@ -6,7 +6,7 @@ one: a node's own link then carries one message, and what a link between
 routers carries more is what the network makes of it. In fans one node sends
 to several others, so that its own link binds.
 
-Beside them stand the pairs of nodes between which single messages are timed,
+Beside them are the pairs of nodes between which single messages are timed,
 by how far they lie apart, and which ranks sit on which node.
 
 A class of links is the bottleneck of a set where its busiest link of that class takes
@@ -147,7 +147,7 @@ def _list_permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
 
 
 def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield one node to several others: on routers beside its own by the widest links, anywhere."""
+    """Yield one node to several others: on routers linked to its own by the widest links, or any."""
     found, nodes = channels(machine), _by_router(machine, rows)
     for router in rng.permutation(list(nodes))[:PAIRS].tolist():
         leaving = np.flatnonzero((found.source == router) & np.isin(found.target, list(nodes)))

@@ -93,7 +93,7 @@ def calibrate(
 
 
 def _start_ranks(launcher: tuple[str, ...], ranks: int | None) -> NoReturn:
-    """Become what starts this command as ranks: the words behind ``--``, mpiexec or srun."""
+    """Become what starts this command as ranks: the words after ``--``, mpiexec or srun."""
     job = None if launcher else allocation(os.environ)
     count = ranks or (None if job is None else job.ranks or len(job.nodes))
     if not launcher and (job is None or os.environ.get(MPIEXEC)):

@@ -178,7 +178,7 @@ class Reader:
     def _exchange_of(self, flows: Flows, each: int) -> Callable[[int], float]:
         """Return a collective function from the bytes of a flow to the seconds of the exchange.
 
-        So many ranks (`each`) of each node share its flow.
+        This many ranks (`each`) of each node share its flow.
         """
         from mpi4py import MPI
 

@@ -31,7 +31,7 @@ from nidmap.workloads.calibrate.choice import ENOUGH, NODE, FlowTimes, MeasurePl
 #: A rank is as fast as its node where it reaches this share of it.
 AS_FAST = 0.97
 
-#: A class is seen where it takes so many times as long as any other one.
+#: A class is seen where it takes this many times as long as any other one.
 CLEAR = 1.04
 
 #: A routing does not explain the times where the logarithms of the predicted ones are off by more

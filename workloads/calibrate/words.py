@@ -62,7 +62,7 @@ def _toml(value: Any) -> str:
 
 
 def about_fit(result: Result) -> list[str]:
-    """Return what is to be said of the routing and of classes that were not reached."""
+    """Return remarks on the routing and on classes that were not reached."""
     off = f"{result.links.error:.1%}"
     if result.links.explains:
         lines = [f"routing {result.routing} explains the times: off by {off}"]

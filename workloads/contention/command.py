@@ -156,7 +156,7 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
 
 
 def node_sets(leaf: Sequence[int], count: int) -> list[NodeSet]:
-    """Return the sets of so many nodes: inside one leaf, and across the fewest from two on.
+    """Return the sets of this many nodes: inside one leaf, and across the fewest from two on.
 
     `leaf`: leaf of each of the job's nodes, the first being that of its rank 0; -1 where that is
     not known.

@@ -46,13 +46,13 @@ WARN = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A vector's length: so many numbers, or so many for each node (``512N``)."""
+    """A vector's length: this many numbers, or this many for each node (``512N``)."""
 
     factor: int
     by_node: bool  # False: constant global memory; True: constant local memory (4.1, 4.2)
 
     def at(self, nodes: int) -> int:
-        """Return m on so many nodes."""
+        """Return m for this number of nodes."""
         return self.factor * nodes if self.by_node else self.factor
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class CaseSizes:
 
     @property
     def item(self) -> int:
-        """Bytes of what stands for one vector: an int, or m doubles."""
+        """Bytes of what represents one vector: an int, or m doubles."""
         return 8 * self.m if self.kind.endswith("double") else 4
 
     @property

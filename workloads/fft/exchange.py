@@ -127,7 +127,7 @@ class Packed(Transposition):
 
 
 class Vectors(Transposition):
-    """``vector``: datatypes say where the blocks stand in the arrays themselves.
+    """``vector``: datatypes say where the blocks are in the arrays themselves.
 
     MPI_Alltoall of MPI_Type_vector where all blocks are alike. An MPI_Alltoallv has one datatype
     for all ranks, and blocks that differ in both of their extents cannot be counted in one

@@ -24,7 +24,7 @@ CHUNK = 1 << 19
 
 
 def axis_chunks(size: int, slice_bytes: int, limit: int = CHUNK) -> Iterator[slice]:
-    """Yield slices of an axis, each of about so many bytes."""
+    """Yield slices of an axis, each of about this many bytes."""
     length = max(1, limit // max(slice_bytes, 1))
     for start in range(0, size, length):
         yield slice(start, min(start + length, size))
@@ -118,7 +118,7 @@ class Local:
         """Return the axes that one call each can do, in the order of a forward transform.
 
         The one of which half a spectrum is kept comes first: what was real
-        before it is complex behind it. An axis of one element is
+        before it is complex after it. An axis of one element is
         left out: nothing happens along it.
         """
         half, shape = self._field.half, self._field.shape

@@ -24,7 +24,7 @@ class Field:
     # shape, spectrum: extents in space and of the spectrum, three of each
     shape: tuple[int, int, int]
     spectrum: tuple[int, int, int]
-    order: tuple[int, int, int]  # the user's axis that stands at each place
+    order: tuple[int, int, int]  # the user's axis that is at each place
     half: int  # the axis of which a real field's spectrum keeps N/2 + 1 elements; -1 for none
 
     @property
@@ -88,9 +88,9 @@ class Swap:
     # gather, scatter: axes, 0 to 2
     gather: int
     scatter: int
-    # By rank: its part of the `gather` axis, where it stands in the target array
+    # By rank: its part of the `gather` axis, where it is in the target array
     gathered: tuple[slice, ...]
-    # By rank: its part of the `scatter` axis, where it stands in the source array
+    # By rank: its part of the `scatter` axis, where it is in the source array
     scattered: tuple[slice, ...]
     other: int  # extent of the third axis, the same on these ranks
 

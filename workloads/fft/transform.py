@@ -16,7 +16,7 @@ in the cache.
 
 Memory
 ------
-What is sent stands in the memory of the output, and what comes in a buffer.
+What is sent is in the memory of the output, and what comes in a buffer.
 So input, output and buffer together take 3 times the local array (the larger
 of this rank's parts in space, of the spectrum and between them), and half a
 MiB for the chunk in work.
@@ -42,7 +42,7 @@ from nidmap.workloads.world import Comm
 #: Bytes of an element of a spectrum.
 ITEM = 16
 
-#: Axes that are transformed one after another, and how the array is transposed behind them.
+#: Axes that are transformed one after another, and how the array is transposed after them.
 Stage = tuple[tuple[int, ...], "Transposition | None"]
 
 
@@ -73,7 +73,7 @@ class Transform:
     local_shape, local_spectrum_shape : tuple of int
         This rank's.
     slices, spectrum_slices : tuple of slice
-        Where they stand in the global arrays.
+        Where they are in the global arrays.
     dtype, spectrum_dtype : numpy.dtype
     phases : nidmap.workloads.trials.Phases
         Seconds spent since it was last cleared: ``transform``, ``rearrange``
@@ -175,7 +175,7 @@ class Transform:
     def empty(self) -> Array:
         """Return an array for this rank's part in space, without values.
 
-        It stands in the memory that `backward` works in.
+        It is in the memory that `backward` works in.
         """
         size = math.prod(self.local_shape)
         memory = np.empty(self._largest, self.spectrum_dtype)

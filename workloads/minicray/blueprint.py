@@ -128,7 +128,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
 
 
 def _text_of(name: str) -> str:
-    """Return the text of a file that lies beside this module."""
+    """Return the text of a file that lies next to this module."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 

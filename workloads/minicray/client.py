@@ -49,7 +49,7 @@ _PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.
 #: Seconds that one that fails has to say why.
 _LAST_WORDS = 60.0
 
-#: Seconds that a mini-Cray has to be gone after it was told to go.
+#: Seconds that a mini-Cray has to end after it was asked to.
 _GONE = 120.0
 
 
@@ -129,7 +129,7 @@ def _feed_plan(fd: int, plan: dict[str, Any]) -> None:
 
 
 def _await_ready(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Standing:
-    """Wait until it stands; whatever comes between takes it down again."""
+    """Wait until it is up; whatever comes between takes it down again."""
     standing, answer = Standing(process, lifeline), dict[str, Any]()
     try:
         with os.fdopen(ready) as pipe, contextlib.suppress(ValueError):  # ended while it said it

@@ -268,8 +268,8 @@ def _slurm_mpi(library: MpiLibrary | None) -> str:
 def _find_mpi(command: Sequence[str]) -> tuple[str, MpiLibrary | None]:
     """Return the first mpiexec of the MPI that a command's program is linked with, and that MPI.
 
-    They are those on PATH, and the one beside this Python; the first of them all where the
-    program does not tell, as a script. The MPI is None where nobody knows that mpiexec.
+    They are those on PATH, and the one next to this Python; the first of them all where the
+    program does not tell, as a script. The MPI is None where its mpiexec is not known.
     """
     known = {"openmpi": (OPENMPI,), "mpich": (MPICH, INTEL, CRAY)}
     wanted = known.get(program_abi(["", *command], os.environ))

@@ -7,7 +7,7 @@ ready batch lines comes to it on a pipe. A second pipe is its lifeline: when
 the starter dies before it has let go, so does the daemon, and with it, as
 its parent is process 1 of the pid namespace, every process, namespace and
 mount. Only the standard library is imported, and what of ours needs no more, so that it
-stands in a moment.
+is up in a moment.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _PATIENCE = 3.0
 
 
 class Daemon:
-    """A mini-Cray that stands, or is being built.
+    """A mini-Cray that is, or is being built.
 
     `blueprint`: of `nidmap.workloads.minicray.blueprint`.
     """
@@ -354,7 +354,7 @@ def _reap_for(worker: int) -> int:
 
 
 def _last_word(text: str) -> None:
-    """Say on stderr why this ends; where nobody listens any more, nobody needs to know."""
+    """Say on stderr why this ends, if anybody still listens."""
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode(errors="replace"))
 
@@ -389,7 +389,7 @@ def main() -> None:
 
 
 def _stand_up(daemon: Daemon, ready: int) -> socket.socket:
-    """Build, say on a pipe whether it stands, and return the socket for commands inside."""
+    """Build, say on a pipe whether it is up, and return the socket for commands inside."""
     listener = socket.socket(socket.AF_UNIX)
     with os.fdopen(ready, "w") as pipe:
         try:

@@ -131,7 +131,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _read_exactly(connection: socket.socket, size: int) -> bytes:
-    """Return exactly so many bytes."""
+    """Return exactly this many bytes."""
     body = bytearray()
     while len(body) < size:
         more = connection.recv(min(1 << 20, size - len(body)))

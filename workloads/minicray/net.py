@@ -117,7 +117,7 @@ class Net:
 
 
 def stated_words(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
-    """Return words of ``-m`` with figures behind the last, but those that it states itself.
+    """Return words of ``-m`` with figures after the last, but those that it states itself.
 
     The last is a machine, so that more can follow it.
     """

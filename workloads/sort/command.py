@@ -127,7 +127,7 @@ class Sort:
 
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds."""
-        self.result = None  # not beside the next one
+        self.result = None  # not next to the next one
         phases = Phases(PHASES)
         self.seen = Seen(watch=phases)
         began = time.perf_counter()

@@ -51,7 +51,7 @@ def _draw_keys(kind: str, rng: np.random.Generator, rank: int, size: int, count:
 
 
 def item_type(payload: int) -> np.dtype[Any]:
-    """Return the dtype of items with so many bytes of payload beside the key.
+    """Return the dtype of items with this many bytes of payload next to the key.
 
     The first 8 bytes of a payload say where the item came from.
     """
@@ -68,7 +68,7 @@ def make_items(kind: str, rank: int, size: int, count: int, *, payload: int = 0)
 
     `kind`: one of `KINDS`: random, equal, sorted and reversed (over all ranks), two values,
     groups (few keys have most items, as halos of a simulation have), one (random, all on rank 0).
-    `count`: items per rank, on average. `payload`: bytes beside each key; 0: the items are the
+    `count`: items per rank, on average. `payload`: bytes next to each key; 0: the items are the
     keys. Returns (n,): of `item_type(payload)`.
     """
     if payload >= MOST:

@@ -2,7 +2,7 @@
 """Sorting on one rank: keys alone by numpy's sort, items by a packed order.
 
 `order` never sorts keys with their places as pairs. What of the key fits
-beside the place into 64 bits is packed with it into one word, and numpy's
+next to the place into 64 bits is packed with it into one word, and numpy's
 vectorised sort of plain words does the work: about ten times faster than an
 argsort, and stable for free, the place being the lowest part. Keys that are
 too wide for that keep their high bits; the few items that share them are
@@ -24,7 +24,7 @@ Places = Ints | NDArray[np.uint32]
 #: Items handled at a time where a whole temporary array would cost memory.
 BLOCK = 1 << 16
 
-#: Up to so many sorted runs are merged; more are sorted anew, which numpy's vectors do faster.
+#: Up to this many sorted runs are merged; more are sorted anew, which numpy's vectors do faster.
 RUNS = 4
 
 #: Part of the items that may share their high bits for these to be parted by themselves.
@@ -48,7 +48,7 @@ def order(keys: Keys, runs: int = 0) -> Places:
     if count < 2:
         return np.arange(count)
     bits = (count - 1).bit_length()
-    if 2 * bits > 64:  # no room beside half a key
+    if 2 * bits > 64:  # no room next to half a key
         return np.argsort(keys, kind="stable")
     place_bits, low = np.uint64(bits), keys.min()
     dropped_bits = max(int(keys.max() - low).bit_length() + bits - 64, 0)

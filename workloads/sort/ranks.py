@@ -164,7 +164,7 @@ class Ranks:
 
 
 def _bytes_type(size: int) -> MPI.Datatype:
-    """Return a committed MPI datatype of so many bytes: counts are then items, not bytes."""
+    """Return a committed MPI datatype of this many bytes: counts are then items, not bytes."""
     from mpi4py import MPI
 
     return MPI.BYTE.Create_contiguous(size).Commit()

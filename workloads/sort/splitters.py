@@ -128,7 +128,7 @@ def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
         rounds += 1
         middle = low + ((high - low) >> np.uint64(1))
         lower, upper = (np.searchsorted(keys, middle, side) for side in _SIDES)
-        # the paper's E[0] stands before each bound: below it there is nothing
+        # the paper's E[0] is before each bound: below it there is nothing
         below, above = (ranks.total(np.append(0, bound))[1:] for bound in (lower, upper))
         good = (below <= ends) & (ends <= above)
         if ranks.all(bool(good.all())):

@@ -9,7 +9,7 @@ order, and know nothing of srun's way of dealing ranks out.
 ``-ppn`` is the slots of each line (checked on MPICH 5.0.2). The host file keeps an order of ranks
 only without a batch system's help:
 under ``-launcher slurm`` its lines are matched to the nodes as Slurm sorts
-them, and a host that stands twice is two nodes to MPICH. So the host file has
+them, and a host that is listed twice is two nodes to MPICH. So the host file has
 each node once, sorted, and ``-rankmap`` says which node each rank is on; that
 holds under every launcher (checked on MPICH 5.0.2, and inside Slurm 22.05.8).
 MPICH 4 takes ``-rankmap`` and does nothing with it (4.1.3, 4.3.2): there only

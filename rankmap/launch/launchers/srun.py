@@ -71,7 +71,7 @@ class Srun(Launcher):
             raise LaunchError(f"srun --distribution={kind} places ranks itself")
 
     def ranks(self, nodes: int) -> int:
-        """Return srun's number of ranks: ``-n``, the job's, or so many on each node, else one.
+        """Return srun's number of ranks: ``-n``, the job's, or this many on each node, else one.
 
         With ``-c`` alone it is what the CPUs have room for, which is not guessed.
         """
@@ -87,7 +87,7 @@ class Srun(Launcher):
         return super().per_node() or (self.allocation.per_node if self.allocation else None)
 
     def counts(self, ranks: int, nodes: int) -> Ints:
-        """Return srun's own counts; so many a node hold where they divide exactly."""
+        """Return srun's own counts; one number for all nodes only where it divides exactly."""
         wanted = self.parsed.number("nodes") or nodes
         if wanted > nodes:
             raise LaunchError(f"{wanted} nodes requested, but the job has {nodes}")
