@@ -135,7 +135,7 @@ class Placement:
     __hash__ = None  # type: ignore[assignment]  # columns are arrays: see `key`
 
     def on_same_nodes(self, other: Placement) -> bool:
-        """Return whether another one has the same nodes in the same order, with as many ranks."""
+        """Return whether another one has the same nodes in the same order, each with its ranks."""
         return np.array_equal(self.names, other.names) and np.array_equal(self.counts, other.counts)
 
     @cached_property

@@ -99,7 +99,7 @@ _OPTION = re.compile(
 )
 #: Blanks that Open MPI allows around the equals sign of an option.
 _SPACED = re.compile(r"(?<=[A-Za-z])[ \t]*=[ \t]*(?=\d)")
-#: An IPv6 address, with a port of brackets or a count behind it or not.
+#: An IPv6 address, with a port of brackets or a count after it or not.
 _IPV6 = re.compile(
     r"\[?[0-9A-Fa-f]{0,4}:(?:[0-9A-Fa-f]{0,4}:)+[0-9A-Fa-f.]*(?:%\w+)?\]?(?:[:*]\d+)?"
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``flux resource list``, ``flux resource status``: which nodes are free, allocated or down.
 
-A node with some cores free and some taken stands in both rows: it counts as
+A node with some cores free and some taken is in both rows: it counts as
 allocated. What ``status`` calls ``avail`` counts as up: it does not say who uses it.
 """
 

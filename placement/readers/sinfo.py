@@ -46,7 +46,7 @@ COLUMNS = {
     "RESERVATION": "reservation",
 }  # fmt: skip
 _CLUSTER = re.compile(r"CLUSTER: *(\S+)\s*")
-#: What stands between columns where blanks do not.
+#: What is between columns where blanks do not.
 _BETWEEN = "|;,/"
 #: A comma outside of brackets.
 _COMMA = re.compile(r",(?![^\[\]]*\])")
@@ -93,7 +93,7 @@ def read(text: str, source: str) -> Dump:
 class _SinfoOutput:
     """How one output is to be read, and its rows.
 
-    `names`: the columns, '' for those that are left out. `bar`: what stands between them, '' for
+    `names`: the columns, '' for those that are left out. `bar`: what is between them, '' for
     blanks. `start`, `headers`: lines above the first row, and how many of them are headers.
     """
 
@@ -187,7 +187,7 @@ def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], str,
 
 
 def _separator(header: str) -> str:
-    """Return what stands between the columns of a header; '' for blanks."""
+    """Return what is between the columns of a header; '' for blanks."""
     if "|" in header:
         return "|"
     first = header.split()[0]

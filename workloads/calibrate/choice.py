@@ -147,7 +147,7 @@ def _list_permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
 
 
 def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield one node to several others: on routers linked to its own by the widest links, or any."""
+    """Yield one node to several others: on routers one widest link away, or anywhere."""
     found, nodes = channels(machine), _by_router(machine, rows)
     for router in rng.permutation(list(nodes))[:PAIRS].tolist():
         leaving = np.flatnonzero((found.source == router) & np.isin(found.target, list(nodes)))
