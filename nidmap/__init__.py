@@ -84,6 +84,10 @@ _COMMANDS = {
         "nidmap.rankmap.commands.jobs:jobs",
         "Show how past jobs were placed, and what they lost.",
     ),
+    "replay": (
+        "nidmap.workloads.replay.command:replay",
+        "Replay a site's jobs under other policies.",
+    ),
     "record": ("nidmap.rankmap.commands.record:record", "Record a program's communication matrix."),
     "ab": ("nidmap.workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("nidmap.workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
@@ -102,6 +106,7 @@ _SERVICES = {
     "machine as graph": "nidmap.placement.views:to_networkx",
     "job": "nidmap.rankmap.predict.job:Job",
     "cost of nodes": "nidmap.rankmap.search.priced:price_choice",
+    "launch": "nidmap.workloads.launched:current_launch",
     "job here": "nidmap.rankmap.launch.allocation:job_here",
     "names of launcher": "nidmap.rankmap.launch:names",
     "names of order": "nidmap.rankmap.orders:names",

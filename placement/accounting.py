@@ -38,6 +38,8 @@ COLUMNS = {
     "end": ("end", "endtime"),
     "elapsed": ("elapsed", "elapsedraw", "runtime"),
     "state": ("state", "jobstate"),
+    "submit": ("submit", "submittime"),
+    "limit": ("timelimit", "limit"),
 }
 
 #: What is asked of sacct, names that users write last.
@@ -150,6 +152,8 @@ def _table_job(cells: dict[str, str], source: str, line: int) -> JobRecord | Non
     if end is not None and end < start:
         hint = "did clocks change? print times of one zone: TZ=UTC sacct …"
         raise ParseError(source, line, f"job {cells['id']} ends before it starts", hint)
+    submit = _read_cell(cells, "submit", parse_moment, source, line)
+    limit = _read_cell(cells, "limit", _parse_limit, source, line)
     return JobRecord(
         cells["id"],
         _read_nodes(cells["nodes"], source, line),
@@ -159,6 +163,8 @@ def _table_job(cells: dict[str, str], source: str, line: int) -> JobRecord | Non
         start,
         math.inf if end is None else end,
         cells.get("state", "").split(" ")[0],
+        submit=math.nan if submit is None else submit,
+        limit=math.nan if limit is None else limit,
     )
 
 
@@ -173,6 +179,19 @@ def _read_cell(
         what = f"{column} '{text}' is not a time"
         hint = "2024-05-01T12:00:00, with +02:00 or without, or seconds since 1970"
         raise ParseError(source, line, what, hint) from None
+
+
+def _parse_limit(text: str) -> float | None:
+    """Return a time limit in seconds; None where there is none, or the partition's holds.
+
+    Examples
+    --------
+    >>> _parse_limit("1-00:00:00"), _parse_limit("UNLIMITED"), _parse_limit("Partition_Limit")
+    (86400.0, None, None)
+    """
+    if text.strip().lower() in {"unlimited", "partition_limit", "infinite"}:
+        return None
+    return parse_duration(text)
 
 
 def _read_nodes(text: str, source: str, line: int) -> NodeList:

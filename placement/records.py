@@ -240,3 +240,5 @@ class JobRecord:
     end: float = math.inf
     state: str = ""  # Slurm's word, ``COMPLETED``; '' where unknown
     ppn: int = 0  # ranks per node; 0 where unknown
+    submit: float = math.nan  # Unix time in seconds; NaN where unknown
+    limit: float = math.nan  # seconds that the job asked for; NaN where unknown

@@ -21,11 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
-import signal
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -45,6 +41,7 @@ from nidmap.placement.sites.loading import read_tables
 from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.rankmap.past_jobs.quick_cost import QuickCost, Span
 from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.tasks import ranks_here, run_tasks
 
 #: Planners of which the best one counts.
 PLANNERS = ("level-spread", "spread", "compact")
@@ -127,7 +124,7 @@ class Judge:
         costs = [self._cost(pattern, application) for pattern in patterns]
         if all(self._is_ideal(cost, rows) for cost in costs):
             return Span(1.0, 1.0, 1.0), ""
-        choices = list(_quick_choices(self.machine, usable, len(rows)))
+        choices = list(quick_choices(self.machine, usable, len(rows)))
         ratios, best = [], ""
         for cost in costs:
             cost_here = cost.of(rows)
@@ -151,15 +148,13 @@ class Judge:
         key = cost, len(rows), kinds
         if key not in self._ideal:
             empty = self.usable(rows, self.machine.compute)
-            spanned = [
-                cost.of(nodes) for _, nodes in _quick_choices(self.machine, empty, len(rows))
-            ]
+            spanned = [cost.of(nodes) for _, nodes in quick_choices(self.machine, empty, len(rows))]
             self._ideal[key] = Span(*map(min, zip(*spanned, strict=True)))
         span = cost.of(rows)
         return all(a <= b * (1 + ALIKE) for a, b in zip(span, self._ideal[key], strict=True))
 
 
-def _quick_choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
+def quick_choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
     """Yield the nodes that quick planners choose, by name; a job sits on them in their order."""
     request = Request(count=count, free=usable)
     for name in PLANNERS:
@@ -200,43 +195,33 @@ def judge_jobs(
     there = machine.compute if usable is None else usable
     sweep = free_at_starts(job_nodes, there, wanted)
     judge = Judge(machine, applications)
-    verdicts: Iterable[Verdict] = (judge.verdict(job_nodes, job, free) for job, free in sweep)
-    if len(wanted) > _FEW:
-        verdicts = _in_parallel(judge, job_nodes, sweep)
-    judged: list[Verdict] = []
-    for verdict in verdicts:
-        judged.append(verdict)
+    chunks: dict[int, list[Verdict]] = {}
+    judged = 0
+    for number, verdicts in _judge_chunks(judge, job_nodes, sweep, len(wanted)):
+        chunks[number] = verdicts
+        judged += len(verdicts)
         if told is not None:
-            told(len(judged) / len(wanted), f"{len(judged)} of {len(wanted)} jobs")
-    return judged
+            told(judged / len(wanted), f"{judged} of {len(wanted)} jobs")
+    return [verdict for number in sorted(chunks) for verdict in chunks[number]]
+
+
+def _judge_chunks(
+    judge: Judge, job_nodes: JobNodes, sweep: Iterator[tuple[int, Mask]], count: int
+) -> Iterator[tuple[int, list[Verdict]]]:
+    """Yield the verdicts of pieces of the sweep with the number of each, as they are done."""
+    if count <= _FEW and ranks_here() == 1:
+        one_by_one = ([judge.verdict(job_nodes, job, free)] for job, free in sweep)
+        return enumerate(one_by_one)
+    pieces = iter(lambda: list(islice(sweep, _CHUNK)), [])
+    results = run_tasks(_judge_chunk, pieces, _begin_worker, (judge, job_nodes))
+    return iter(()) if results is None else results
 
 
 #: What a worker judges with.
 _worker: list[tuple[Judge, JobNodes]] = []
 
 
-def _in_parallel(
-    judge: Judge, job_nodes: JobNodes, sweep: Iterator[tuple[int, Mask]]
-) -> Iterator[Verdict]:
-    """Yield verdicts; no more chunks of jobs wait than there are workers to take them."""
-    workers = len(os.sched_getaffinity(0))
-    waiting: deque[Future[list[Verdict]]] = deque()
-    with ProcessPoolExecutor(
-        workers, initializer=_begin_worker, initargs=(judge, job_nodes)
-    ) as pool:
-        try:
-            while chunk := list(islice(sweep, _CHUNK)):
-                waiting.append(pool.submit(_judge_chunk, chunk))
-                if len(waiting) > 2 * workers:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
 def _begin_worker(judge: Judge, job_nodes: JobNodes) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
     _worker[:] = [(judge, job_nodes)]
 
 

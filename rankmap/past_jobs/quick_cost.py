@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Span(NamedTuple):
     high: float
 
 
-class _PhaseCost(NamedTuple):
+class PhaseCost(NamedTuple):
     """What a phase of a job costs its nodes."""
 
     # least, posted: seconds as `nidmap.rankmap.predict.model.Model.node_limits` returns them
@@ -69,6 +69,7 @@ class _Level(NamedTuple):
     # (units, units), GB/s of the links between two units of the same unit above; 0 where none join
     # them
     direct: Floats | None
+    first: int  # place of its first entry in `unit_bandwidths`
 
 
 class QuickCost:
@@ -86,7 +87,7 @@ class QuickCost:
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
             self._plain = cost_by(model, self.timeless)
-        self._phases_of: dict[int, list[_PhaseCost]] = {}
+        self._phases_of: dict[int, list[PhaseCost]] = {}
         self._known: dict[bytes, Span] = {}
 
     def of(self, rows: Ints) -> Span:
@@ -103,7 +104,7 @@ class QuickCost:
             cost = self._plain.of(self.model.place(rows))
             return Span(cost, cost, cost)
         cut = direct = likely = 0.0
-        for phase in self._phases(rows):
+        for phase in self.phases(rows):
             least, straight = cut_times(self.machine, rows, phase.traffic)
             least = max(least, phase.least)
             straight = max(least, straight)
@@ -113,14 +114,14 @@ class QuickCost:
             likely += (math.sqrt(least * straight) if adapts else straight) + phase.posted
         return Span(cut, likely, direct)
 
-    def _phases(self, rows: Ints) -> list[_PhaseCost]:
+    def phases(self, rows: Ints) -> list[PhaseCost]:
         """Return what this many nodes send, all assumed to be alike."""
         if len(rows) not in self._phases_of:
             self._phases_of[len(rows)] = list(_phase_costs(self.model, rows))
         return self._phases_of[len(rows)]
 
 
-def _phase_costs(model: Predictor, rows: Ints) -> Iterator[_PhaseCost]:
+def _phase_costs(model: Predictor, rows: Ints) -> Iterator[PhaseCost]:
     """Yield the phases of a pattern with rank r in slot r."""
     placement = model.place(rows)
     pattern = fit_pattern(model.pattern, placement)
@@ -129,7 +130,7 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[_PhaseCost]:
         if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
             traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
-        yield _PhaseCost(*model.node_limits(phase), traffic)
+        yield PhaseCost(*model.node_limits(phase), traffic)
 
 
 def _is_complete(pattern: Pattern) -> bool:
@@ -145,6 +146,63 @@ def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, fl
     directly.
     """
     cut = direct = 0.0
+    for level, used, leaving, table in _unit_tables(machine, rows, traffic):
+        cut = max(cut, _slowest_transfer(leaving, level.out[used]))
+        if level.direct is not None:
+            direct = max(direct, _slowest_transfer(table, level.direct[used[:, None], used]))
+    return cut, direct
+
+
+class UnitLoads(NamedTuple):
+    """Bytes of a job over links that leave units (cut) and join two (direct)."""
+
+    # cut, direct: places in what `unit_bandwidths` lists; leaving, between: bytes over each
+    cut: Ints
+    leaving: Floats
+    direct: Ints
+    between: Floats
+
+
+def unit_bandwidths(machine: Machine) -> Floats:
+    """Return GB/s of all links that leave a unit, and of those between two units, level by level.
+
+    Where no link is known or limited it is infinite.
+    """
+    parts = [np.ones(0)]
+    for level in _network_levels(machine):
+        parts += [level.out] + ([] if level.direct is None else [level.direct.ravel()])
+    bandwidths = np.concatenate(parts)
+    return np.where(bandwidths > 0, bandwidths, np.inf)
+
+
+def unit_loads(machine: Machine, rows: Ints, traffic: Traffic) -> UnitLoads:
+    """Return what a job puts on the links that `cut_times` looks at; parameters as there.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("tree:2x3,bw=2")
+    >>> loads = unit_loads(m, np.array([0, 1, 4]), Traffic.everyone(np.arange(3), 1, 1e9))
+    >>> loads.leaving.tolist(), unit_bandwidths(m)[loads.cut].tolist()
+    ([2000000000.0, 2000000000.0], [2.0, 2.0])
+    """
+    empty: Ints = np.empty(0, dtype=np.int64)
+    parts: list[list[Any]] = [[empty], [np.empty(0)], [empty], [np.empty(0)]]
+    for level, used, leaving, table in _unit_tables(machine, rows, traffic):
+        parts[0].append(level.first + used)
+        parts[1].append(leaving)
+        if level.direct is not None:
+            a, b = np.nonzero(table * (level.direct[used[:, None], used] > 0))
+            size = len(level.out)
+            parts[2].append(level.first + size + used[a] * size + used[b])
+            parts[3].append(table[a, b])
+    return UnitLoads(*map(np.concatenate, parts))
+
+
+def _unit_tables(
+    machine: Machine, rows: Ints, traffic: Traffic
+) -> Iterator[tuple[_Level, Ints, Floats, Floats]]:
+    """Yield levels with the units used, the bytes that leave each, and those from each to each."""
     routers = machine.router[rows, 0]
     for level in _network_levels(machine):
         units = level.unit[routers]
@@ -154,10 +212,7 @@ def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, fl
         at = np.searchsorted(used, units)
         table = _bytes_between(at, len(used), traffic)
         leaving = np.maximum(table.sum(axis=1), table.sum(axis=0)) - np.diag(table)
-        cut = max(cut, _slowest_transfer(leaving, level.out[used]))
-        if level.direct is not None:
-            direct = max(direct, _slowest_transfer(table, level.direct[used[:, None], used]))
-    return cut, direct
+        yield level, used, leaving, table
 
 
 def _bytes_between(at: Ints, units: int, traffic: Traffic) -> Floats:
@@ -181,6 +236,7 @@ def _network_levels(machine: Machine) -> list[_Level]:
     """Return the levels of a machine, outermost first, the last of single routers."""
     links = channels(machine)
     levels: list[_Level] = []
+    first = 0
     above = np.zeros(int(max(links.source.max(initial=0), links.target.max(initial=0))) + 1, int)
     for part in partitions(machine)[1:]:
         label = part.label
@@ -193,6 +249,7 @@ def _network_levels(machine: Machine) -> list[_Level]:
             pairs = sum_by_pair(a[siblings], b[siblings], links.bandwidth[siblings], count)
             table = np.zeros((count, count), dtype=np.float64)
             table[pairs[0], pairs[1]] = pairs[2]
-        levels.append(_Level(label, part.out, table))
+        levels.append(_Level(label, part.out, table, first))
+        first += count + (0 if table is None else count * count)
         above = label
     return levels

@@ -6,6 +6,7 @@ parser only: its options are there and its arguments make sense.
 """
 
 import gzip
+import gzip
 import io
 import json
 import os
@@ -172,6 +173,11 @@ def files(tmp_path_factory):
     ended = "user=ada jobname=lammps queue=prod start=10 exec_host={}/0*32+{}/0*32 end=20"
     ended = ended.format(*load_machine("polaris").names[:2])
     (folder / "accounting.log").write_text(f"05/01/2024 12:00:00;E;7.pbs;{ended}\n")
+    swf = "".join(f"{k} {k} 0 9 {k} 0 0 {k} 9 0 1 1 1 1 1 0 0 0\n" for k in range(1, 9))
+    (folder / "trace.swf.gz").write_bytes(gzip.compress(f"; MaxNodes: 8\n{swf}".encode()))
+    week = f"7|ada|5|10|20|00:01:00|{load_machine('lumi').names[0]}|lammps\n"
+    columns = "JobID|User|Submit|Start|End|Timelimit|NodeList|JobName"
+    (folder / "week.txt").write_text(f"{columns}\n{week}")
     (folder / "node.xml").write_text(node_xml(1, 2, 2, 2, 2))
     return folder
 
@@ -213,6 +219,8 @@ def quickened(words):
     """Leave out the search of ``auto``: what it finds is tested where it lives."""
     if words[0] == "plan" and "--pattern" in words:
         return [*words, "--deadline", "0.1"]
+    if words[0] == "replay" and "--policies" not in words:
+        return [*words, "--policies", "slurm,tree"]
     if words[0] == "compare" and "--strategies" not in words:
         return [*words, "--strategies", "compact"]
     return [*words, "--strategy", "row-major"] if words[0] == "order" else words

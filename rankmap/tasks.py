@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks on all cores: the ranks of a launch of several, else processes of this machine.
+
+`concurrent.futures` has one interface for both: mpi4py's ``MPICommExecutor`` inside a launch,
+where rank 0 gives out tasks and the others do them, ``ProcessPoolExecutor`` elsewhere. Every
+process prepares the same, and a task's result hangs on nothing but the task.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from nidmap.placement.errors import LaunchError, UsageError
+from nidmap.placement.hooks import SERVICES, load
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def ranks_here() -> int:
+    """Return the ranks of the launch that this process is one of, 1 outside of any."""
+    launch = load(SERVICES["launch"])()
+    return int(launch.size or 1) if launch is not None else 1
+
+
+def refuse_stdin(source: str | None) -> None:
+    """Refuse standard input where several ranks read.
+
+    Raises
+    ------
+    UsageError
+        Only one rank has it.
+    """
+    if source == "-" and ranks_here() > 1:
+        raise UsageError("several ranks cannot read standard input", "give a file")
+
+
+def run_tasks(
+    call: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    prepare: Callable[..., None],
+    args: tuple[Any, ...] = (),
+) -> Iterator[tuple[int, Result]] | None:
+    """Do tasks; every rank of a launch has to come here.
+
+    Parameters
+    ----------
+    call : callable
+        Does one task: a function of a module.
+    tasks : iterable
+        Taken one by one as there are workers.
+    prepare : callable
+        Called once in each process that does tasks, with `args`.
+    args : tuple
+
+    Returns
+    -------
+    iterator of (int, result) or None
+        Number and result of each task as it ends; None on a rank that has done tasks for rank 0
+        and has nothing to say.
+
+    Raises
+    ------
+    LaunchError
+        A worker has died; mpi4py is missing in a launch of several ranks.
+    """
+    if ranks_here() == 1:
+        workers = len(os.sched_getaffinity(0))
+        pool = ProcessPoolExecutor(workers, initializer=_begin_worker, initargs=(prepare, args))
+        return _results(contextlib.nullcontext(pool), workers, call, tasks)
+    from mpi4py import MPI
+    from mpi4py.futures import MPICommExecutor
+
+    prepare(*args)
+    executor = MPICommExecutor(MPI.COMM_WORLD, root=0)
+    if MPI.COMM_WORLD.Get_rank():
+        with executor:  # until rank 0 has no more tasks
+            return None
+    return _results(executor, MPI.COMM_WORLD.Get_size() - 1, call, tasks)
+
+
+def _begin_worker(prepare: Callable[..., None], args: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
+    prepare(*args)
+
+
+def _results(
+    opened: Any,
+    workers: int,
+    call: Callable[[Task], Result],
+    tasks: Iterable[Task],
+) -> Iterator[tuple[int, Result]]:
+    """Yield results; no more tasks wait than there are workers to take them."""
+    pool: Executor
+    with opened as pool:
+        numbers: dict[Future[Result], int] = {}
+        try:
+            for number, task in enumerate(tasks):
+                numbers[pool.submit(call, task)] = number
+                if len(numbers) > 2 * workers:
+                    yield from _ended(numbers)
+            while numbers:
+                yield from _ended(numbers)
+        except BrokenProcessPool:
+            raise LaunchError("a worker process has died", "was there enough memory?") from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _ended(numbers: dict[Future[Result], int]) -> Iterator[tuple[int, Result]]:
+    """Wait for some of the tasks and yield their results."""
+    for future in wait(numbers, return_when=FIRST_COMPLETED).done:
+        yield numbers.pop(future), future.result()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nidmap replay`` as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nidmap.placement.commands import run
+from nidmap.workloads.replay.study import Case, kept_outcome
+from tests.workloads.replay.test_traces import swf
+
+MACHINE = "fattree:leaf=4,leaves=4,spines=1,bw=1"
+FEW = ("--policies", "slurm,tree", "--shares", "0.2,0.5", "--seeds", "2")
+
+
+@pytest.fixture
+def tool(tmp_path, monkeypatch, capfd):
+    """Run the command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
+
+    def call(*words):
+        capfd.readouterr()
+        code = run(["replay", *words])
+        return (code, *capfd.readouterr())
+
+    return call
+
+
+def test_who_loses_comes_first_and_the_figures_are_ranges(tool):
+    words = ("lublin:days=1,load=0.9", "-m", MACHINE, "--policies", "slurm,fixed,auto")
+    code, out, _ = tool(*words, "--shares", "0.1,0.5", "--seeds", "2")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].endswith("(16 nodes up), 12 replays")
+    assert lines[1].startswith("who loses most: the ")
+    assert " under fixed, done " in lines[1]
+    assert " to " in lines[1]
+    assert any(line.startswith("auto: ") and "node-hours" in line for line in lines)
+    assert any("conservative backfill at every event, bf_max_job_test 500" in x for x in lines)
+
+
+def test_json_says_what_the_text_says(tool):
+    words = ("lublin:days=1", "-m", MACHINE, *FEW)
+    _, text, _ = tool(*words)
+    code, out, _ = tool(*words, "--json")
+    document = json.loads(out)
+    assert (code, document["schema"]) == (0, "nidmap.replay/1")
+    assert [p["policy"] for p in document["policies"]] == ["slurm", "tree"]
+    assert document["policies"][1]["verdict"] in text
+    hours = [r["all"]["node_hours"] for r in document["replays"] if r["policy"] == "tree"]
+    spans = document["policies"][1]["node_hours"]
+    assert (spans["low"], spans["high"]) == (min(hours), max(hours))
+    assert len(hours) == 4
+
+
+def test_a_trace_and_what_is_kept_of_it(tool, tmp_path):
+    jobs = [(k, 7 * k, 0, 20 + k % 9, 16 * (1 + k % 5), 90) for k in range(1, 60)]
+    (tmp_path / "trace.swf").write_text(swf(*jobs))
+    words = ("trace.swf", "-m", MACHINE, *FEW, "-o", "kept")
+    assert tool(*words)[0] == 0
+    report = json.loads((tmp_path / "kept" / "report.json").read_text())
+    assert report["jobs"] == 59
+    outcome = kept_outcome("kept", Case("tree", 0.5, 1))
+    assert np.diff(outcome.first).tolist() == [1 + k % 5 for k in range(1, 60)]
+    (tmp_path / "kept" / "tree-share0.5-seed1.npz").unlink()
+    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "kept").glob("*.npz")}
+    assert len(stamps) == 7
+    assert tool(*words, "--resume")[0] == 0
+    assert {p: p.stat().st_mtime_ns for p in stamps} == stamps  # taken up, not done again
+    assert json.loads((tmp_path / "kept" / "report.json").read_text()) == report
+    assert tool(*words, "--resume", "--ppn", "2")[0] == 0
+    assert all(p.stat().st_mtime_ns > stamp for p, stamp in stamps.items())  # another question
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("lublin", "--policies", "slurm,best"), 2, "unknown policy 'best'; choose from slurm"),
+        (("lublin", "--shares", "1.5"), 2, "--shares 1.5: numbers from 0 to 1"),
+        (("lublin", "--scale", "big"), 2, "--scale big: neither a number above 0 nor fit"),
+        (("lublin:day=3",), 2, "unknown option 'day'"),
+        (("lublin", "--resume"), 2, "--resume needs -o DIR"),
+        (("nowhere.swf",), 3, "nowhere.swf: cannot be read"),
+        (("lublin", "--down", "#0-15"), 2, "no node of"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tool, words, code, message):
+    found, out, err = tool(*words, "-m", MACHINE)
+    assert (found, out) == (code, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_kept_replay_that_is_none(tool, tmp_path):
+    words = ("lublin:days=0.5", "-m", MACHINE, "--policies", "slurm", "--shares", "0.2")
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "slurm-share0.2-seed0.npz").write_bytes(b"PK")
+    code, _, err = tool(*words, "-o", "kept", "--resume")
+    assert code == 3
+    assert "is no replay" in err

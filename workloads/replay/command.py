@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nidmap replay``: what would happen to everybody if everybody's jobs were placed so?"""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+from nidmap.placement.commands.common import machine_option
+from nidmap.placement.errors import OutputError, UsageError, os_reason
+from nidmap.placement.lookup import rows_of
+from nidmap.placement.machine_option import machine_from
+from nidmap.placement.scheduler.availability import is_down
+from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import bar, say
+from nidmap.rankmap.past_jobs import read_applications
+from nidmap.rankmap.tasks import ranks_here, refuse_stdin
+from nidmap.workloads.replay.policies import NAMES, Site, make_policy
+from nidmap.workloads.replay.readers import read_trace
+from nidmap.workloads.replay.report import Report
+from nidmap.workloads.replay.scheduler import Rules
+from nidmap.workloads.replay.study import Case, Study, run_study
+from nidmap.workloads.replay.synthetic import parse_synthetic
+from nidmap.workloads.replay.trace import Trace, fit_trace
+from nidmap.workloads.world import run_guarded
+
+if TYPE_CHECKING:
+    from nidmap.placement.machine import Machine
+    from nidmap.placement.support.array_types import Mask
+
+
+@click.command()
+@click.argument("source", metavar="TRACE")
+@machine_option
+@click.option(
+    "--policies", default="slurm,tree,soft,pin,auto", show_default=True, metavar="P,…",
+    help=f"All are held against the first: {', '.join(NAMES)}.",
+)  # fmt: skip
+@click.option("--applications", metavar="TOML", help="Patterns by job name or user (nidmap jobs).")
+@click.option(
+    "--shares", default="0.05,0.2,0.5", show_default=True, metavar="S,…",
+    help="Shares of communication to replay with, of jobs that --applications does not tell.",
+)  # fmt: skip
+@click.option("--seeds", type=click.IntRange(1, 1000), default=1, show_default=True,
+              help="Draws of unknown patterns, and of a synthetic trace.")  # fmt: skip
+@click.option("--ppn", type=click.IntRange(1, 4096), help="Ranks per node where nothing tells.")
+@click.option(
+    "--backfill", type=click.Choice(["conservative", "easy", "none"]), default="conservative",
+    show_default=True, help="conservative: as Slurm's sched/backfill.",
+)  # fmt: skip
+@click.option("--bf-max-job-test", "tested", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--bf-resolution", "resolution", type=click.FloatRange(0), default=60.0,
+              show_default=True, help="Seconds.")  # fmt: skip
+@click.option("--per-node", type=click.FloatRange(1), help="Processors per node of an SWF trace.")
+@click.option("--scale", default="1", show_default=True, metavar="F|fit",
+              help="Multiply all sizes; fit: the largest job fills the machine.")  # fmt: skip
+@click.option("--days", type=click.FloatRange(0.001), default=float("inf"), help="The first days.")
+@click.option("--down", metavar="LIST", help="Nodes that take no jobs.")
+@click.option("-o", "--output", "folder", metavar="DIR", help="Keep replays, report and page here.")
+@click.option("--resume", "resumed", is_flag=True, help="Go on with the replays kept in -o DIR.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def replay(
+    source: str, specs: tuple[str, ...], policies: str, applications: str | None, shares: str,
+    seeds: int, ppn: int | None, backfill: str, tested: int, resolution: float,
+    per_node: float | None, scale: str, days: float, down: str | None, folder: str | None,
+    resumed: bool, as_json: bool,
+) -> int | None:  # fmt: skip
+    """Replay a site's jobs on its machine under several policies, and say who loses.
+
+    TRACE is SWF (Parallel Workloads Archive), what sacct -X -P printed with Submit and
+    Timelimit, the CSV of nidmap jobs, each plain or gzip; or a synthetic one,
+    lublin:days=31,load=0.85,seed=1,largest=1024. Jobs run longer where their nodes and
+    the jobs beside them slow their communication. Every figure is a range over shares
+    and seeds. Inside srun or mpiexec the ranks share the work.
+
+    \b
+    nidmap replay trace.swf.gz -m shaheen2 --scale fit -o study
+    sacct -a -X -P -o JobID,User,Submit,Start,End,Timelimit,NodeList,JobName > week.txt
+    nidmap replay week.txt -m lumi --applications mine.toml --policies slurm,soft,auto
+    srun -n 64 nidmap replay lublin:days=31 -m shaheen2 --seeds 8 -o study --resume
+    """
+    refuse_stdin(source)
+    if resumed and folder is None:
+        raise UsageError("--resume needs -o DIR, where replays are kept")
+    rules = Rules(backfill, tested, resolution)
+
+    def work() -> int:
+        machine = machine_from(specs)
+        up = _nodes_up(machine, down)
+        synthetic = source.startswith("lublin:") or source == "lublin"
+        count = int(up.sum())
+        traces = (
+            tuple(parse_synthetic(_seeded(source, seed), count) for seed in range(seeds))
+            if synthetic
+            else (read_trace(source, per_node),)
+        )
+        traces = tuple(
+            fit_trace(trace, count, _scale_of(scale, trace, count), days) for trace in traces
+        )
+        known = read_applications(applications) if applications else ()
+        cases = _cases(policies, shares, seeds)
+        for name in dict.fromkeys(case.policy for case in cases):
+            make_policy(name, Site(machine, [], [], up, None))
+        if folder is not None:
+            _make_folder(folder)
+        ranks = ppn or int(machine.cores[up].min(initial=1)) or 1
+        study = Study(machine, traces, cases, rules, up, known, ranks, folder or "")
+        with bar() as show:
+            summaries = run_study(study, resumed, show)
+        if summaries is None:
+            return 0
+        report = Report(study, summaries, machine.notes)
+        _write_report(report, folder, as_json)
+        return 0
+
+    return run_guarded(work) if ranks_here() > 1 else work()
+
+
+def _write_report(report: Report, folder: str | None, as_json: bool) -> None:
+    document = to_json(report.document())
+    if folder is not None:
+        write_output(document, os.path.join(folder, "report.json"))
+        write_output(report.text(), os.path.join(folder, "report.txt"))
+        say(f"nidmap: replays and reports are in {folder}")
+    write_output(document if as_json else report.text())
+
+
+def _nodes_up(machine: Machine, down: str | None) -> Mask:
+    """Return the nodes that take jobs."""
+    words = [word for word in np.unique(machine.state).tolist() if is_down(word)]
+    up = machine.compute & ~np.isin(machine.state, words)
+    if down is not None:
+        up[rows_of(machine, down, "--down")] = False
+    if not up.any():
+        raise UsageError(f"no node of {machine.name} takes jobs")
+    return np.asarray(up)
+
+
+def _seeded(source: str, seed: int) -> str:
+    """Return a synthetic trace's words with its own seed and one more for each draw."""
+    words = [word for word in source.partition(":")[2].split(",") if word]
+    stated = [word for word in words if word.startswith("seed=")]
+    first = int(stated[0][5:]) if stated and stated[0][5:].isdigit() else 1
+    rest = [word for word in words if not word.startswith("seed=") or not first]
+    return f"lublin:{','.join([*rest, f'seed={first + seed}'])}"
+
+
+def _scale_of(text: str, trace: Trace, nodes: int) -> float:
+    if text == "fit":
+        return nodes / int(trace.nodes.max())
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = 0.0
+    if not 0 < scale < 1e6:
+        raise UsageError(f"--scale {text}: neither a number above 0 nor fit")
+    return scale
+
+
+def _cases(policies: str, shares: str, seeds: int) -> tuple[Case, ...]:
+    names = [name.strip() for name in policies.split(",") if name.strip()]
+    try:
+        numbers = [float(share) for share in shares.split(",")]
+    except ValueError:
+        numbers = [-1.0]
+    if not names or not all(0 <= share <= 1 for share in numbers):
+        raise UsageError(f"--shares {shares}: numbers from 0 to 1, commas between them")
+    unique = dict.fromkeys(names), dict.fromkeys(numbers)
+    return tuple(Case(p, s, k) for s, k, p in product(unique[1], range(seeds), unique[0]))
+
+
+def _make_folder(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make {folder}: {os_reason(error)}") from None

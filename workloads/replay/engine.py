@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One replay: from event to event, with the jobs that run and the network they share."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nidmap.placement.errors import UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.planners import nested_units
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.workloads.replay.policies import Site, fragmentation, make_policy
+from nidmap.workloads.replay.scheduler import Rules, Scheduler
+from nidmap.workloads.replay.sharing import Application, Footprint, Network, Sharing
+from nidmap.workloads.replay.trace import Trace
+
+#: Moments at which who has what is noted, and the shortest time between two, seconds.
+_MOMENTS, _SHORTEST = 1000, 60.0
+
+#: A job's pace is changed where it changes by a larger share than this.
+_CHANGE = 1e-3
+
+#: What is sent by jobs whose pattern is not for as many ranks as they have.
+_FALLBACK = "stencil:auto"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What became of the jobs of a trace.
+
+    Attributes
+    ----------
+    start, end : float64 (n,)
+        Seconds since the first submission.
+    slowdown : float64 (n,)
+        How many times as long each job communicated as alone on the best nodes, at its start.
+    rows : int32 (m,), first : int64 (n + 1,)
+        Nodes of each job, behind each other.
+    moment : float64 (t,)
+        Seconds, at even distances.
+    busy : int32 (t, units)
+        Busy nodes of each outermost unit.
+    broken : float64 (t,)
+        How broken up the free nodes were (`fragmentation`).
+    past_limit : int
+        Jobs that ran past their limit because they were slowed down; a site would end them.
+    """
+
+    start: Floats
+    end: Floats
+    slowdown: Floats
+    rows: Ints
+    first: Ints
+    moment: Floats
+    busy: Ints
+    broken: Floats
+    past_limit: int
+
+
+class Replay:
+    """A trace on a machine under one policy.
+
+    Parameters
+    ----------
+    machine : Machine
+    trace : Trace
+    policy : str
+    rules : Rules
+    up : bool (n,)
+        Nodes that take jobs.
+    applications : list of Application or None
+        What each job sends; None: nothing, all run as long as the trace says.
+    network : Network or None
+        Of the machine; None with applications makes one.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from nidmap.workloads.replay.trace import Columns, clean_trace
+    >>> machine = nidmap.load_machine("tree:4x2,bw=1")
+    >>> rows = [(k, k, 0, 10, 20, size, "", "") for k, size in enumerate([6, 8, 2])]
+    >>> trace = clean_trace(Columns.of_rows(rows), "x")
+    >>> Replay(machine, trace, "none", Rules("easy", resolution=0), machine.compute).run().start
+    array([ 0., 10., 20.])
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        trace: Trace,
+        policy: str,
+        rules: Rules,
+        up: Mask,
+        applications: list[Application] | None = None,
+        network: Network | None = None,
+    ) -> None:
+        self.trace, self.applications = trace, applications
+        self.network = network or (Network(machine) if applications else None)
+        self.sharing = Sharing(self.network) if self.network and applications else None
+        judge = self._judge if self.sharing else None
+        site = Site(machine, trace.nodes.tolist(), trace.submit.tolist(), up, judge)
+        self.policy = make_policy(policy, site)
+        self.scheduler = Scheduler(trace, up, rules, self.policy)
+        jobs = len(trace)
+        self.start, self.end = np.full(jobs, np.nan), np.full(jobs, np.inf)
+        self.pace, self.slowdown = np.ones(jobs), np.ones(jobs)
+        self.rows: list[Ints] = [np.empty(0, dtype=np.int32)] * jobs
+        self.running: dict[int, None] = {}
+        self.unit = nested_units(machine, np.arange(len(machine)))[0]
+        self.up = up
+        self._ending: list[tuple[float, int]] = []
+        self._again: list[float] = []
+        self._moments: list[tuple[float, Ints, float]] = []
+        span = float(trace.submit[-1]) + 1.0
+        self._every = max(_SHORTEST, span / _MOMENTS)
+
+    def run(self, told: Callable[[float], None] | None = None) -> Outcome:
+        """Replay the whole trace.
+
+        Parameters
+        ----------
+        told : callable or None
+            Is told which share of the jobs has been submitted.
+        """
+        submit = self.trace.submit.tolist()
+        jobs, place, now = len(submit), 0, 0.0
+        while place < jobs or self._ending or self._again or self.scheduler.reserved < math.inf:
+            upcoming = min(
+                submit[place] if place < jobs else math.inf,
+                self._ending[0][0] if self._ending else math.inf,
+                self._again[0] if self._again else math.inf,
+            )
+            if upcoming == math.inf:
+                upcoming = max(now, self.scheduler.reserved)
+            self._note_moments(upcoming)
+            now = upcoming
+            changed = self._finish(now)
+            while place < jobs and submit[place] <= now:
+                self._submit(place, now)
+                place += 1
+                if told is not None and not place % 200:
+                    told(place / jobs)
+            while self._again and self._again[0] <= now:
+                heapq.heappop(self._again)
+                self.scheduler.look_again()
+            for job, rows in self.scheduler.starts(now):
+                changed |= self._begin(job, rows, now)
+            if changed and self.sharing is not None and self.sharing.prints:
+                self._share(now)
+        if self.scheduler.queue:
+            left = len(self.scheduler.queue)
+            raise UsageError(f"{left} jobs never start under this policy", "are their nodes up?")
+        return self._outcome()
+
+    def _submit(self, job: int, now: float) -> None:
+        again = self.policy.submitted(job, self.scheduler.free, now)
+        if again < math.inf:
+            heapq.heappush(self._again, again)
+        self.scheduler.submit(job)
+
+    def _finish(self, now: float) -> bool:
+        """Take back the nodes of jobs that end; return whether others have more of the links."""
+        changed = False
+        while self._ending and self._ending[0][0] <= now:
+            end, job = heapq.heappop(self._ending)
+            if job not in self.running or end != self.end[job]:
+                continue  # its pace has changed since
+            del self.running[job]
+            self.scheduler.finish(job, self.rows[job])
+            changed |= self.sharing is not None and self.sharing.remove(job)
+        return changed
+
+    def _begin(self, job: int, rows: Ints, now: float) -> bool:
+        """Start a job; return whether it takes a part of the links."""
+        self.policy.begun(job)
+        self.rows[job] = rows.astype(np.int32)
+        self.start[job], self.running[job] = now, None
+        shares = False
+        if self.sharing is not None and len(rows) > 1 and self.applications:
+            footprint = self._footprint(job, rows)
+            share = self.applications[job].share
+            slowdown = self.sharing.slowdown(footprint)
+            self.slowdown[job] = slowdown
+            self.pace[job] = 1 - share + share * slowdown
+            rounds = share / (footprint.best * self.pace[job]) if footprint.best else 0.0
+            self.sharing.add(job, footprint, rounds)
+            shares = True
+        self._end_at(job, now + float(self.trace.run[job]) * float(self.pace[job]))
+        return shares
+
+    def _end_at(self, job: int, end: float) -> None:
+        self.end[job] = end
+        heapq.heappush(self._ending, (end, job))
+
+    def _footprint(self, job: int, rows: Ints) -> Footprint:
+        assert self.network is not None
+        assert self.applications is not None
+        try:
+            return self.network.footprint(self.applications[job], rows)
+        except UsageError:  # the pattern is for another number of ranks: it is not known
+            known = self.applications[job]._replace(pattern=_FALLBACK, bytes=None)
+            self.applications[job] = known
+            return self.network.footprint(known, rows)
+
+    def _judge(self, job: int, rows: Ints) -> float:
+        assert self.sharing is not None
+        return self.sharing.slowdown(self._footprint(job, rows))
+
+    def _share(self, now: float) -> None:
+        """Change the pace of jobs whose neighbours on the links have changed."""
+        assert self.sharing is not None
+        assert self.applications is not None
+        jobs = np.array(self.sharing.jobs)
+        share = np.array([self.applications[job].share for job in jobs.tolist()])
+        pace = 1 - share + share * self.sharing.slowdowns()
+        changed = np.abs(pace - self.pace[jobs]) > _CHANGE * self.pace[jobs]
+        for job, new in zip(jobs[changed].tolist(), pace[changed].tolist(), strict=True):
+            left = (float(self.end[job]) - now) / float(self.pace[job])
+            self.pace[job] = new
+            self._end_at(job, now + left * new)
+
+    def _note_moments(self, until: float) -> None:
+        """Note who has what at the moments before the next event."""
+        while (when := len(self._moments) * self._every) < until < math.inf:
+            free = self.scheduler.free
+            busy = np.bincount(self.unit[self.up & ~free], minlength=int(self.unit.max()) + 1)
+            size = int(np.bincount(self.unit[self.up]).max(initial=1))
+            self._moments.append((when, busy, fragmentation(self.unit, free, size)))
+
+    def _outcome(self) -> Outcome:
+        first = np.cumsum([0, *map(len, self.rows)], dtype=np.int64)
+        moment, busy, broken = zip(*self._moments, strict=True) if self._moments else ((), (), ())
+        run = self.end - self.start
+        over = (run > self.trace.limit * (1 + 1e-9)) & (self.trace.run < run)
+        return Outcome(
+            self.start, self.end, self.slowdown, np.concatenate(self.rows), first,
+            np.array(moment), np.array(busy, dtype=np.int32), np.array(broken), int(over.sum()),
+        )  # fmt: skip

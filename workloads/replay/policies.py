@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What everybody does at a site: how jobs get their nodes, one policy for all."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nidmap.placement import planners
+from nidmap.placement.errors import NidmapError, PlanError, UsageError
+from nidmap.placement.machine import Machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.placement import Placement
+from nidmap.placement.planners import Outlook, Plan, Request
+from nidmap.placement.scheduler.baseline import baseline_of, best_exclusion
+from nidmap.placement.support.array_types import Ints, Mask
+from nidmap.placement.switch_tree import slurm_switches
+from nidmap.rankmap.past_jobs import quick_choices
+
+#: Seconds that a job with ``--switches`` waits for few leaf switches (max_switch_wait's default).
+PATIENCE = 300.0
+
+#: A plan that is better by a smaller share than this is not worth a constraint.
+_GAIN = 0.01
+
+#: Says how many times as long a job communicates on some nodes as on the best, beside the others.
+Judge = Callable[[int, Ints], float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """What a policy knows of the site.
+
+    Attributes
+    ----------
+    machine : Machine
+    count : int64 (n,)
+        Nodes of each job.
+    up : bool (n,)
+        Nodes that take jobs.
+    judge : callable or None
+        None where nothing is known of the network: the scheduler's own choice stands.
+    """
+
+    machine: Machine
+    count: list[int]
+    submit: list[float]
+    up: Mask
+    judge: Judge | None
+
+
+class Policy:
+    """The scheduler's own choice: Slurm's with the plugin of this name, for all jobs alike."""
+
+    def __init__(self, site: Site, strategy: str) -> None:
+        self.site = site
+        self.plan = planners.find(strategy)
+        self.baseline = planners.Baseline(strategy, f"strategy {strategy}")
+
+    def submitted(self, job: int, free: Mask, now: float) -> float:
+        """Let a job plan as it is submitted; return when it is to be looked at again, or inf."""
+        return math.inf
+
+    def begun(self, job: int) -> None:
+        """Forget a job that has its nodes."""
+
+    def allowed(self, job: int) -> Mask | None:
+        """Return the nodes that a job may have; None: all."""
+        return None
+
+    def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
+        """Return the nodes that a job gets; None: it waits."""
+        try:
+            return self.plan(self.site.machine, Request(self.site.count[job], usable))
+        except PlanError:
+            return None
+
+
+class Switches(Policy):
+    """``--switches``: few leaf switches, waited for no longer than `PATIENCE`."""
+
+    def __init__(self, site: Site, strategy: str) -> None:
+        super().__init__(site, strategy)
+        self.leaf_of = slurm_switches(site.machine).leaf_of
+        sizes = np.bincount(self.leaf_of[site.up & (self.leaf_of >= 0)])
+        self.most = np.cumsum(np.sort(sizes)[::-1])
+
+    def submitted(self, job: int, free: Mask, now: float) -> float:
+        """Let a job plan as it is submitted, or wait for a while."""
+        return now + PATIENCE
+
+    def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
+        """Return the nodes that a job gets; None: it waits."""
+        rows = super().choose(job, usable, now)
+        if rows is None or now - self.site.submit[job] >= PATIENCE:
+            return rows
+        fewest = int(np.searchsorted(self.most, self.site.count[job])) + 1
+        return rows if len(np.unique(self.leaf_of[rows])) <= fewest else None
+
+
+class Auto(Policy):
+    """The best of what quick planners and the scheduler choose among the free nodes."""
+
+    def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
+        """Return the nodes that a job gets; None: it waits."""
+        return self.best(job, usable)
+
+    def best(self, job: int, usable: Mask) -> Ints | None:
+        """Return the nodes on which a job communicates fastest; the scheduler's own where alike."""
+        usual = Policy.choose(self, job, usable, 0.0)
+        judge, count = self.site.judge, self.site.count[job]
+        if count == 1 or judge is None or usual is None:
+            return usual
+        best, least = usual, judge(job, usual) * (1 - _GAIN)
+        for _, rows in quick_choices(self.site.machine, usable, count):
+            if least <= 1:
+                break
+            if (cost := judge(job, rows)) < least:
+                best, least = rows, cost
+        return best
+
+
+class Planned(Auto):
+    """Jobs that plan as they are submitted, and hold to what came of it."""
+
+    def __init__(self, site: Site, strategy: str) -> None:
+        super().__init__(site, strategy)
+        self.inside: dict[int, Mask] = {}
+
+    def submitted(self, job: int, free: Mask, now: float) -> float:
+        """Let a job plan as it is submitted, or wait for a while."""
+        if self.site.count[job] > 1 and self.site.judge is not None:
+            part = self.part(job, free)
+            if part is not None:
+                self.inside[job] = part
+        return math.inf
+
+    def part(self, job: int, free: Mask) -> Mask | None:
+        """Return the nodes that a job holds to; None: any."""
+        raise NotImplementedError
+
+    def begun(self, job: int) -> None:
+        """Forget a job that has its nodes."""
+        self.inside.pop(job, None)
+
+    def allowed(self, job: int) -> Mask | None:
+        """Return the nodes that a job may have; None: all."""
+        return self.inside.get(job)
+
+    def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
+        """Return the nodes that a job gets; None: it waits."""
+        return Policy.choose(self, job, usable, now)
+
+
+class Soft(Planned):
+    """Groups that the plan does not use are excluded, as the line in a job script does.
+
+    Only where the plan can be made of what is free at submission, and where the scheduler's own
+    choice in the rest is faster than its choice among all.
+    """
+
+    def part(self, job: int, free: Mask) -> Mask | None:
+        """Return the nodes that a job holds to; None: any."""
+        count = self.site.count[job]
+        if np.count_nonzero(free) < count:
+            return None
+        rows = self.best(job, free)
+        usual = Policy.choose(self, job, free, 0.0)
+        if rows is None or usual is None or self.site.judge is None:
+            return None
+        outlook = _Outlook(self.site.judge, job, self.site.judge(job, usual))
+        request = Request(count, free, baseline=self.baseline)
+        plan = Plan(rows, nodes=NodeList(), strategy="auto", request=request, outlook=outlook)
+        with contextlib.suppress(NidmapError):
+            exclusion = best_exclusion(self.site.machine, plan, self.baseline)
+            if exclusion.pays:
+                return exclusion.inside & self.site.up
+        return None
+
+
+class _Outlook(Outlook):
+    """Tells whether other nodes than the plan's are faster than the scheduler's choice."""
+
+    def __init__(self, judge: Judge, job: int, usual: float) -> None:
+        self._judge, self._job, self._usual = judge, job, usual
+
+    @property
+    def order(self) -> Placement:
+        """Refuse: a replay orders no ranks."""
+        raise UsageError("a replay orders no ranks")
+
+    def order_text(self, path: str) -> tuple[str, str]:
+        """Refuse: a replay orders no ranks."""
+        raise UsageError("a replay orders no ranks")
+
+    def judge(self, rows: Ints) -> tuple[bool, str]:
+        """Return whether a job communicates faster on these nodes than on the usual ones."""
+        return self._judge(self._job, rows) < self._usual * (1 - _GAIN), ""
+
+
+class Pin(Planned):
+    """``--nodelist`` of a plan as the job is submitted: it waits for these very nodes.
+
+    Where fewer nodes are free than it wants there is no plan, and it takes any.
+    """
+
+    def part(self, job: int, free: Mask) -> Mask | None:
+        """Return the nodes of the plan."""
+        if np.count_nonzero(free) < self.site.count[job]:
+            return None
+        rows = self.best(job, free)
+        if rows is None:
+            return None
+        inside = np.zeros(len(free), dtype=bool)
+        inside[rows] = True
+        return inside
+
+
+class Fixed(Pin):
+    """``--nodelist`` of a plan of the whole machine, whatever is free."""
+
+    def part(self, job: int, free: Mask) -> Mask | None:
+        """Return the nodes of the plan."""
+        return super().part(job, self.site.up)
+
+
+#: Policies by name: what they are, and the planner that is Slurm's own; '': the site's.
+_KINDS: dict[str, tuple[type[Policy], str, str]] = {
+    "slurm": (Policy, "", "the scheduler's own choice"),
+    "none": (Policy, "slurm-none", "Slurm's choice with topology/none"),
+    "tree": (Policy, "slurm-tree", "Slurm's choice with topology/tree"),
+    "switches": (Switches, "slurm-tree", "topology/tree and --switches, waited for 5 minutes"),
+    "soft": (Soft, "", "groups that a plan does not use are excluded"),
+    "pin": (Pin, "", "jobs wait for the nodes of their plan, made of what is free at submission"),
+    "fixed": (Fixed, "", "jobs wait for the nodes of a plan of the whole machine"),
+    "auto": (Auto, "", "the best of quick plans among the free nodes"),
+}
+
+NAMES = tuple(_KINDS)
+
+
+def describe_policies(names: tuple[str, ...]) -> dict[str, str]:
+    """Return what policies are, by name."""
+    return {name: _KINDS[name][2] for name in names}
+
+
+def make_policy(name: str, site: Site) -> Policy:
+    """Return a policy for one replay.
+
+    Raises
+    ------
+    UsageError
+        There is none of this name, or not for this machine.
+    """
+    if name not in _KINDS:
+        raise UsageError(f"unknown policy {name!r}", f"choose from {', '.join(_KINDS)}")
+    kind, strategy, _ = _KINDS[name]
+    return kind(site, strategy or baseline_of(site.machine).strategy)
+
+
+def fragmentation(unit: Ints, free: Mask, size: int) -> float:
+    """Return how broken up free nodes are: 0 as together as can be, 1 each far from all others.
+
+    Parameters
+    ----------
+    unit : int64 (n,)
+        Outermost unit of each node.
+    free : bool (n,)
+    size : int
+        Nodes of the largest unit.
+
+    Examples
+    --------
+    >>> unit = np.array([0, 0, 1, 1])
+    >>> together, apart = (np.array(free, dtype=bool) for free in ([1, 1, 0, 0], [1, 0, 1, 0]))
+    >>> fragmentation(unit, together, 2), fragmentation(unit, apart, 2)
+    (0.0, 0.5)
+    """
+    counts = np.bincount(unit[free])
+    most = min(int(counts.sum()), size)
+    return 1 - int(counts.max(initial=0)) / most if most else 0.0

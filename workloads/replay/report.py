@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a study of replays says: policies against the first, who loses, and in what nothing agrees.
+
+A policy differs from the first where it does so in the same direction in every pair of replays
+with the same share of communication and seed; a range is over these pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.support.tables import align_columns
+from nidmap.workloads.replay.policies import describe_policies
+from nidmap.workloads.replay.study import Case, Study
+
+SCHEMA = "nidmap.replay/1"
+
+#: Changes below these count as none: a share of node-hours, minutes.
+_ALIKE_SHARE, _ALIKE_MINUTES = 0.002, 0.1
+
+#: Losing groups that are named for each policy.
+_NAMED = 3
+
+Summaries = Mapping[Case, Mapping[str, Any]]
+
+
+class Range(NamedTuple):
+    """A figure over all shares and seeds: least, median, most."""
+
+    low: float
+    likely: float
+    high: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> Range:
+        """Return the range of some figures."""
+        return cls(min(values), float(np.median(values)), max(values))
+
+    def agrees(self, alike: float) -> bool:
+        """Return whether all figures are on one side of 0, by more than what counts as none."""
+        return self.low > alike or self.high < -alike
+
+    def text(self, form: str = "{:.1f}") -> str:
+        """Return it for a person.
+
+        Examples
+        --------
+        >>> Range(1.0, 2.0, 3.0).text(), Range(1.0, 1.0, 1.0).text("{:.0f}")
+        ('2.0 (1.0 to 3.0)', '1')
+        """
+        low, likely, high = (form.format(value) for value in self)
+        return likely if low == high else f"{likely} ({low} to {high})"
+
+
+class Loss(NamedTuple):
+    """A group of jobs that is worse off under a policy, in every pair of replays.
+
+    Attributes
+    ----------
+    kind, label : str
+        ``size``, ``512-1023 nodes``.
+    jobs : int
+    minutes : Range
+        That its jobs are done later, in the mean.
+    share : float
+        Of the time that they took under the first policy.
+    """
+
+    kind: str
+    label: str
+    jobs: int
+    minutes: Range
+    share: float
+
+
+#: What a table shows of all jobs: its head, where it is found, how it is written, times what.
+_TABLE = (
+    ("wait median", "wait_median", "{:.1f}", 1), ("mean", "wait_mean", "{:.1f}", 1),
+    ("95 %", "wait_95", "{:.1f}", 1), ("bounded slowdown", "bounded_slowdown", "{:.1f}", 1),
+    ("node-hours", "node_hours", "{:,.0f}", 1), ("slowed by", "slowdown", "{:.2f}", 1),
+)  # fmt: skip
+
+
+class Report:
+    """The figures of a study, put together.
+
+    Parameters
+    ----------
+    study : Study
+    summaries : mapping of Case to figures
+        As `nidmap.workloads.replay.results.summarize` returns them.
+    notes : tuple of str
+    """
+
+    def __init__(self, study: Study, summaries: Summaries, notes: tuple[str, ...] = ()) -> None:
+        self.study, self.summaries = study, summaries
+        self.policies = tuple(dict.fromkeys(case.policy for case in summaries))
+        self.first = self.policies[0]
+        self.notes = (*study.traces[0].remarks, *notes, *self._conditions())
+
+    def _conditions(self) -> Iterator[str]:
+        rules, study = self.study.rules, self.study
+        tested = f"bf_max_job_test {rules.tested}, bf_resolution {rules.resolution:g} s"
+        if rules.backfill == "none":
+            tested = "nobody overtakes"
+        yield f"first come, first served; {rules.backfill} backfill at every event, {tested}"
+        yield "the trace's run time is taken for that of a job alone on the best nodes"
+        shares = sorted({case.share for case in self.summaries})
+        words = " to ".join(f"{100 * share:g}" for share in dict.fromkeys((shares[0], shares[-1])))
+        drawn = "patterns of unknown jobs drawn: stencil:auto or alltoall"
+        yield f"{words} % of a job's time is communication where nothing tells; {drawn}"
+        yield f"{counted(study.ppn, 'rank')} per node where nothing tells; whole nodes"
+        past = max(int(summary["past_limit"]) for summary in self.summaries.values())
+        if past:
+            yield f"up to {counted(past, 'job')} ran past the limit, slowed down: none was ended"
+
+    def over(self, policy: str, *path: str) -> Range:
+        """Return a figure of a policy over all shares and seeds."""
+        return Range.of([_dig(s, path) for c, s in self.summaries.items() if c.policy == policy])
+
+    def change(self, policy: str, *path: str, relative: bool = False) -> Range | None:
+        """Return how a figure differs from the first policy's, pair by pair; None without any."""
+        changes = []
+        for case, summary in self.summaries.items():
+            other = self.summaries.get(case._replace(policy=self.first))
+            if case.policy != policy or other is None:
+                continue
+            try:
+                here, there = _dig(summary, path), _dig(other, path)
+            except KeyError:
+                return None
+            changes.append((here - there) / there if relative and there else here - there)
+        return Range.of(changes) if changes else None
+
+    def losses(self, policy: str) -> list[Loss]:
+        """Return the groups that are worse off in every pair, those that lose most first."""
+        losses = []
+        sample = next(iter(self.summaries.values()))
+        for kind, groups in sample["groups"].items():
+            for label, figures in groups.items():
+                path = ("groups", kind, label, "turnaround_mean")
+                minutes = self.change(policy, *path)
+                share = self.change(policy, *path, relative=True)
+                if minutes and share and minutes.low > _ALIKE_MINUTES:
+                    jobs = int(figures["jobs"])
+                    losses.append(Loss(kind, label, jobs, minutes, share.likely))
+        return sorted(losses, key=lambda loss: -loss.share)
+
+    def verdict(self, policy: str) -> str:
+        """Return in one sentence what a policy changes for all, and for whom it is worse."""
+        hours = self.change(policy, "all", "node_hours", relative=True)
+        wait = self.change(policy, "all", "wait_median")
+        late = self.change(policy, "all", "wait_95")
+        done = self.change(policy, "all", "turnaround_mean")
+        assert hours
+        assert wait
+        assert late
+        assert done
+        parts = [
+            _change_text(hours, _ALIKE_SHARE, 100, " %", "fewer", "more", "node-hours"),
+            f"median wait {_signed(wait)} min, 95th {_signed(late)} min",
+            _change_text(done, _ALIKE_MINUTES, 1, " min", "earlier", "later", "done in the mean"),
+        ]
+        return f"{policy}: {'; '.join(parts)}"
+
+    def loser_text(self, policy: str) -> str:
+        """Name who loses."""
+        losses = self.losses(policy)
+        if not losses:
+            return f"{policy}: no group of jobs is done later in all replays"
+        texts = [
+            f"{_group_text(loss)} {loss.minutes.text()} min later (+{100 * loss.share:.0f} %)"
+            for loss in losses[:_NAMED]
+        ]
+        more = len(losses) - len(texts)
+        return f"{policy}: {'; '.join(texts)}" + (f"; {more} groups more" if more else "")
+
+    def sentence(self) -> str:
+        """Say first who loses most, under which policy; or that nobody does."""
+        losses = [(loss, policy) for policy in self.policies[1:] for loss in self.losses(policy)]
+        if not losses:
+            return f"against {self.first} no group of jobs is done later in all replays"
+        loss, policy = max(losses, key=lambda pair: pair[0].share)
+        later = f"done {loss.minutes.text()} min later than under {self.first}"
+        return f"who loses most: {_group_text(loss)} under {policy}, {later}"
+
+    def text(self) -> str:
+        """Return all of it for a person."""
+        study, trace = self.study, self.study.traces[0]
+        days = float(trace.submit[-1]) / 86400
+        what = f"{counted(len(trace), 'job')} in {days:.1f} days on {study.machine.name}"
+        head = (
+            f"{what} ({int(study.up.sum()):,} nodes up), {counted(len(self.summaries), 'replay')}"
+        )
+        lines = [head, self.sentence(), "", self._table()]
+        lines += [self.verdict(policy) for policy in self.policies[1:]]
+        lines += ["", "who is done later:"] if len(self.policies) > 1 else []
+        lines += [self.loser_text(policy) for policy in self.policies[1:]]
+        words = describe_policies(self.policies)
+        lines += ["", *(f"{name}: {text}" for name, text in words.items())]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines) + "\n"
+
+    def _table(self) -> str:
+        heads = ("policy", *(head for head, *_ in _TABLE), "utilisation %", "fragmentation")
+        rows = [
+            (
+                policy,
+                *(self.over(policy, "all", key).text(form) for _, key, form, _ in _TABLE),
+                Range(*(100 * v for v in self.over(policy, "utilisation"))).text(),
+                self.over(policy, "fragmentation").text("{:.2f}"),
+            )
+            for policy in self.policies
+        ]
+        return (
+            align_columns([heads, *rows])
+            + "waits in minutes; slowed by: communication of jobs on several nodes\n"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return all of it as JSON takes it."""
+        return {
+            "schema": SCHEMA,
+            "machine": self.study.machine.name,
+            "nodes": int(self.study.up.sum()),
+            "trace": self.study.traces[0].source,
+            "jobs": len(self.study.traces[0]),
+            "sentence": self.sentence(),
+            "policies": [self._policy_document(policy) for policy in self.policies],
+            "replays": [case._asdict() | dict(s) for case, s in self.summaries.items()],
+            "notes": list(self.notes),
+        }
+
+    def _policy_document(self, policy: str) -> dict[str, Any]:
+        keys = [key for _, key, *_ in _TABLE]
+        document: dict[str, Any] = {
+            "policy": policy,
+            **{key: self.over(policy, "all", key)._asdict() for key in keys},
+            "utilisation": self.over(policy, "utilisation")._asdict(),
+            "fragmentation": self.over(policy, "fragmentation")._asdict(),
+        }
+        if policy != self.first:
+            losses = [loss._asdict() | {"minutes": loss.minutes._asdict()}
+                      for loss in self.losses(policy)]  # fmt: skip
+            document |= {"against": self.first, "verdict": self.verdict(policy), "losers": losses}
+        return document
+
+
+def _dig(summary: Mapping[str, Any], path: tuple[str, ...]) -> float:
+    value: Any = summary
+    for key in path:
+        value = value[key]
+    return float(value)
+
+
+def _signed(change: Range) -> str:
+    return change.text("{:+.1f}")
+
+
+def _group_text(loss: Loss) -> str:
+    jobs = f"the {loss.jobs:,} jobs"
+    if loss.kind == "size":
+        return f"{jobs} on {loss.label.replace(' nodes', '').replace(' node', '')} nodes"
+    return f"{jobs} of {loss.kind} {loss.label}"
+
+
+def _change_text(
+    change: Range, alike: float, times: float, unit: str, less: str, more: str, what: str
+) -> str:
+    """Say how a figure changes, or that the replays do not agree."""
+    if max(abs(change.low), abs(change.high)) <= alike:
+        return f"{what} as before"
+    if not change.agrees(alike):
+        shown = Range(*(times * value for value in change)).text("{:+.1f}")
+        return f"{what}: the replays do not agree, {shown}{unit}"
+    word = less if change.high < 0 else more
+    size = sorted(abs(times * value) for value in change)
+    text = Range(size[0], abs(times * change.likely), size[-1]).text()
+    return f"{text}{unit} {word} {what}" if what == "node-hours" else f"{what} {text}{unit} {word}"

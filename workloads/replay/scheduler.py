@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which jobs start now: first come, first served, and backfill by requested times.
+
+``easy`` holds nodes for the first job that has to wait; ``conservative`` for all of them, as
+Slurm's ``sched/backfill`` does. Reservations are numbers of nodes, made anew whenever a job
+ends; a job that may not sit everywhere (``--exclude``, ``--nodelist``) holds the very nodes that
+are to be free first. Two rules of other schedulers can be had: a job that starts early may not
+use nodes that the reservation leaves over (`Rules.spare`), and a reservation is kept though
+jobs end early (`Rules.renewed`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.workloads.replay.profile import Profile
+from nidmap.workloads.replay.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How jobs are scheduled.
+
+    Attributes
+    ----------
+    backfill : str
+        ``easy``, ``conservative``, or ``none``: nobody overtakes.
+    tested : int
+        Waiting jobs that are looked at behind the first (Slurm's bf_max_job_test).
+    resolution : float
+        Seconds to which expected ends are rounded up (Slurm's bf_resolution); 0: none.
+    spare : bool
+        Whether a job that lasts longer may use nodes that the reservation leaves over.
+    renewed : bool
+        Whether the reservation moves when jobs end before their limits.
+    """
+
+    backfill: str = "conservative"
+    tested: int = 500
+    resolution: float = 60.0
+    spare: bool = True
+    renewed: bool = True
+
+    @property
+    def depth(self) -> float:
+        """Jobs that hold a reservation."""
+        return {"none": 0, "easy": 1}.get(self.backfill, math.inf)
+
+    def rounded(self, time: float) -> float:
+        """Return a time, rounded up to the resolution."""
+        return math.ceil(time / self.resolution) * self.resolution if self.resolution else time
+
+
+class Choice(Protocol):
+    """Where jobs may sit, and where they do."""
+
+    def allowed(self, job: int) -> Mask | None:
+        """Return the nodes that a job may have; None: all."""
+
+    def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
+        """Return the nodes that a job gets; None: it waits."""
+
+
+class Scheduler:
+    """The queue of a machine and who has which of its nodes.
+
+    Parameters
+    ----------
+    trace : Trace
+    up : bool (n,)
+        Nodes that take jobs.
+    rules : Rules
+    choice : Choice
+
+    Attributes
+    ----------
+    queue : list of int
+        Waiting jobs, the first submitted first.
+    free : bool (n,)
+    release : float64 (n,)
+        When each busy node is expected to be free; inf for one that takes no job.
+    expected : dict of int to float
+        When each running job is expected to end.
+    """
+
+    def __init__(self, trace: Trace, up: Mask, rules: Rules, choice: Choice) -> None:
+        self.rules, self.choice = rules, choice
+        self.count: list[int] = trace.nodes.tolist()
+        self.limit: list[float] = trace.limit.tolist()
+        self.queue: list[int] = []
+        self.free: Mask = up.copy()
+        self.left = int(up.sum())
+        self.release: Floats = np.where(up, -np.inf, np.inf)
+        self.expected: dict[int, float] = {}
+        self._kept: tuple[int, float] | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew: nodes have become free."""
+        self._seen = self._reserved = self._tested = 0
+        self._barrier = math.inf
+        self._profile: Profile | None = None
+        self._held: Floats | None = None
+
+    @property
+    def reserved(self) -> float:
+        """When a reservation that is kept begins; inf for none."""
+        return self._kept[1] if self._kept is not None else math.inf
+
+    def submit(self, job: int) -> None:
+        """Put a job at the end of the queue."""
+        self.queue.append(job)
+
+    def finish(self, job: int, rows: Ints) -> None:
+        """Take a job's nodes back."""
+        del self.expected[job]
+        self.free[rows] = True
+        self.release[rows] = -np.inf
+        self.left += len(rows)
+        self._forget()
+
+    def look_again(self) -> None:
+        """Look at the whole queue next time, though no job has ended."""
+        self._forget()
+
+    def starts(self, now: float) -> list[tuple[int, Ints]]:
+        """Return the jobs that start now with their nodes; they are off the queue."""
+        if self._kept is not None and now >= self._kept[1]:
+            self._forget()
+        if self._profile is not None:
+            self._profile.advance(now)
+        begun: dict[int, tuple[int, Ints]] = {}
+        place, last = self._seen, self._last_small(self._seen)
+        while place <= last and self._tested <= self.rules.tested:
+            if self._reserved >= self.rules.depth and self._profile is not None:
+                place = self._next_small(place)
+                if place > last or not self.rules.depth:
+                    break
+            job = self.queue[place]
+            rows = self._try(job, now)
+            if rows is None:
+                self._wait(job, now)
+            else:
+                begun[place] = job, rows
+                self._begin(job, rows, now)
+                last = self._last_small(place + 1)
+            self._tested += self._profile is not None
+            place += 1
+        self._seen = place - len(begun)
+        self.queue = [job for at, job in enumerate(self.queue) if at not in begun]
+        return list(begun.values())
+
+    def _last_small(self, place: int) -> int:
+        """Return the last place from `place` on of a job that is not larger than what is free.
+
+        None of those behind it can start, so that their reservations do not count.
+        """
+        if not self.rules.renewed and self._kept is None:
+            return len(self.queue) - 1  # the first that cannot start is to keep its reservation
+        left, count = self.left, self.count
+        places = range(len(self.queue) - 1, place - 1, -1)
+        return next((at for at in places if count[self.queue[at]] <= left), -1)
+
+    def _next_small(self, place: int) -> int:
+        """Return the next place in the queue of a job that is not larger than what is free."""
+        left, count = self.left, self.count
+        behind = self.queue[place : place + self.rules.tested - self._tested]
+        return next(
+            (at for at, job in enumerate(behind, place) if count[job] <= left), len(self.queue)
+        )
+
+    def _try(self, job: int, now: float) -> Ints | None:
+        """Return the nodes on which a job can start now without delaying a reservation."""
+        count = self.count[job]
+        if count > self.left or self._is_kept_back(job, now):
+            return None
+        end = self.rules.rounded(now + self.limit[job])
+        if self._profile is not None and not (
+            end <= self._barrier or (self.rules.spare and self._profile.fits(count, end))
+        ):
+            return None
+        usable, allowed = self.free, self.choice.allowed(job)
+        if self._held is not None:
+            usable = usable & (self._held >= end)
+        if allowed is not None:
+            usable = usable & allowed
+        if usable is not self.free and int(np.count_nonzero(usable)) < count:
+            return None
+        return self.choice.choose(job, usable, now)
+
+    def _is_kept_back(self, job: int, now: float) -> bool:
+        """Return whether a job has a reservation that is kept and has not come."""
+        return self._kept is not None and self._kept[0] == job and now < self._kept[1]
+
+    def _begin(self, job: int, rows: Ints, now: float) -> None:
+        end = self.rules.rounded(now + self.limit[job])
+        self.free[rows] = False
+        self.release[rows] = end
+        self.expected[job] = end
+        self.left -= len(rows)
+        if self._profile is not None:
+            self._profile.take(now, end, len(rows))
+        if self._kept is not None and self._kept[0] == job:
+            self._kept = None
+
+    def _wait(self, job: int, now: float) -> None:
+        """Reserve nodes for a job that cannot start, where it is its turn."""
+        if self._profile is None:
+            soon = now + max(1.0, self.rules.resolution)  # of a job that is past its limit
+            ends = np.maximum(np.fromiter(self.expected.values(), np.float64), soon)
+            counts = np.array([self.count[running] for running in self.expected], dtype=np.int64)
+            self._profile = Profile(now, self.left, ends, counts)
+        if self._reserved >= self.rules.depth:
+            return
+        begin = self._reservation(job, now)
+        self._reserved += 1
+        if not math.isfinite(begin):
+            return
+        if not self.rules.renewed:
+            if self._kept is None:
+                self._kept = job, begin
+            begin = self._kept[1]
+        self._barrier = min(self._barrier, begin)
+        end = self.rules.rounded(begin + self.limit[job])
+        if begin >= self._profile.times[0]:
+            self._profile.take(begin, end, self.count[job])
+
+    def _reservation(self, job: int, now: float) -> float:
+        """Return when a waiting job can start, and hold its nodes where it may not have all."""
+        assert self._profile is not None
+        count, allowed = self.count[job], self.choice.allowed(job)
+        later = self._profile.times[1] if len(self._profile.times) > 1 else now
+        if allowed is None:
+            after = later if count <= self.left else now
+            return self._profile.earliest(count, self.limit[job], after)
+        rows = np.flatnonzero(allowed)
+        rows = rows[np.argsort(self.release[rows], kind="stable")[:count]]
+        free_at = float(self.release[rows].max(initial=-np.inf)) if len(rows) == count else math.inf
+        if not math.isfinite(max(free_at, now)):
+            return math.inf
+        after = max(free_at, now) if count > self.left or free_at > now else later
+        begin = self._profile.earliest(count, self.limit[job], after)
+        if self._held is None:
+            self._held = np.full(len(self.free), np.inf)
+        self._held[rows] = np.minimum(self._held[rows], begin)
+        return begin

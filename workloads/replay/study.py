@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many replays of one trace: policies by shares of communication by seeds, kept as they end."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nidmap.placement.errors import ParseError
+from nidmap.placement.machine import Machine
+from nidmap.placement.nodelist import NodeList
+from nidmap.placement.records import JobRecord
+from nidmap.placement.support.array_types import Mask
+from nidmap.placement.support.writing import write_output
+from nidmap.rankmap.past_jobs import UNKNOWN, application_of
+from nidmap.rankmap.past_jobs import Application as Known
+from nidmap.rankmap.tasks import run_tasks
+from nidmap.workloads.replay.engine import Outcome, Replay
+from nidmap.workloads.replay.results import summarize
+from nidmap.workloads.replay.scheduler import Rules
+from nidmap.workloads.replay.sharing import Application, Network
+from nidmap.workloads.replay.trace import Trace
+
+#: Policies that ask nothing of the network.
+_PLAIN = "slurm", "none", "tree", "switches"
+
+
+class Case(NamedTuple):
+    """One replay: a policy, the share of communication of jobs that nothing tells, a seed."""
+
+    policy: str
+    share: float
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """Its name as a file."""
+        return f"{self.policy}-share{self.share:g}-seed{self.seed}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """What is replayed.
+
+    Attributes
+    ----------
+    machine : Machine
+    traces : tuple of Trace
+        One for all seeds, or one a seed.
+    cases : tuple of Case
+    rules : Rules
+    up : bool (n,)
+    applications : tuple
+        What is known of jobs (`nidmap.rankmap.past_jobs.read_applications`).
+    ppn : int
+        Ranks a node where nothing says.
+    folder : str
+        Where replays are kept; '' for nowhere.
+    """
+
+    machine: Machine
+    traces: tuple[Trace, ...]
+    cases: tuple[Case, ...]
+    rules: Rules
+    up: Mask
+    applications: tuple[Known, ...] = ()
+    ppn: int = 1
+    folder: str = ""
+
+    def trace(self, case: Case) -> Trace:
+        """Return the trace of a case."""
+        return self.traces[case.seed % len(self.traces)]
+
+    @property
+    def key(self) -> str:
+        """What results hang on besides the case: those of another key are not taken up."""
+        digest = hashlib.sha256()
+        for trace in self.traces:
+            for column in (trace.submit, trace.run, trace.limit, trace.nodes):
+                digest.update(np.ascontiguousarray(column).tobytes())
+            digest.update("\0".join([*trace.user.tolist(), *trace.name.tolist()]).encode())
+        machine = self.machine
+        network = sorted((name, repr(value)) for name, value in machine.topology.parameters.items())
+        parts = (machine.name, network, self.up.tobytes(), self.rules, self.applications, self.ppn)
+        digest.update(repr(parts).encode())
+        return digest.hexdigest()[:16]
+
+
+def draw_applications(study: Study, case: Case) -> list[Application]:
+    """Return what each job sends, drawn by the seed where it is not known.
+
+    Jobs of one user and name send the same; of an unknown pattern half are taken for stencils and
+    half for all-to-alls. A share that a range is known of is drawn from it.
+    """
+    trace, known = study.trace(case), {}
+    for label in sorted(set(zip(trace.name.tolist(), trace.user.tolist(), strict=True))):
+        record = JobRecord("", NodeList(), *label)
+        app = application_of(record, study.applications)
+        word = "\0".join((str(case.seed), *label)).encode()
+        rng = np.random.default_rng(int.from_bytes(hashlib.sha256(word).digest()[:8], "big"))
+        patterns, (low, _, high) = app.patterns, app.share
+        stated = app is not UNKNOWN and app.communication is not None
+        share = float(rng.uniform(low, high)) if stated else case.share
+        pattern = patterns[int(rng.integers(len(patterns)))]
+        known[label] = Application(pattern, app.ppn or study.ppn, app.bytes, share)
+    return [known[label] for label in zip(trace.name.tolist(), trace.user.tolist(), strict=True)]
+
+
+def run_case(study: Study, case: Case, told: Callable[[float], None] | None = None) -> Outcome:
+    """Replay one case."""
+    applications = draw_applications(study, case)
+    silent = case.policy in _PLAIN and all(app.share == 0 for app in applications)
+    network = None if silent else _network_of(study.machine)
+    replay = Replay(
+        study.machine, study.trace(case), case.policy, study.rules, study.up,
+        None if silent else applications, network,
+    )  # fmt: skip
+    return replay.run(told)
+
+
+_networks: dict[int, tuple[Machine, Network]] = {}
+
+
+def _network_of(machine: Machine) -> Network:
+    """Return the machine's network, made once a process."""
+    if id(machine) not in _networks:
+        _networks[id(machine)] = machine, Network(machine)
+    return _networks[id(machine)][1]
+
+
+# --- many of them, kept ---------------------------------------------------------------
+
+#: What a worker replays.
+_worker: list[tuple[Study, str]] = []
+
+
+def _begin_worker(study: Study, key: str) -> None:
+    _worker[:] = [(study, key)]
+
+
+def _do_case(case: Case) -> dict[str, Any]:
+    """Replay a case, keep it and return its figures."""
+    study, key = _worker[0]
+    outcome = run_case(study, case)
+    summary = summarize(study.trace(case), outcome, int(study.up.sum()))
+    if study.folder:
+        keep_case(study.folder, key, case, outcome, summary)
+    return summary
+
+
+def run_study(
+    study: Study, resumed: bool, told: Callable[[float, str], None] | None = None
+) -> dict[Case, dict[str, Any]] | None:
+    """Replay all cases; those that are kept already are taken up where `resumed`.
+
+    Returns
+    -------
+    dict or None
+        The figures by case; None on a rank that worked for rank 0.
+    """
+    key = study.key
+    done: dict[Case, dict[str, Any]] = {}
+    if resumed:
+        for case in study.cases:
+            kept = kept_summary(study.folder, key, case)
+            if kept is not None:
+                done[case] = kept
+    missing = [case for case in study.cases if case not in done]
+    results = run_tasks(_do_case, missing, _begin_worker, (study, key))
+    if results is None:
+        return None
+    for number, summary in results:
+        done[missing[number]] = summary
+        if told is not None:
+            total = len(study.cases)
+            told(len(done) / total, f"{len(done)} of {total} replays")
+    return {case: done[case] for case in study.cases}
+
+
+def keep_case(folder: str, key: str, case: Case, outcome: Outcome, summary: dict[str, Any]) -> None:
+    """Write a replay whole, or not at all."""
+    raw = io.BytesIO()
+    columns = {name: getattr(outcome, name) for name in Outcome.__slots__}
+    np.savez_compressed(raw, key=key, summary=json.dumps(summary), **columns)
+    write_output(raw.getvalue(), os.path.join(folder, f"{case.label}.npz"))
+
+
+def kept_summary(folder: str, key: str, case: Case) -> dict[str, Any] | None:
+    """Return the figures of a replay that is kept; None where there is none of this study."""
+    path = os.path.join(folder, f"{case.label}.npz")
+    if not os.path.exists(path):
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            summary = json.loads(str(kept["summary"]))
+            return summary if str(kept["key"]) == key and isinstance(summary, dict) else None
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise ParseError(
+            path, 0, f"is no replay: {error}", "take it away, or leave out --resume"
+        ) from None
+
+
+def kept_outcome(folder: str, case: Case) -> Outcome:
+    """Return a replay that is kept."""
+    with np.load(os.path.join(folder, f"{case.label}.npz"), allow_pickle=False) as kept:
+        columns = {name: kept[name] for name in Outcome.__slots__ if name != "past_limit"}
+        return Outcome(**columns, past_limit=int(kept["past_limit"]))

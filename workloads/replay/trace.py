@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs of a site as they were submitted, in columns: what a replay starts from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nidmap.placement.errors import ParseError, UsageError
+from nidmap.placement.support.array_types import Floats, Ints, Mask, Strs
+from nidmap.placement.support.quantities import counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """Jobs in the order of their submission.
+
+    Attributes
+    ----------
+    source : str
+    submit : float64 (n,)
+        Seconds since the first submission.
+    run : float64 (n,)
+        Seconds that each job ran.
+    limit : float64 (n,)
+        Seconds that it asked for, at least those that it ran.
+    nodes : int64 (n,)
+    user, name : str (n,)
+        '' where the trace does not say.
+    ids : str (n,)
+    remarks : tuple of str
+        What was left out or assumed, with how many jobs that were.
+    """
+
+    source: str
+    submit: Floats
+    run: Floats
+    limit: Floats
+    nodes: Ints
+    user: Strs
+    name: Strs
+    ids: Strs
+    remarks: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+    def take(self, mask: Mask, *remarks: str) -> Trace:
+        """Return some of the jobs, with more to be said of them."""
+        columns = ("submit", "run", "limit", "nodes", "user", "name", "ids")
+        parts = {column: getattr(self, column)[mask] for column in columns}
+        return replace(self, **parts, remarks=(*self.remarks, *filter(None, remarks)))
+
+
+class Columns(NamedTuple):
+    """What a reader found, job by job, as it stands in the trace; NaN where it says nothing.
+
+    Attributes
+    ----------
+    ids, user, name : str (n,)
+    submit, start, run, limit : float64 (n,)
+        Seconds; the first two on any one clock.
+    nodes : float64 (n,)
+    """
+
+    ids: Strs
+    submit: Floats
+    start: Floats
+    run: Floats
+    limit: Floats
+    nodes: Floats
+    user: Strs
+    name: Strs
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Sequence[Any]]) -> Columns:
+        """Return the columns of rows of jobs."""
+        parts = list(zip(*rows, strict=True)) or [()] * 8
+        texts = [np.array(parts[k], dtype=str) for k in (0, 6, 7)]
+        numbers: list[Any] = [np.array(parts[k], dtype=np.float64) for k in range(1, 6)]
+        return cls(texts[0], *numbers, *texts[1:])
+
+    @classmethod
+    def joined(cls, blocks: Iterable[Columns]) -> Columns:
+        """Return several blocks as one."""
+        parts: list[Any] = [np.concatenate(column) for column in zip(*blocks, strict=True)]
+        return cls(*parts) if parts else cls.of_rows(())
+
+    def take(self, which: Mask | Ints) -> Columns:
+        """Return some of the jobs, in this order."""
+        parts: list[Any] = [column[which] for column in self]
+        return Columns(*parts)
+
+
+def clean_trace(columns: Columns, source: str, remarks: Sequence[str] = ()) -> Trace:
+    """Return the jobs that can be replayed, by submission, and count all others.
+
+    Raises
+    ------
+    ParseError
+        None is left.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> rows = [("2", 50, nan, 60, 10, 4, "ada", ""), ("1", 0, nan, -1, 10, 4, "bob", "")]
+    >>> trace = clean_trace(Columns.of_rows(rows), "x")
+    >>> trace.ids.tolist(), trace.limit.tolist(), trace.remarks[0]
+    (['2'], [60.0], '1 job left out: no run time')
+    """
+    submit = np.where(np.isnan(columns.submit), columns.start, columns.submit)
+    reasons = [
+        ("no time of submission", ~(submit >= 0)),
+        ("no run time", ~(columns.run >= 0)),
+        ("no number of nodes", ~(columns.nodes > 0)),
+    ]
+    kept, notes = np.ones(len(submit), dtype=bool), list(remarks)
+    for why, bad in reasons:
+        if number := int((bad & kept).sum()):
+            notes.append(f"{counted(number, 'job')} left out: {why}")
+        kept &= ~bad
+    if not kept.any():
+        raise ParseError(source, 0, "has no job that can be replayed", "; ".join(notes))
+    columns, submit = columns.take(kept), submit[kept]
+    late = int((np.diff(submit) < 0).sum())
+    notes += [f"{counted(late, 'job')} out of order: sorted by submission"] if late else []
+    without = int(np.isnan(columns.submit).sum())
+    if without:
+        notes.append(f"{counted(without, 'job')} without a time of submission: its start is taken")
+    order = np.argsort(submit, kind="stable")
+    columns, submit = columns.take(order), submit[order]
+    limit, more = _limits(columns)
+    nodes = np.maximum(1, np.ceil(columns.nodes)).astype(np.int64)
+    parts = submit - submit[0], columns.run, limit, nodes, columns.user, columns.name, columns.ids
+    return Trace(source, *parts, (*notes, *more))
+
+
+def _limits(columns: Columns) -> tuple[Floats, list[str]]:
+    """Return the times that jobs asked for, none shorter than the job ran."""
+    limit, run, notes = columns.limit, columns.run, []
+    missing = ~(limit > 0)
+    if number := int(missing.sum()):
+        notes.append(f"{counted(number, 'job')} without a time limit: the run time is taken for it")
+    if number := int((~missing & (run > limit)).sum()):
+        notes.append(f"{counted(number, 'job')} ran past the limit, which is taken as that long")
+    return np.where(missing | (run > limit), run, limit), notes
+
+
+def fit_trace(trace: Trace, nodes: int, scale: float = 1.0, days: float = math.inf) -> Trace:
+    """Return the jobs that a machine can run.
+
+    Parameters
+    ----------
+    trace : Trace
+    nodes : int
+        Nodes of the machine that are up.
+    scale : float
+        The sizes of all jobs are multiplied by it, and rounded up to whole nodes.
+    days : float
+        Only jobs that are submitted in so many first days.
+
+    Raises
+    ------
+    UsageError
+        No job is left.
+    """
+    sizes = np.ceil(np.round(trace.nodes * scale, 9)).astype(np.int64)
+    words = f"sizes of all jobs times {scale:.4g}" if scale != 1 else ""
+    trace = replace(trace, nodes=np.maximum(1, sizes))
+    early = trace.submit <= days * 86400
+    trace = trace.take(early, words, f"the first {days:g} days" if not early.all() else "")
+    small = trace.nodes <= nodes
+    large = len(trace) - int(small.sum())
+    words = f"{counted(large, 'job')} left out: larger than the {nodes} nodes that are up"
+    if not small.any():
+        raise UsageError(f"{trace.source}: no job fits on {nodes} nodes", "--scale makes them less")
+    return trace.take(small, words if large else "")
