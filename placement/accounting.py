@@ -182,13 +182,7 @@ def _read_cell(
 
 
 def _parse_limit(text: str) -> float | None:
-    """Return a time limit in seconds; None where there is none, or the partition's holds.
-
-    Examples
-    --------
-    >>> _parse_limit("1-00:00:00"), _parse_limit("UNLIMITED"), _parse_limit("Partition_Limit")
-    (86400.0, None, None)
-    """
+    """Return a time limit in seconds; None where there is none, or the partition's holds."""
     if text.strip().lower() in {"unlimited", "partition_limit", "infinite"}:
         return None
     return parse_duration(text)

@@ -30,13 +30,7 @@ def ranks_here() -> int:
 
 
 def refuse_stdin(source: str | None) -> None:
-    """Refuse standard input where several ranks read.
-
-    Raises
-    ------
-    UsageError
-        Only one rank has it.
-    """
+    """Refuse standard input where several ranks read."""
     if source == "-" and ranks_here() > 1:
         raise UsageError("several ranks cannot read standard input", "give a file")
 
@@ -47,29 +41,7 @@ def run_tasks(
     prepare: Callable[..., None],
     args: tuple[Any, ...] = (),
 ) -> Iterator[tuple[int, Result]] | None:
-    """Do tasks; every rank of a launch has to come here.
-
-    Parameters
-    ----------
-    call : callable
-        Does one task: a function of a module.
-    tasks : iterable
-        Taken one by one as there are workers.
-    prepare : callable
-        Called once in each process that does tasks, with `args`.
-    args : tuple
-
-    Returns
-    -------
-    iterator of (int, result) or None
-        Number and result of each task as it ends; None on a rank that has done tasks for rank 0
-        and has nothing to say.
-
-    Raises
-    ------
-    LaunchError
-        A worker has died; mpi4py is missing in a launch of several ranks.
-    """
+    """Do tasks; every rank of a launch has to come here."""
     if ranks_here() == 1:
         workers = len(os.sched_getaffinity(0))
         pool = ProcessPoolExecutor(workers, initializer=_begin_worker, initargs=(prepare, args))

@@ -176,16 +176,7 @@ def unit_bandwidths(machine: Machine) -> Floats:
 
 
 def unit_loads(machine: Machine, rows: Ints, traffic: Traffic) -> UnitLoads:
-    """Return what a job puts on the links that `cut_times` looks at; parameters as there.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("tree:2x3,bw=2")
-    >>> loads = unit_loads(m, np.array([0, 1, 4]), Traffic.everyone(np.arange(3), 1, 1e9))
-    >>> loads.leaving.tolist(), unit_bandwidths(m)[loads.cut].tolist()
-    ([2000000000.0, 2000000000.0], [2.0, 2.0])
-    """
+    """Return what a job puts on the links that `cut_times` looks at; parameters as there."""
     empty: Ints = np.empty(0, dtype=np.int64)
     parts: list[list[Any]] = [[empty], [np.empty(0)], [empty], [np.empty(0)]]
     for level, used, leaving, table in _unit_tables(machine, rows, traffic):

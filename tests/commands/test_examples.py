@@ -6,7 +6,6 @@ parser only: its options are there and its arguments make sense.
 """
 
 import gzip
-import gzip
 import io
 import json
 import os

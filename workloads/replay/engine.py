@@ -31,63 +31,26 @@ _FALLBACK = "stencil:auto"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What became of the jobs of a trace.
+    """What became of the jobs of a trace."""
 
-    Attributes
-    ----------
-    start, end : float64 (n,)
-        Seconds since the first submission.
-    slowdown : float64 (n,)
-        How many times as long each job communicated as alone on the best nodes, at its start.
-    rows : int32 (m,), first : int64 (n + 1,)
-        Nodes of each job, behind each other.
-    moment : float64 (t,)
-        Seconds, at even distances.
-    busy : int32 (t, units)
-        Busy nodes of each outermost unit.
-    broken : float64 (t,)
-        How broken up the free nodes were (`fragmentation`).
-    past_limit : int
-        Jobs that ran past their limit because they were slowed down; a site would end them.
-    """
-
+    # start, end: (n,) seconds since the first submission
     start: Floats
     end: Floats
+    # slowdown: (n,) how many times as long each job communicated as alone on the best nodes, at
+    # its start
     slowdown: Floats
-    rows: Ints
+    rows: Ints  # (m,), first : int64 (n + 1,) Nodes of each job, behind each other
     first: Ints
-    moment: Floats
-    busy: Ints
-    broken: Floats
+    moment: Floats  # (t,) seconds, at even distances
+    busy: Ints  # (t, units) busy nodes of each outermost unit
+    broken: Floats  # (t,) how broken up the free nodes were (`fragmentation`)
+    # past_limit: jobs that ran past their limit because they were slowed down; a site would end
+    # them
     past_limit: int
 
 
 class Replay:
-    """A trace on a machine under one policy.
-
-    Parameters
-    ----------
-    machine : Machine
-    trace : Trace
-    policy : str
-    rules : Rules
-    up : bool (n,)
-        Nodes that take jobs.
-    applications : list of Application or None
-        What each job sends; None: nothing, all run as long as the trace says.
-    network : Network or None
-        Of the machine; None with applications makes one.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.workloads.replay.trace import Columns, clean_trace
-    >>> machine = nidmap.load_machine("tree:4x2,bw=1")
-    >>> rows = [(k, k, 0, 10, 20, size, "", "") for k, size in enumerate([6, 8, 2])]
-    >>> trace = clean_trace(Columns.of_rows(rows), "x")
-    >>> Replay(machine, trace, "none", Rules("easy", resolution=0), machine.compute).run().start
-    array([ 0., 10., 20.])
-    """
+    """A trace on a machine under one policy."""
 
     def __init__(
         self,
@@ -120,13 +83,7 @@ class Replay:
         self._every = max(_SHORTEST, span / _MOMENTS)
 
     def run(self, told: Callable[[float], None] | None = None) -> Outcome:
-        """Replay the whole trace.
-
-        Parameters
-        ----------
-        told : callable or None
-            Is told which share of the jobs has been submitted.
-        """
+        """Replay the whole trace."""
         submit = self.trace.submit.tolist()
         jobs, place, now = len(submit), 0, 0.0
         while place < jobs or self._ending or self._again or self.scheduler.reserved < math.inf:

@@ -33,23 +33,13 @@ Judge = Callable[[int, Ints], float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """What a policy knows of the site.
-
-    Attributes
-    ----------
-    machine : Machine
-    count : int64 (n,)
-        Nodes of each job.
-    up : bool (n,)
-        Nodes that take jobs.
-    judge : callable or None
-        None where nothing is known of the network: the scheduler's own choice stands.
-    """
+    """What a policy knows of the site."""
 
     machine: Machine
-    count: list[int]
+    count: list[int]  # (n,) nodes of each job
     submit: list[float]
-    up: Mask
+    up: Mask  # (n,) nodes that take jobs
+    # judge: none where nothing is known of the network: the scheduler's own choice stands
     judge: Judge | None
 
 
@@ -249,13 +239,7 @@ def describe_policies(names: tuple[str, ...]) -> dict[str, str]:
 
 
 def make_policy(name: str, site: Site) -> Policy:
-    """Return a policy for one replay.
-
-    Raises
-    ------
-    UsageError
-        There is none of this name, or not for this machine.
-    """
+    """Return a policy for one replay."""
     if name not in _KINDS:
         raise UsageError(f"unknown policy {name!r}", f"choose from {', '.join(_KINDS)}")
     kind, strategy, _ = _KINDS[name]
@@ -263,23 +247,7 @@ def make_policy(name: str, site: Site) -> Policy:
 
 
 def fragmentation(unit: Ints, free: Mask, size: int) -> float:
-    """Return how broken up free nodes are: 0 as together as can be, 1 each far from all others.
-
-    Parameters
-    ----------
-    unit : int64 (n,)
-        Outermost unit of each node.
-    free : bool (n,)
-    size : int
-        Nodes of the largest unit.
-
-    Examples
-    --------
-    >>> unit = np.array([0, 0, 1, 1])
-    >>> together, apart = (np.array(free, dtype=bool) for free in ([1, 1, 0, 0], [1, 0, 1, 0]))
-    >>> fragmentation(unit, together, 2), fragmentation(unit, apart, 2)
-    (0.0, 0.5)
-    """
+    """Return how broken up free nodes are: 0 as together as can be, 1 each far from all others."""
     counts = np.bincount(unit[free])
     most = min(int(counts.sum()), size)
     return 1 - int(counts.max(initial=0)) / most if most else 0.0

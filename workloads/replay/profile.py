@@ -9,27 +9,7 @@ from nidmap.placement.support.array_types import Floats, Ints
 
 
 class Profile:
-    """Nodes that are free from now on, a step function.
-
-    Parameters
-    ----------
-    now : float
-    free : int
-        Nodes that are free now.
-    ends : float64 (k,)
-        When running jobs are to end, in any order.
-    nodes : int64 (k,)
-        That each of them gives back.
-
-    Examples
-    --------
-    >>> profile = Profile(0.0, 2, np.array([10.0, 5.0]), np.array([4, 1]))
-    >>> profile.earliest(3, 20.0), profile.earliest(7, 1.0), profile.fits(2, 100.0)
-    (5.0, 10.0, True)
-    >>> profile.take(5.0, 25.0, 3)
-    >>> profile.fits(2, 100.0), profile.fits(2, 5.0), profile.earliest(2, 30.0)
-    (False, True, 10.0)
-    """
+    """Nodes that are free from now on, a step function."""
 
     def __init__(self, now: float, free: int, ends: Floats, nodes: Ints) -> None:
         order = np.argsort(ends, kind="stable")

@@ -37,20 +37,7 @@ _HINT = "a trace is SWF, what sacct -X -P prints, or the CSV of nidmap jobs"
 
 
 def read_trace(source: str, per_node: float | None = None) -> Trace:
-    """Read a trace.
-
-    Parameters
-    ----------
-    source : str
-        A path, or ``-``.
-    per_node : float or None
-        Processors of a node of the machine that a trace in SWF is of; None: by its header.
-
-    Raises
-    ------
-    ParseError
-        It cannot be read, is cut off or is none of these formats, or a line does not belong.
-    """
+    """Read a trace."""
     with _opened(source) as stream:
         first = next((line for line in stream if line.strip()), "")
         lines = chain([first], stream)

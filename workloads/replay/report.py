@@ -45,36 +45,20 @@ class Range(NamedTuple):
         return self.low > alike or self.high < -alike
 
     def text(self, form: str = "{:.1f}") -> str:
-        """Return it for a person.
-
-        Examples
-        --------
-        >>> Range(1.0, 2.0, 3.0).text(), Range(1.0, 1.0, 1.0).text("{:.0f}")
-        ('2.0 (1.0 to 3.0)', '1')
-        """
+        """Return it for a person."""
         low, likely, high = (form.format(value) for value in self)
         return likely if low == high else f"{likely} ({low} to {high})"
 
 
 class Loss(NamedTuple):
-    """A group of jobs that is worse off under a policy, in every pair of replays.
+    """A group of jobs that is worse off under a policy, in every pair of replays."""
 
-    Attributes
-    ----------
-    kind, label : str
-        ``size``, ``512-1023 nodes``.
-    jobs : int
-    minutes : Range
-        That its jobs are done later, in the mean.
-    share : float
-        Of the time that they took under the first policy.
-    """
-
+    # kind, label: ``size``, ``512-1023 nodes``
     kind: str
     label: str
     jobs: int
-    minutes: Range
-    share: float
+    minutes: Range  # range That its jobs are done later, in the mean
+    share: float  # of the time that they took under the first policy
 
 
 #: What a table shows of all jobs: its head, where it is found, how it is written, times what.
@@ -86,15 +70,7 @@ _TABLE = (
 
 
 class Report:
-    """The figures of a study, put together.
-
-    Parameters
-    ----------
-    study : Study
-    summaries : mapping of Case to figures
-        As `nidmap.workloads.replay.results.summarize` returns them.
-    notes : tuple of str
-    """
+    """The figures of a study, put together."""
 
     def __init__(self, study: Study, summaries: Summaries, notes: tuple[str, ...] = ()) -> None:
         self.study, self.summaries = study, summaries

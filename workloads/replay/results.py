@@ -25,22 +25,7 @@ MEASURES = (
 
 
 def summarize(trace: Trace, outcome: Outcome, up: int) -> dict[str, Any]:
-    """Return the figures of a replay.
-
-    Parameters
-    ----------
-    trace : Trace
-    outcome : Outcome
-    up : int
-        Nodes that take jobs.
-
-    Returns
-    -------
-    dict
-        ``all`` and ``groups`` (by ``size``, ``application``, ``user``) with `MEASURES`;
-        ``utilisation`` up to the last submission, ``fragmentation``, ``past_limit``,
-        ``makespan_hours``.
-    """
+    """Return the figures of a replay."""
     span = float(trace.submit[-1]) or 1.0
     begun = np.minimum(outcome.start, span)
     used = float((trace.nodes * (np.minimum(outcome.end, span) - begun)).sum())
@@ -74,13 +59,7 @@ def measure(trace: Trace, outcome: Outcome, mask: Mask) -> dict[str, float]:
 
 
 def bounded_slowdown(wait: Floats, run: Floats) -> Floats:
-    """Return how many times as long jobs were there as they ran, short ones taken as `BOUND`.
-
-    Examples
-    --------
-    >>> bounded_slowdown(np.array([30.0, 0.0]), np.array([10.0, 1.0])).tolist()
-    [4.0, 1.0]
-    """
+    """Return how many times as long jobs were there as they ran, short ones taken as `BOUND`."""
     return np.maximum(1.0, (wait + run) / np.maximum(run, BOUND))
 
 

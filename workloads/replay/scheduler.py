@@ -24,27 +24,15 @@ from nidmap.workloads.replay.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How jobs are scheduled.
+    """How jobs are scheduled."""
 
-    Attributes
-    ----------
-    backfill : str
-        ``easy``, ``conservative``, or ``none``: nobody overtakes.
-    tested : int
-        Waiting jobs that are looked at behind the first (Slurm's bf_max_job_test).
-    resolution : float
-        Seconds to which expected ends are rounded up (Slurm's bf_resolution); 0: none.
-    spare : bool
-        Whether a job that lasts longer may use nodes that the reservation leaves over.
-    renewed : bool
-        Whether the reservation moves when jobs end before their limits.
-    """
-
-    backfill: str = "conservative"
-    tested: int = 500
+    backfill: str = "conservative"  # ``easy``, ``conservative``, or ``none``: nobody overtakes
+    tested: int = 500  # waiting jobs that are looked at behind the first (Slurm's bf_max_job_test)
+    # resolution: seconds to which expected ends are rounded up (Slurm's bf_resolution); 0: none
     resolution: float = 60.0
+    # spare: whether a job that lasts longer may use nodes that the reservation leaves over
     spare: bool = True
-    renewed: bool = True
+    renewed: bool = True  # whether the reservation moves when jobs end before their limits
 
     @property
     def depth(self) -> float:
@@ -67,26 +55,7 @@ class Choice(Protocol):
 
 
 class Scheduler:
-    """The queue of a machine and who has which of its nodes.
-
-    Parameters
-    ----------
-    trace : Trace
-    up : bool (n,)
-        Nodes that take jobs.
-    rules : Rules
-    choice : Choice
-
-    Attributes
-    ----------
-    queue : list of int
-        Waiting jobs, the first submitted first.
-    free : bool (n,)
-    release : float64 (n,)
-        When each busy node is expected to be free; inf for one that takes no job.
-    expected : dict of int to float
-        When each running job is expected to end.
-    """
+    """The queue of a machine and who has which of its nodes."""
 
     def __init__(self, trace: Trace, up: Mask, rules: Rules, choice: Choice) -> None:
         self.rules, self.choice = rules, choice

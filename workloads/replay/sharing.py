@@ -43,52 +43,26 @@ class Application(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Footprint:
-    """What one job puts on links.
+    """What one job puts on links."""
 
-    Attributes
-    ----------
-    links : int64 (k,)
-        Links that may be waited for, segment by segment; two segments a phase, the first of
-        links that leave units, the second of links that join two.
-    amount : float64 (k,)
-        GB over each in one round of the pattern.
-    first : int64 (2 p,)
-        Where each segment begins.
-    whole : float64 (k,)
-        GB over each link in all phases together.
-    least, posted : float64 (p,)
-        Seconds of a phase on any network, and those that come on top.
-    all_links, all_amounts : int64 (m,), float64 (m,)
-        All of them, once each, for the others that share them.
-    best : float
-        Seconds of a round alone on the best nodes of an empty machine.
-    """
-
+    # links: (k,) links that may be waited for, segment by segment; two segments a phase, the first
+    # of links that leave units, the second of links that join two
     links: Ints
-    amount: Floats
-    first: Ints
-    whole: Floats
+    amount: Floats  # (k,) GB over each in one round of the pattern
+    first: Ints  # (2 p,) where each segment begins
+    whole: Floats  # (k,) GB over each link in all phases together
+    # least, posted: (p,) seconds of a phase on any network, and those that come on top
     least: Floats
     posted: Floats
+    # all_links, all_amounts: (m,), float64 (m,) All of them, once each, for the others that share
+    # them
     all_links: Ints
     all_amounts: Floats
-    best: float
+    best: float  # seconds of a round alone on the best nodes of an empty machine
 
 
 class Network:
-    """Makes footprints of jobs on one machine.
-
-    Parameters
-    ----------
-    machine : Machine
-
-    Attributes
-    ----------
-    bandwidth : float64 (links,)
-        GB/s.
-    adaptive : bool
-        Whether routers adapt.
-    """
+    """Makes footprints of jobs on one machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -124,13 +98,7 @@ class Network:
         return self._best[count, cost]
 
     def footprint(self, app: Application, rows: Ints) -> Footprint:
-        """Return what a job puts on the links from these nodes.
-
-        Raises
-        ------
-        UsageError
-            The pattern is not for as many ranks.
-        """
+        """Return what a job puts on the links from these nodes."""
         cost = self.cost(app)
         links, amounts, first, at = [], [], [], 0
         phases = cost.phases(rows)
@@ -172,12 +140,7 @@ class Network:
 
 
 class Sharing:
-    """The jobs that communicate now, and what is left of the links for each.
-
-    Parameters
-    ----------
-    network : Network
-    """
+    """The jobs that communicate now, and what is left of the links for each."""
 
     def __init__(self, network: Network) -> None:
         self.network = network

@@ -47,32 +47,17 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """What is replayed.
-
-    Attributes
-    ----------
-    machine : Machine
-    traces : tuple of Trace
-        One for all seeds, or one a seed.
-    cases : tuple of Case
-    rules : Rules
-    up : bool (n,)
-    applications : tuple
-        What is known of jobs (`nidmap.rankmap.past_jobs.read_applications`).
-    ppn : int
-        Ranks a node where nothing says.
-    folder : str
-        Where replays are kept; '' for nowhere.
-    """
+    """What is replayed."""
 
     machine: Machine
-    traces: tuple[Trace, ...]
+    traces: tuple[Trace, ...]  # one for all seeds, or one a seed
     cases: tuple[Case, ...]
     rules: Rules
-    up: Mask
+    up: Mask  # (n,)
+    # applications: what is known of jobs (`nidmap.rankmap.past_jobs.read_applications`)
     applications: tuple[Known, ...] = ()
-    ppn: int = 1
-    folder: str = ""
+    ppn: int = 1  # ranks a node where nothing says
+    folder: str = ""  # where replays are kept; '' for nowhere
 
     def trace(self, case: Case) -> Trace:
         """Return the trace of a case."""
@@ -158,13 +143,7 @@ def _do_case(case: Case) -> dict[str, Any]:
 def run_study(
     study: Study, resumed: bool, told: Callable[[float, str], None] | None = None
 ) -> dict[Case, dict[str, Any]] | None:
-    """Replay all cases; those that are kept already are taken up where `resumed`.
-
-    Returns
-    -------
-    dict or None
-        The figures by case; None on a rank that worked for rank 0.
-    """
+    """Replay all cases; those that are kept already are taken up where `resumed`."""
     key = study.key
     done: dict[Case, dict[str, Any]] = {}
     if resumed:

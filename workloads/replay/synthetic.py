@@ -39,26 +39,7 @@ _USERS, _PROGRAMS = 60, 12
 def synthetic_trace(
     days: float, load: float, seed: int, nodes: int, largest: int | None = None
 ) -> Trace:
-    """Return a synthetic trace.
-
-    Parameters
-    ----------
-    days : float
-        Over which jobs are submitted.
-    load : float
-        Node-seconds of all jobs over those of the machine in that time.
-    seed : int
-    nodes : int
-        Of the machine.
-    largest : int or None
-        Nodes of the largest jobs; None: all.
-
-    Examples
-    --------
-    >>> trace = synthetic_trace(2, 0.8, 1, 512)
-    >>> round(float((trace.nodes * trace.run).sum() / (512 * 2 * 86400)), 3)
-    0.8
-    """
+    """Return a synthetic trace."""
     largest = min(nodes, largest or nodes)
     rng = np.random.default_rng(seed)
     sizes, runs = np.empty(0, dtype=np.int64), np.empty(0)
@@ -82,18 +63,7 @@ def synthetic_trace(
 
 
 def parse_synthetic(text: str, nodes: int) -> Trace:
-    """Return the trace of ``lublin:days=31,load=0.85,seed=1,largest=1024``; each may be left out.
-
-    Raises
-    ------
-    UsageError
-        An unknown option, or a figure that makes no sense.
-
-    Examples
-    --------
-    >>> len(parse_synthetic("lublin:days=2", 64)) > 50
-    True
-    """
+    """Return the trace of ``lublin:days=31,load=0.85,seed=1,largest=1024``, or of a part of it."""
     options = Options(text)
     options.only("days", "load", "seed", "largest")
     given = options.given

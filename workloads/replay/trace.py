@@ -17,34 +17,18 @@ from nidmap.placement.support.quantities import counted
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Jobs in the order of their submission.
-
-    Attributes
-    ----------
-    source : str
-    submit : float64 (n,)
-        Seconds since the first submission.
-    run : float64 (n,)
-        Seconds that each job ran.
-    limit : float64 (n,)
-        Seconds that it asked for, at least those that it ran.
-    nodes : int64 (n,)
-    user, name : str (n,)
-        '' where the trace does not say.
-    ids : str (n,)
-    remarks : tuple of str
-        What was left out or assumed, with how many jobs that were.
-    """
+    """Jobs in the order of their submission."""
 
     source: str
-    submit: Floats
-    run: Floats
-    limit: Floats
-    nodes: Ints
+    submit: Floats  # (n,) seconds since the first submission
+    run: Floats  # (n,) seconds that each job ran
+    limit: Floats  # (n,) seconds that it asked for, at least those that it ran
+    nodes: Ints  # (n,)
+    # user, name: (n,) '' where the trace does not say
     user: Strs
     name: Strs
-    ids: Strs
-    remarks: tuple[str, ...] = ()
+    ids: Strs  # (n,)
+    remarks: tuple[str, ...] = ()  # what was left out or assumed, with how many jobs that were
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -57,22 +41,16 @@ class Trace:
 
 
 class Columns(NamedTuple):
-    """What a reader found, job by job, as it stands in the trace; NaN where it says nothing.
+    """What a reader found, job by job, as it stands in the trace; NaN where it says nothing."""
 
-    Attributes
-    ----------
-    ids, user, name : str (n,)
-    submit, start, run, limit : float64 (n,)
-        Seconds; the first two on any one clock.
-    nodes : float64 (n,)
-    """
-
+    # ids, user, name: (n,)
     ids: Strs
+    # submit, start, run, limit: (n,) seconds; the first two on any one clock
     submit: Floats
     start: Floats
     run: Floats
     limit: Floats
-    nodes: Floats
+    nodes: Floats  # (n,)
     user: Strs
     name: Strs
 
@@ -97,21 +75,7 @@ class Columns(NamedTuple):
 
 
 def clean_trace(columns: Columns, source: str, remarks: Sequence[str] = ()) -> Trace:
-    """Return the jobs that can be replayed, by submission, and count all others.
-
-    Raises
-    ------
-    ParseError
-        None is left.
-
-    Examples
-    --------
-    >>> nan = float("nan")
-    >>> rows = [("2", 50, nan, 60, 10, 4, "ada", ""), ("1", 0, nan, -1, 10, 4, "bob", "")]
-    >>> trace = clean_trace(Columns.of_rows(rows), "x")
-    >>> trace.ids.tolist(), trace.limit.tolist(), trace.remarks[0]
-    (['2'], [60.0], '1 job left out: no run time')
-    """
+    """Return the jobs that can be replayed, by submission, and count all others."""
     submit = np.where(np.isnan(columns.submit), columns.start, columns.submit)
     reasons = [
         ("no time of submission", ~(submit >= 0)),
@@ -151,23 +115,7 @@ def _limits(columns: Columns) -> tuple[Floats, list[str]]:
 
 
 def fit_trace(trace: Trace, nodes: int, scale: float = 1.0, days: float = math.inf) -> Trace:
-    """Return the jobs that a machine can run.
-
-    Parameters
-    ----------
-    trace : Trace
-    nodes : int
-        Nodes of the machine that are up.
-    scale : float
-        The sizes of all jobs are multiplied by it, and rounded up to whole nodes.
-    days : float
-        Only jobs that are submitted in so many first days.
-
-    Raises
-    ------
-    UsageError
-        No job is left.
-    """
+    """Return the jobs that a machine can run."""
     sizes = np.ceil(np.round(trace.nodes * scale, 9)).astype(np.int64)
     words = f"sizes of all jobs times {scale:.4g}" if scale != 1 else ""
     trace = replace(trace, nodes=np.maximum(1, sizes))
