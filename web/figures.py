@@ -378,7 +378,9 @@ def _order_name(strategy: str) -> str:
     """Return an order's name; options of other makers might name files, so none are taken."""
     name = strategy or "row-major"
     if name not in orders.names():
-        raise UsageError(f"no order {printable(name)!r}", f"there are {', '.join(orders.names())}")
+        raise UsageError(
+            f"unknown order {printable(name)!r}", f"choose from {', '.join(orders.names())}"
+        )
     return name
 
 

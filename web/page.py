@@ -312,8 +312,8 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
         raise UsageError(f"colours by {wanted.colour} need marked nodes", "--nodes LIST")
     views = [view.id for view in layout.layout(machine)]
     if wanted.view and wanted.view not in views:
-        what = f"no view {printable(wanted.view)!r}"
-        raise UsageError(what, f"there are {', '.join(views)}")
+        what = f"unknown view {printable(wanted.view)!r}"
+        raise UsageError(what, f"choose from {', '.join(views)}")
     data = page_data(machine, now, marks, wanted)
     described = data["describe"]
     sentence = described["sentence"] if described else _describe_machine(machine, now)

@@ -173,7 +173,7 @@ class Service:
             return machine
         if view not in views:
             known = ", ".join(name for name in views if name)
-            raise UsageError(f"no view {printable(view)!r}", f"there are {known}")
+            raise UsageError(f"unknown view {printable(view)!r}", f"choose from {known}")
         return views[view]
 
     async def _drawn(self) -> _Drawn:

@@ -151,5 +151,5 @@ def require_fit(comm: Comm, need: int, what: str, share: float = 0.9) -> None:
             raise NidmapError(
                 f"{what} needs {size_text(total[0], 1024)} for {ranks} ranks of a node, "
                 f"which has {size_text(room[0], 1024)} free",
-                "a smaller size or fewer ranks per node",
+                "use a smaller size or fewer ranks per node",
             )

@@ -234,7 +234,7 @@ def _as_own_error(error: Exception) -> NidmapError:
         return error
     text = printable(str(error), 300)
     if isinstance(error, MemoryError):
-        return NidmapError(f"out of memory{': ' if text else ''}{text}", "a smaller size is needed")
+        return NidmapError(f"out of memory{': ' if text else ''}{text}", "use a smaller size")
     if isinstance(error, OSError):
         return NidmapError(text)
     if isinstance(error, (ValueError, TypeError)):

@@ -158,7 +158,7 @@ def parse_xname(text: str) -> Xname:
     for part, most in _XNAME_LIMITS.items():
         if int(match[part] or 0) > most:
             raise ParseError(
-                text, 0, f"{part} {match[part]} is impossible", f"there are 0 to {most}"
+                text, 0, f"{part} {match[part]} is impossible", f"it must be 0 to {most}"
             )
     parts = tuple(
         int(match[part] or -1) for part in ("cabinet", "chassis", "slot", "board", "node")

@@ -136,8 +136,8 @@ def check_routing(machine: Machine, routing: str) -> str:
     known = routings(machine)
     if routing and routing not in known:
         raise UsageError(
-            f"no routing {printable(routing)!r} on a {machine.topology.kind}",
-            f"there are {', '.join(known)}",
+            f"unknown routing {printable(routing)!r} on a {machine.topology.kind}",
+            f"choose from {', '.join(known)}",
         )
     return routing or known[0]
 

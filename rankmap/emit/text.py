@@ -95,7 +95,7 @@ def refuse_broken(
     value, hint = fault.value, ""
     if fault.kind == "outside":
         sentence = f"rank {value} is" if what == "rank" else f"rank {fault.at} has slot {value},"
-        sentence += f" not one of 0 to {n - 1}"
+        sentence += f" outside 0 to {n - 1}"
     elif fault.kind == "missing":
         more = f" and {fault.count - 1} more" if fault.count > 1 else ""
         lacks = "missing" if what == "rank" else "is left empty"
@@ -191,12 +191,12 @@ def line_of_number(text: str, index: int) -> int:
 def _parse_run(token: str, n: int, source: str, line: int, what: str) -> range:
     match = _TOKEN.fullmatch(token)
     if _WHOLE.fullmatch(token) and (not match or int(match[1]) >= n):
-        raise BrokenOrderError(source, line, f"{what} {token} is not one of 0 to {n - 1}")
+        raise BrokenOrderError(source, line, f"{what} {token} is outside 0 to {n - 1}")
     if not match:
         raise ParseError(source, line, f"'{token}' is not a {what}")
     low, high = int(match[1]), int(match[2] or match[1])
     if high < low:
         raise ParseError(source, line, f"range {token} runs backwards")
     if high >= n:
-        raise BrokenOrderError(source, line, f"{what} {high} is not one of 0 to {n - 1}")
+        raise BrokenOrderError(source, line, f"{what} {high} is outside 0 to {n - 1}")
     return range(low, high + 1)

@@ -110,7 +110,7 @@ def _ranks_a_node(machine: Machine | None, ppn: int | Sequence[int] | None) -> i
     if ppn is not None:
         counts = [ppn] if isinstance(ppn, int) else list(ppn)
         if not counts or min(counts) < 1:
-            raise UsageError("no ranks for a node")
+            raise UsageError("every node needs at least 1 rank")
         return math.gcd(*counts)
     if machine is None:
         return None

@@ -52,7 +52,7 @@ def _slots_by_position(placement: Placement) -> Ints:
     """Return the allocation's slots, int64 (groups, positions, slots per router)."""
     machine = placement.machine
     if machine is None or machine.topology.kind != "dragonfly":
-        raise UsageError("strategy aligned needs a dragonfly", "name the machine by -m")
+        raise UsageError("strategy aligned needs a dragonfly", "name the machine with -m")
     depth = machine.topology.router_levels
     coords = machine.coords[placement.rows].astype(np.int64)
     places = np.unique(coords[:, 1:depth], axis=0, return_inverse=True)[1].reshape(-1)

@@ -121,7 +121,7 @@ def _node_cell(grid: Shape, placement: Placement) -> Shape:
     shapes = boxes_of(ranks, grid)
     if not len(shapes):
         raise UsageError(
-            f"strategy cells: no cell of {ranks} ranks divides the grid", "name one by -c"
+            f"strategy cells: no cell of {ranks} ranks divides the grid", "name one with -c"
         )
     return tuple(shapes[int(np.argmin(shapes.sum(axis=1)))].tolist())
 

@@ -86,7 +86,7 @@ def sorted_nodes(placement: Placement, paper: bool = False) -> Ints:
         return np.lexsort(machine.coords[placement.rows].T[::-1])
     cnames = machine.cname[placement.rows]
     if not len(cnames) or (cnames == "").any():
-        raise UsageError(f"levels=paper sorts by cnames, which {machine.name} has not")
+        raise UsageError(f"levels=paper sorts by cnames, which {machine.name} does not have")
     return np.lexsort(parse_cnames(cnames).T[::-1])
 
 

@@ -44,7 +44,9 @@ class Collective(Pattern):
         """Return the collective of this many ranks."""
         if self.root >= ranks:
             ranks_text = "1 rank" if ranks == 1 else f"{ranks} ranks"
-            raise UsageError(f"pattern {self.spec}: there are {ranks_text}, 0 to {ranks - 1}")
+            raise UsageError(
+                f"pattern {self.spec}: the root must be one of {ranks_text}, 0 to {ranks - 1}"
+            )
         return replace(self, dims=(ranks,))
 
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:

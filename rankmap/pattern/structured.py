@@ -189,7 +189,9 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
             raise UsageError(f"{what}: '{printable(part, 30)}' is not an extent", hint)
     shown = printable(text, 80)
     if len(parts) > most:
-        raise UsageError(f"{what}: {len(parts)} dimensions in '{shown}', at most {most} are known")
+        raise UsageError(
+            f"{what}: {len(parts)} dimensions in '{shown}', at most {most} are supported"
+        )
     extents = tuple(int(part) for part in parts)
     if math.prod(extents) > MOST_RANKS:
         raise UsageError(
@@ -294,7 +296,7 @@ def _parse_reach(text: str, dimensions: int) -> int:
     allowed = {str(points(dimensions, k)): k for k in range(1, dimensions + 1)}
     if text not in allowed:
         raise UsageError(
-            f"stencil: no points={printable(text, 30)} in {dimensions} dimensions",
+            f"stencil: points={printable(text, 30)} is not possible in {dimensions} dimensions",
             f"choose from {', '.join(allowed)}",
         )
     return allowed[text]

@@ -258,7 +258,7 @@ def training(text: str) -> Pattern:
     examples |= {field.name: f"{field.default:g}" for field in fields(ModelSizes)}
     options = parse_options("training", text, examples)
     if not options:
-        raise UsageError("training: nothing is given", "write training:tp=8,dp=16,pp=4")
+        raise UsageError("training: no sizes given", "write training:tp=8,dp=16,pp=4")
     stated = [axis for axis in DEFAULT_ORDER if axis in options]
     axes = {axis: parse_whole("training", axis, options.pop(axis), least=1) for axis in stated}
     dp = axes.pop("dp", None)
@@ -311,6 +311,6 @@ def _check_job(job: Training) -> Training:
         raise UsageError(
             f"{job.spec}: pp must be last in order= where experts are data-parallel"
             f" {edp} ways and the rest {dp}",
-            "so Megatron-LM has it too",
+            "as in Megatron-LM",
         )
     return job

@@ -256,7 +256,9 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
         wanted = "" if wanted == "library" else wanted
     if wanted and wanted not in names:
         shown = printable(wanted, 40)
-        raise UsageError(f"no algorithm '{shown}' for {what}", f"there are {', '.join(names)}")
+        raise UsageError(
+            f"unknown algorithm '{shown}' for {what}", f"choose from {', '.join(names)}"
+        )
     return wanted or ALGORITHMS[0]
 
 

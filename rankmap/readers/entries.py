@@ -125,7 +125,7 @@ def _first_fault(bare: bytes, first: int, source: str) -> ParseError:
                 bad = True
             if bad and not (word.isascii() and word.decode().isprintable()):
                 hint = "matrix: and graph: read text, .npz and .npy"
-                return ParseError(source, number, "neither numbers nor a format that is read", hint)
+                return ParseError(source, number, "neither numbers nor a known format", hint)
             if bad:
                 shown = printable(word[:30].decode("utf-8", "replace"), 30)
                 return ParseError(source, number, f"'{shown}' is not a number")

@@ -158,7 +158,7 @@ def _parse_request(text: str) -> tuple[str, Hosts, str]:
 def _named_pattern(pattern: str, hosts: Hosts, edges: str) -> str | Pattern:
     """Return the pattern of a question; that of a graph has a name where it is a grid."""
     if pattern == _WORLD:
-        raise UsageError("no pattern is known of MPI_COMM_WORLD", "give --pattern")
+        raise UsageError("the pattern of MPI_COMM_WORLD is not known", "give --pattern")
     if pattern != _GRAPH:
         return pattern
     a, b, weight = np.array(edges.split(), dtype=np.int64).reshape(-1, 3).T

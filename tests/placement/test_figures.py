@@ -107,7 +107,7 @@ def test_what_is_typed_counts_before_a_file_and_python_says_the_same(tmp_path):
         ("payload=2", "payload: '2' is not a share of the wire above 0, at most 1"),
         ("background-load=-1", "background-load: '-1' is not a bandwidth in GB/s of 0 or more"),
         ("loss=-1", "loss: '-1' is not a share of 0 or more"),
-        ("routing=d-mod-k", "no routing 'd-mod-k' on a (torus|dragonfly); there are"),
+        ("routing=d-mod-k", "unknown routing 'd-mod-k' on a (torus|dragonfly); choose from"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_the_same_words(machine, word, says):

@@ -115,7 +115,7 @@ def _parse_figure(text: str | None, path: str) -> float:
         found = math.nan
     if not 0 < found < math.inf:
         raise ParseError(
-            path, 0, f"--time-regex finds {printable(text or 'nothing', 40)}, no number above 0"
+            path, 0, f"--time-regex finds {printable(text or 'nothing', 40)}, not a number above 0"
         )
     return found
 

@@ -116,7 +116,7 @@ def contention(
         for sets in _share_sets(session.comm, counts, specs):
             bench.measure(sets, lengths, kinds)
         if bench.cases and all(case.used > 1 for case in bench.cases):
-            raise NidmapError("no case fits the memory of a node", "smaller --m or --n")
+            raise NidmapError("no case fits the memory of a node", "use a smaller --m or --n")
     _show_session(session, bench.cases)
     return session.exit_code
 
@@ -199,7 +199,7 @@ class _Bench:
         self.here = rank_place(session.comm)
         least = min(session.comm.allgather(self.here.ranks))
         if ppn is not None and ppn > least:
-            raise UsageError(f"--ppn {ppn}: a node has {least} ranks only")
+            raise UsageError(f"--ppn {ppn}: a node has only {least} ranks")
         self.ppn = ppn or least
         self.cases: list[_MeasuredCase] = []
 

@@ -114,7 +114,7 @@ def case_sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-do
     `nodes`: p and N. `kind`: one of `KINDS`.
     """
     if n < 1 or m < 1 or ranks < 1:
-        raise UsageError("n, m and the number of ranks are at least 1")
+        raise UsageError("n, m and the number of ranks must be at least 1")
     square = ranks * ranks
     if n % square:
         nearest = max(round(n / square), 1) * square
@@ -240,7 +240,7 @@ class Contention:
                 blocks = _split_blocks(self._sorted, sorted_ints(n, ranks, self.rank))
                 right = all(np.array_equal(part, wanted) for part, wanted in blocks)
             if self._done and not right:
-                error = NidmapError("the all-to-all did not bring the sorted array")
+                error = NidmapError("the all-to-all did not deliver the sorted array")
                 error.exit_code = 1
                 raise error
 

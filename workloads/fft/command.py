@@ -203,7 +203,7 @@ class FFT:
                 got = complex(self._spectrum[tuple(k - part.start for k, part in places)])
                 if not abs(got - value) < small * scale:
                     raise NidmapError(
-                        f"element {tuple(mode)} of the spectrum is {got:.6g}, its sum {value:.6g}"
+                        f"element {tuple(mode)} of the spectrum is {got:.6g}, not {value:.6g}"
                     )
 
     def close(self) -> None:

@@ -241,7 +241,7 @@ def take_down(name: str) -> None:
             time.sleep(0.02)
         else:
             return
-    raise LaunchError(f"mini-Cray {name} was told to go down and is still there")
+    raise LaunchError(f"mini-Cray {name} was asked to stop and is still running")
 
 
 def run(

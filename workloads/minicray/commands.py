@@ -202,7 +202,9 @@ def rank_nodes(
             raise UsageError(f"-w: unknown node {printable(name)} in this mini-Cray")
     count = nodes or (min(ranks or 1, len(listed)) if nodelist is None else len(listed))
     if count > len(listed) or (nodelist is not None and count < len(listed)):
-        raise UsageError(f"{count} nodes wanted, {about['name']} has {len(listed)} of them")
+        raise UsageError(
+            f"{count} nodes wanted, but {about['name']} has {len(listed)} to choose from"
+        )
     return listed[:count]
 
 

@@ -264,7 +264,7 @@ class Daemon:
     def _start(self, message: dict[str, Any], fds: list[int], mark: str) -> subprocess.Popen[bytes]:
         command, folder = message["argv"], message["cwd"]
         if not os.path.isdir(folder):
-            raise LaunchError(f"the directory {folder} is not there inside")
+            raise LaunchError(f"the directory {folder} does not exist inside")
         env = {**self._environment(message["env"]), JOB: mark}
         where = os.pathsep.join(os.path.join(folder, d) for d in env["PATH"].split(":") if d)
         name = os.path.join(folder, command[0]) if "/" in command[0] else command[0]

@@ -215,7 +215,7 @@ def host_names(names: Sequence[str]) -> tuple[str, ...]:
         if other in (LOGIN, "localhost"):
             raise UsageError(f"a node cannot be called {name}: a mini-Cray has a host {other}")
         if other != name:
-            raise UsageError(f"{name} and {other} are one name to the network")
+            raise UsageError(f"{name} and {other} are the same name on the network")
         if len(seen) < k + 3:  # with the two above
             raise UsageError(f"two nodes are called {name}")
     return tuple(names)
@@ -236,7 +236,7 @@ def refuse_rates(own: float, gbs: Floats, factor: float) -> None:
         slow, fast = every.min() * 8 / 1e6, every.max() * 8 / 1e6
         raise UsageError(
             f"links of {slow:.3g} to {fast:.3g} Mbit/s cannot be emulated (scale {factor:g})",
-            f"between {_SLOWEST * 8 / 1e6:g} and {_FASTEST * 8 / 1e6:g} they can: --scale",
+            f"between {_SLOWEST * 8 / 1e6:g} and {_FASTEST * 8 / 1e6:g} is possible; change --scale",
         )
 
 

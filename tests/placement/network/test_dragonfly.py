@@ -184,7 +184,7 @@ def test_missing_direct_links_are_said():
 
 def test_unknown_routings_name_those_that_apply():
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=1,nodes=1")
-    with pytest.raises(UsageError, match="there are minimal, single, valiant, adaptive"):
+    with pytest.raises(UsageError, match="choose from minimal, single, valiant, adaptive"):
         channels(machine, "dimension-order")
 
 

@@ -124,7 +124,7 @@ def test_what_others_write_is_read(form, text):
     [
         ("openmpi", "rank 0=nid00012 slot=x\n", ParseError, 1, "is not rank R=HOST slot=CORE"),
         ("openmpi", "rank 0=nid00012 slot=0\nrnk 1", ParseError, 2, "'rnk 1' is not rank"),
-        ("openmpi", "rank 9=nid00012 slot=0\n", BrokenOrderError, 1, "rank 9 is not one of 0 to 4"),
+        ("openmpi", "rank 9=nid00012 slot=0\n", BrokenOrderError, 1, "rank 9 is outside 0 to 4"),
         ("openmpi", "rank 0=nid00012 slot=0\n" * 2, BrokenOrderError, 2, "first on line 1"),
         ("openmpi", "rank 0=nid00012 slot=0\n", BrokenOrderError, 1, "rank 1 and 3 more missing"),
         ("openmpi", "", BrokenOrderError, 1, "0 ranks for 5 slots"),

@@ -81,7 +81,7 @@ def test_a_machines_cores_are_its_ranks_a_node():
 def test_nonsense_is_refused(wrong):
     with pytest.raises(UsageError):
         dims(**wrong)
-    with pytest.raises(UsageError, match="no ranks for a node"):
+    with pytest.raises(UsageError, match="every node needs at least 1 rank"):
         dims(8, 2, ppn=[])
 
 

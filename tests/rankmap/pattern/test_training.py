@@ -164,7 +164,7 @@ def test_the_other_order_in_use():
     ("spec", "says"),
     [
         ("training:", "nothing after the colon"),
-        ("training", "nothing is given"),
+        ("training", "no sizes given"),
         ("training:tp", "unknown option 'tp'"),
         ("training:tp=0", "not a whole number above 0"),
         ("training:tp=2,tp=2", "tp is given twice"),

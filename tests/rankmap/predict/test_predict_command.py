@@ -106,7 +106,7 @@ def test_background_from_a_file(tool, tmp_path):
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        ("--algorithm quick", 2, "no algorithm 'quick'"),
+        ("--algorithm quick", 2, "unknown algorithm 'quick'"),
         ("--bytes -1", 2, "bytes -1"),
         ("--bytes nan", 2, "'nan' is not a size"),
         ("--bytes x", 2, "--bytes"),

@@ -131,7 +131,7 @@ def test_score_prints_words(job, capsys):
     [
         (lambda s: [s[1], *s[1:]], 1, "both have slot"),
         (lambda s: s[:-1], 1, "left empty"),
-        (lambda s: [*s[:-1], 99], 1, "not one of 0 to 11"),
+        (lambda s: [*s[:-1], 99], 1, "outside 0 to 11"),
         (lambda s: [*s, 0], 1, "both have slot"),
         (lambda s: ["x", *s[1:]], 3, "is not a slot"),
     ],

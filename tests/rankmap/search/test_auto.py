@@ -202,7 +202,7 @@ def test_what_makes_no_sense_is_refused():
         plan(machine, 8, job=Job("fft:4x4"))
     with pytest.raises(TypeError, match="bites"):
         plan(machine, 8, job=Job("ring"), bites=4)
-    with pytest.raises(UsageError, match="no routing 'minimal'"):
+    with pytest.raises(UsageError, match="unknown routing 'minimal'"):
         plan(with_figures(machine, routing="minimal"), 8, job=Job("ring"))
     with pytest.raises(PlanError, match="free"):
         plan(machine, 5000, job=Job("ring"))

@@ -34,7 +34,7 @@ def test_standard_error_is_read_where_standard_output_says_nothing(tmp_path):
 @pytest.mark.parametrize("text", ["t=abc\n", "t=0\n", "t=-1\n", "t=nan\n", "t=inf\n", "t=\n"])
 def test_what_is_no_number_above_0_is_refused(tmp_path, text):
     (tmp_path / "out").write_text(text)
-    with pytest.raises(ParseError, match="no number above 0"):
+    with pytest.raises(ParseError, match="not a number above 0"):
         timer_of("t=(.*)", None).read([str(tmp_path / "out")])
 
 

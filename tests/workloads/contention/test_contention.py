@@ -162,7 +162,7 @@ def test_what_does_not_fit_is_refused_and_what_may_not_is_warned_of(bench):
 def test_wrong_requests_are_one_line(bench):
     for words, said in (
         (["--n", "101"], "does not divide n = 101"),
-        (["--n", "9", "--ppn", "7"], "--ppn 7: a node has 3 ranks only"),
+        (["--n", "9", "--ppn", "7"], "--ppn 7: a node has only 3 ranks"),
     ):
         done = bench(["contention", *words], 3, check=False)
         assert done.returncode == 2

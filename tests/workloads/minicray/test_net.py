@@ -105,7 +105,7 @@ def test_names_that_are_no_hosts_are_refused(name):
         (["login"], "a node cannot be called login"),
         (["Localhost"], "a node cannot be called Localhost"),
         (["nid1", "nid1"], "two nodes are called nid1"),
-        (["nid1", "NID1"], "one name to the network"),
+        (["nid1", "NID1"], "the same name on the network"),
     ],
 )
 def test_names_that_clash_are_refused(names, said):
