@@ -236,7 +236,7 @@ def refuse_rates(own: float, gbs: Floats, factor: float) -> None:
         slow, fast = every.min() * 8 / 1e6, every.max() * 8 / 1e6
         raise UsageError(
             f"links of {slow:.3g} to {fast:.3g} Mbit/s cannot be emulated (scale {factor:g})",
-            f"between {_SLOWEST * 8 / 1e6:g} and {_FASTEST * 8 / 1e6:g} is possible; change --scale",
+            f"between {_SLOWEST * 8 / 1e6:g} and {_FASTEST * 8 / 1e6:g} is possible: --scale",
         )
 
 
