@@ -193,7 +193,7 @@ def _piped_or_allocated() -> tuple[str, str]:
     job = None if text.strip() else load(SERVICES["job here"])(os.environ)
     if job is None:
         return text, source
-    say(f"nidmap: the {counted(len(job.nodes), 'node')} of this job")
+    say(f"nidmap: {job.words}")
     return ",".join(job.nodes), ""
 
 

@@ -33,9 +33,9 @@ from nidmap.placement.machine_option import machine_from
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.plan import choose_nodes, usual_strategy
 from nidmap.placement.planners import BUNDLED, PREDICTING
+from nidmap.placement.scheduler.availability import OwnNodes
 from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import format_of_name
 from nidmap.placement.support.writing import write_outputs
 from nidmap.placement.ui import bar, say
@@ -216,10 +216,12 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
     listed = map(os.environ.get, JOB_NODES.values())  # by these words a job's own nodes are known
     counts = job.stated_counts()
     alike = counts is not None and int(counts.min()) == int(counts.max())
-    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; override with -N or --from")
+    say(f"nidmap: on {job.words}; override with -N or --from")
     return {
         "count": len(job.nodes),
-        "source": params["source"] or next(filter(None, listed), ",".join(job.nodes)),
+        "source": params["source"]
+        or ("" if job.note else next(filter(None, listed), ""))
+        or OwnNodes(",".join(job.nodes)),
         "ppn": params["ppn"] or (int(counts[0]) if alike and counts is not None else None),
     }
 

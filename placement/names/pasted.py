@@ -30,6 +30,7 @@ _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
 _EXEC = compile_pattern(
     r"^[ \t]*+exec_host[ \t]*+=[ \t]*+([^\n]*+(?:\n(?:\t|[ ]{8})[^\n]*+)*+)", re.M
 )
+_EXEC_JSON = re.compile(r'"exec_host"\s*:')
 _SLOTS = re.compile(r"[A-Za-z0-9_][\w.\-]*/\d[\w.\-/*+,\s]*", re.ASCII)
 #: The field of each kind of record that says its nodes.
 _FIELDS = {
@@ -81,6 +82,8 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
         return scontrol(text, source), False
     if head[0] == "{" and '"R_lite"' in text:
         return flux_resource_set(text, source), False
+    if head[0] == "{" and _EXEC_JSON.search(text):
+        return qstat_json(text, source), False
     if "exec_host" in text or _SLOTS.fullmatch(head):
         return _pbs_hosts(text, source, head), False
     if _PE_HOST.fullmatch(head):
@@ -171,6 +174,20 @@ def _count_slots(match: re.Match[str]) -> int:
         return int(match[3])
     ends = (item.partition("-") for item in match[4].split(","))
     return sum(int(high) - int(low) + 1 if dash else 1 for low, dash, high in ends)
+
+
+def qstat_json(text: str, source: str) -> list[TextPiece]:
+    """Return the nodes of the jobs that ``qstat -f -F json`` prints; a job that waits has none."""
+    try:
+        jobs = json.loads(text)["Jobs"].values()
+        hosts = [job["exec_host"] for job in jobs if job.get("exec_host")]
+        packed = ["".join(value.split()) for value in hosts]
+    except (ValueError, RecursionError):
+        raise ParseError(source, 0, "not the JSON of qstat", "is it complete?") from None
+    except (KeyError, TypeError, AttributeError):
+        what = "the JSON of qstat has no Jobs with an exec_host"
+        raise ParseError(source, 0, what, "print it by qstat -f -F json") from None
+    return [piece for value in packed for piece in exec_host(value, 1, source)]
 
 
 def flux_resource_set(text: str, source: str) -> list[TextPiece]:

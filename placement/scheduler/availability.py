@@ -83,6 +83,12 @@ class Availability:
         return counts_of(np.where(machine.compute, words, machine.role)[self.rows])
 
 
+class OwnNodes(str):
+    """The nodes of the job that this runs in, by name: they are its own, whatever their states."""
+
+    __slots__ = ()
+
+
 def ask_availability(
     machine: Machine | None, source: str | None, count: int | None = None, **slurm: str | None
 ) -> Availability:
@@ -101,7 +107,7 @@ def ask_availability(
         assert machine is not None  # who names neither means Slurm
         return Availability(machine, np.arange(len(machine)), machine.name)
     text, origin = read_list(source, "--from")
-    job_here = source in map(os.environ.get, JOB_NODES.values())
+    job_here = isinstance(source, OwnNodes) or source in map(os.environ.get, JOB_NODES.values())
     return read_availability(machine, text, origin, job_here)
 
 

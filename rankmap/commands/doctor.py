@@ -191,7 +191,8 @@ def _describe_job(env: Mapping[str, str]) -> str:
     job = job_here(env)
     if job is None:
         return "not inside a job"
-    return f"{counted(len(job.nodes), 'node')}: {job.nodes.fold()}"
+    note = f" ({job.note})" if job.note else ""
+    return f"{counted(len(job.nodes), 'node')}: {job.nodes.fold()}{note}"
 
 
 def _examine_caches() -> Iterator[Finding]:

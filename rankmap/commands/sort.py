@@ -99,6 +99,8 @@ def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Pl
     texts = [read_list(argument) for argument in lists] or [piped_text()]
     job = None if lists or texts[0][0].strip() else job_on(machine, os.environ)
     if job is not None:
+        if job.note:
+            say(f"nidmap: {job.words}")
         stated = job.stated_counts()
         counts = stated.tolist() if ppn is None and stated is not None else ppn
         return place_ranks(machine, job.nodes, counts)

@@ -17,7 +17,9 @@ from nidmap.placement.errors import LaunchError, ParseError
 from nidmap.placement.lookup import nodes_of, rows_of
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.child import Deadline, run_child
+from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import load
+from nidmap.rankmap.launch.pbs_job import hosts_of_job
 from nidmap.rankmap.place_ranks import parse_counts
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Allocation:
     per_node: int | None = None
     # (k,), node of each slot as a host file lists them; None where a list of nodes says it all
     turns: Ints | None = None
+    note: str = ""  # what the user should know of it: that it may be a part of the job
 
     def counts(self, ranks: int, cpus_per_task: int = 1, nodes: int | None = None) -> Ints:
         """Return how many of a step's ranks Slurm itself puts on each of the job's nodes.
@@ -76,6 +79,12 @@ class Allocation:
         counts = np.zeros(len(self.nodes), dtype=np.int64)
         counts[: len(room)] = deal_ranks(ranks, room)
         return counts
+
+    @property
+    def words(self) -> str:
+        """The nodes of the job in words, and what is to be known of them."""
+        note = f" ({self.note})" if self.note else ""
+        return f"the {counted(len(self.nodes), 'node')} of this job{note}"
 
     def refuse_more(self, placement: Placement, room: Ints, what: str) -> None:
         """Refuse more ranks on a node than there is room for, in the order of the job's nodes."""
@@ -105,7 +114,8 @@ class Allocation:
         if not machine.compute[rows].any():
             what = f"{machine.names[rows[0]]} is no compute node"
             hint = "a batch system may list its own node (MOM) alone: --nodes names the job's"
-            raise ParseError("the job's node list", 0, what, hint)
+            asked = f"{self.note}; " if self.note else ""
+            raise ParseError("the job's node list", 0, what, asked + hint)
         return replace(self, nodes=nodes_of(machine, rows))
 
     def stated_counts(self) -> Ints | None:
@@ -167,13 +177,29 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     job = job_id(env).partition(".")[0]
     for name in _FILES:
         if env.get(name):
-            return from_hosts(load(env[name]), env[name], job)
+            hosts = from_hosts(load(env[name]), env[name], job)
+            alone = name == "PBS_NODEFILE" and len(hosts.nodes) == 1
+            return _whole_job(hosts, env) if alone else hosts
     for name in _LISTS:
         if env.get(name):
             hosts = env[name] if name == "LSB_HOSTS" else _paired_hosts(env[name], name)
             return from_hosts(hosts, name, job)
     nids = env.get("COBALT_PARTNAME")
     return Allocation(NodeList.parse(f"[{nids}]", "COBALT_PARTNAME"), job=job) if nids else None
+
+
+def _whole_job(listed: Allocation, env: Mapping[str, str]) -> Allocation:
+    """Return a PBS job whose node file names one node, with all nodes that PBS says it has."""
+    hosts, why = hosts_of_job(env)
+    if len(hosts) > 1:
+        said = f"PBS_NODEFILE names {listed.nodes[0]} alone: hosts by qstat -f"
+        cpus = np.array([*hosts.values()])
+        return Allocation(NodeList(hosts), cpus=cpus, job=listed.job, note=said)
+    stated = _number_of(env, "PBS_NUM_NODES")  # Torque's
+    if stated is not None and stated > 1:
+        what = f"PBS_NODEFILE names one node of {stated} (PBS_NUM_NODES)"
+        raise LaunchError(f"{what}; {why}" if why else what, "--nodes names them")
+    return replace(listed, note=f"PBS_NODEFILE names one node; {why}") if why else listed
 
 
 def _paired_hosts(text: str, source: str) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.machine_option import machine_from, named_specs
-from nidmap.placement.support.quantities import counted
 from nidmap.placement.ui import say
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | Non
     job = allocation.job_on(machine, os.environ)
     if job is None:
         return None, None
-    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; override with --nodes")
+    say(f"nidmap: on {job.words}; override with --nodes")
     counts = job.stated_counts()
     return job.nodes, None if counts is None else counts.tolist()
 
