@@ -60,6 +60,9 @@ class HeaderJob:
     segment: int = 0  # nodes of each segment, under topology/block; 0: no segments
     # Leaf switches that the nodes are on, where Slurm honours ``--switches``; 0: it does not
     leaves: int = 0
+    # How long Slurm may wait for so few leaf switches, as sbatch takes a time; '': the nodes
+    # are pinned, and the header names the other way
+    wait: str = ""
 
 
 def slurm_options(job: HeaderJob) -> list[str]:
@@ -71,6 +74,7 @@ def slurm_options(job: HeaderJob) -> list[str]:
         "constraint": job.constraint,
         "reservation": job.reservation,
         "nodelist": job.nodelist.fold() or None,
+        "switches": f"{job.leaves}@{job.wait}" if job.wait else None,
         "exclude": job.exclude.fold(sort=True) or None,
         "segment": job.segment or None,
     }
@@ -157,11 +161,17 @@ def sbatch(plan: Emission) -> str:
     """
     header = [f"#SBATCH {option}" for option in slurm_options(plan.job)]
     leaves = plan.job.leaves
-    if leaves and plan.job.nodelist:
-        below = "one leaf switch" if leaves == 1 else f"at most {leaves} leaf switches"
+    below = "one leaf switch" if leaves == 1 else f"at most {leaves} leaf switches"
+    bound = "no longer than max_switch_wait of slurm.conf (5 minutes where it states none)"
+    if plan.job.wait:
+        header += [
+            f"# --switches: any nodes on {below}, waited for as long as stated, and",
+            f"# {bound}",
+        ]
+    elif leaves and plan.job.nodelist:
         header += [
             f"# Instead of --nodelist: any nodes on {below}, waited for as long as stated, and",
-            "# no longer than max_switch_wait of slurm.conf (5 minutes where it states none):",
+            f"# {bound}:",
             f"##SBATCH --switches={leaves}@5:00",
         ]
     return _batch_script(plan, header)

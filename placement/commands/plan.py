@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 from dataclasses import replace
@@ -59,6 +60,9 @@ SUFFIXES = {
 }
 
 
+_SLURM_TIME = re.compile(r"\d{1,6}(?::\d\d){0,2}|\d{1,4}-\d{1,2}(?::\d\d){0,2}", re.ASCII)
+
+
 def _segment_nodes(text: str) -> int:
     """Return the nodes of a segment; ``auto`` is 0."""
     if text == "auto":
@@ -66,6 +70,14 @@ def _segment_nodes(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise click.BadParameter(f"{text!r} is neither a number of nodes nor auto")
     return int(text)
+
+
+def _slurm_time(text: str) -> str:
+    """Return a time as sbatch takes one: minutes, minutes:seconds, days-hours, …."""
+    if not _SLURM_TIME.fullmatch(text):
+        what = f"{text!r} is not a time of Slurm: minutes, [hours:]minutes:seconds, days-hours"
+        raise click.BadParameter(what)
+    return text
 
 
 @click.command(cls=AdvancedCommand)
@@ -114,6 +126,12 @@ def _segment_nodes(text: str) -> int:
     type=click.Choice([f for f in FORMATS if f != "json"]),
     metavar="F",
     help=f"{', '.join(f for f in FORMATS if f != 'json')}.",
+)
+@advanced(
+    "--switch-wait",
+    type=_slurm_time,
+    metavar="TIME",
+    help="With sbatch: wait for as few leaf switches, pin no nodes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE; its suffix sets the format.")
@@ -204,6 +222,8 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **params: A
         **params,
     )
     _refuse_unpredicted(options)
+    if options.switch_wait is not None and options.form != "sbatch":
+        raise UsageError("--switch-wait goes with --format sbatch")
     refuse_slurm_options(options.source, options.slurm.values())
     return _choose_nodes(machine_from(options.specs), options)
 
@@ -238,7 +258,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
             raise UsageError("the nodes and the order cannot both go to standard output")
         return
     if options.segment == 0:
-        raise UsageError("--segment auto needs --strategy auto with --pattern training:…")
+        raise UsageError("--segment auto needs --pattern training:…")
     searching = [name for name in ("deadline", "order_out") if getattr(options, name) is not None]
     useless = searching or ([] if options.pattern is not None else [*options.traffic])
     if useless:

@@ -13,6 +13,7 @@ import numpy as np
 
 from nidmap.placement.commands.common import SENDING
 from nidmap.placement.emit import Emission, HeaderJob, emit
+from nidmap.placement.errors import UsageError
 from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.nodelist import NodeList
@@ -77,6 +78,8 @@ class PlanReport:
             segment=segment if blocks else 0,
             leaves=self._leaves(),
         )
+        if options.switch_wait is not None:
+            return self._with_switches(pinned)
         if options.form != "exclude":
             return self._without_list(pinned) if 0 < pinned.segment < options.count else pinned
         return replace(
@@ -95,6 +98,16 @@ class PlanReport:
             return 0
         leaves = np.unique(switches.leaf_of[self.plan.rows])
         return 0 if (leaves < 0).any() else len(leaves)
+
+    def _with_switches(self, pinned: HeaderJob) -> HeaderJob:
+        """Return a job of any nodes on as few leaf switches as the plan's, waited for so long."""
+        if not pinned.leaves:
+            words = self.own.words
+            what = f"--switch-wait needs a Slurm that honours --switches: here it is {words}"
+            raise UsageError(what, "topology/tree does, with all nodes below its switches")
+        include = nodes_of(self.machine, self.offered.include)
+        exclude = nodes_of(self.machine, np.unique(self.offered.exclude))
+        return replace(pinned, nodelist=include, exclude=exclude, wait=self.options.switch_wait)
 
     @cached_property
     def exclusion(self) -> Exclusion:

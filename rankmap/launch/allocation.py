@@ -177,9 +177,9 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     job = job_id(env).partition(".")[0]
     for name in _FILES:
         if env.get(name):
-            hosts = from_hosts(load(env[name]), env[name], job)
-            alone = name == "PBS_NODEFILE" and len(hosts.nodes) == 1
-            return _whole_job(hosts, env) if alone else hosts
+            listed = from_hosts(load(env[name]), env[name], job)
+            alone = name == "PBS_NODEFILE" and len(listed.nodes) == 1
+            return _whole_job(listed, env) if alone else listed
     for name in _LISTS:
         if env.get(name):
             hosts = env[name] if name == "LSB_HOSTS" else _paired_hosts(env[name], name)

@@ -97,6 +97,34 @@ def test_a_pinned_header_offers_switches_where_slurm_has_a_tree(tool, tmp_path, 
         assert "--switches" not in out
 
 
+@pytest.mark.parametrize("time", ["30", "90:00", "1:30:00", "2-12", "1-00:30:00"])
+def test_a_header_waits_for_few_switches_as_long_as_the_user_says(tool, tmp_path, time):
+    conf = "".join(f"SwitchName=s{k} Nodes=n[{4 * k}-{4 * k + 3}]\n" for k in range(3))
+    (tmp_path / "topology.conf").write_text(f"{conf}SwitchName=top Switches=s[0-2]\n")
+    words = f"plan -m {tmp_path}/topology.conf -N 6 --format sbatch --switch-wait {time}"
+    code, out, _ = tool(f"{words} --exclude n11 --include n2")
+    assert code == 0
+    assert f"#SBATCH --switches=2@{time}\n" in out
+    assert "#SBATCH --nodelist=n2\n" in out
+    assert "#SBATCH --exclude=n11\n" in out
+    assert "##SBATCH" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-m torus:4x4 --format sbatch --switch-wait 30", "needs a Slurm that honours --switches"),
+        ("-m torus:4x4 --switch-wait 30", "--switch-wait goes with --format sbatch"),
+        ("-m torus:4x4 --format sbatch --switch-wait soon", "'soon' is not a time of Slurm"),
+        ("-m torus:4x4 --format sbatch --switch-wait 5:0", "'5:0' is not a time of Slurm"),
+    ],
+)
+def test_a_wait_that_no_slurm_takes_is_refused(tool, words, said):
+    code, out, err = tool(f"plan -N 4 {words}")
+    assert (code, out) == (2, "")
+    assert said in err
+
+
 def smallest_box(machine, rows):
     """Return the rows in the smallest box around some, by trying every box axis by axis."""
     inside = set(range(len(machine)))
