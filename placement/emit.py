@@ -45,6 +45,12 @@ _TAKERS = {
 JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": "PBS_NODEFILE"}
 
 
+class OwnNodes(str):
+    """The nodes of the job that this runs in, by name: they are its own, whatever their states."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class HeaderJob:
     """What a job asks for."""

@@ -25,7 +25,7 @@ from nidmap.placement.commands.common import (
     slurm_options,
 )
 from nidmap.placement.commands.plan_report import PlanOptions, PlanReport
-from nidmap.placement.emit import FORMATS, JOB_NODES
+from nidmap.placement.emit import FORMATS, JOB_NODES, OwnNodes
 from nidmap.placement.errors import UsageError
 from nidmap.placement.hooks import SERVICES, load
 from nidmap.placement.lookup import find_hosts
@@ -34,7 +34,6 @@ from nidmap.placement.machine_option import machine_from
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.plan import choose_nodes, usual_strategy
 from nidmap.placement.planners import BUNDLED, PREDICTING
-from nidmap.placement.scheduler.availability import OwnNodes
 from nidmap.placement.scheduler.baseline import baseline_of, live_baseline
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.reading import format_of_name

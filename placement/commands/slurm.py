@@ -28,6 +28,7 @@ from nidmap.placement import slurm as scripts
 from nidmap.placement.commands.common import machine_option
 from nidmap.placement.commands.plan import plan, report_of
 from nidmap.placement.errors import (
+from nidmap.placement.planners import PREDICTING
     LaunchError,
     NidmapError,
     OutputError,
@@ -353,7 +354,7 @@ def _plan_job(job_options: dict[str, Any], words: dict[str, str]) -> PlanReport:
         "format": "exclude",
         "ppn": ppn,
         "pattern": pattern,
-        "deadline": pattern and _DEADLINE,
+        "deadline": pattern and words.get("strategy") in (None, *PREDICTING) and _DEADLINE,
         "bytes": pattern and words.get("bytes"),
         "segment": words.get("segment") or _asked_segment(job_options),
         "strategy": words.get("strategy"),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nidmap.placement.dumps.assemble import UNLISTED, assemble
-from nidmap.placement.emit import JOB_NODES
+from nidmap.placement.emit import JOB_NODES, OwnNodes
 from nidmap.placement.errors import ParseError, PlanError
 from nidmap.placement.lookup import find_hosts, nodes_of, rows_of, shared_rows
 from nidmap.placement.machine import Machine
@@ -81,12 +81,6 @@ class Availability:
         planned = machine.planned if self.promised is None else machine.planned | self.promised
         words = np.where(np.isin(machine.state, FREE_STATES) & planned, "planned", machine.state)
         return counts_of(np.where(machine.compute, words, machine.role)[self.rows])
-
-
-class OwnNodes(str):
-    """The nodes of the job that this runs in, by name: they are its own, whatever their states."""
-
-    __slots__ = ()
 
 
 def ask_availability(
