@@ -28,7 +28,6 @@ from nidmap.placement import slurm as scripts
 from nidmap.placement.commands.common import machine_option
 from nidmap.placement.commands.plan import plan, report_of
 from nidmap.placement.errors import (
-from nidmap.placement.planners import PREDICTING
     LaunchError,
     NidmapError,
     OutputError,
@@ -39,6 +38,7 @@ from nidmap.placement.planners import PREDICTING
 from nidmap.placement.hooks import SERVICES, load
 from nidmap.placement.machine_option import absolute_specs, machine_from
 from nidmap.placement.nodelist import NodeList
+from nidmap.placement.planners import PREDICTING
 from nidmap.placement.slurm.starts import check_plan
 from nidmap.placement.support.writing import write_output
 from nidmap.placement.ui import say, warn

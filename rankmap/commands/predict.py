@@ -9,6 +9,7 @@ import click
 
 from nidmap.placement.commands.common import AdvancedCommand, json_option
 from nidmap.placement.errors import UsageError
+from nidmap.placement.machine_option import named_specs
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.support.tables import align_columns
 from nidmap.placement.support.writing import to_json, write_output
@@ -18,6 +19,7 @@ from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.search.auto_order import order_by_strategy
 
 if TYPE_CHECKING:
+    from nidmap.placement.machine import Machine
     from nidmap.rankmap.predict import Prediction
 
 
@@ -39,7 +41,7 @@ def predict(job: JobArguments, order: OrderArguments, as_json: bool) -> None:
     """
     if order.path is not None and order.strategy is not None:
         raise UsageError("give either --order or --strategy")
-    machine = job.machine()
+    machine = _machine_of(job)
     placement = job.placement(machine)
     predictor = Predictor(machine, job.job().on(placement.counts.tolist()))
     if order.path is not None:
@@ -50,6 +52,17 @@ def predict(job: JobArguments, order: OrderArguments, as_json: bool) -> None:
         placement = order_by_strategy(placement, predictor.job, order.strategy)
     prediction = predictor.ranged(placement, placement.origin.strategy)
     write_output(to_json(prediction.document()) if as_json else _prediction_words(prediction))
+
+
+def _machine_of(job: JobArguments) -> Machine:
+    """Return the machine; where none is named or found, say what goes without one."""
+    try:
+        return job.machine()
+    except UsageError as error:
+        if job.nodes is None or named_specs(job.specs):
+            raise
+        hint = f"{error.hint}; nidmap score needs the nodes' names alone"
+        raise UsageError(f"a time rests on links: {error.message}", hint) from None
 
 
 def _prediction_words(prediction: Prediction) -> str:

@@ -36,11 +36,12 @@ def score(job: JobArguments, order: OrderArguments, as_json: bool) -> int:
 
     J is the sum over pairs of ranks of weight times distance of their nodes.
     It is shown with the weight by level, the default order's J, and a lower
-    bound where one is known. A file that is not a permutation of the job's slots
-    is explained, with exit code 1; one that cannot be read gives 3. Strategy
-    auto chooses as in `nidmap order`, by predicted time where the machine
-    states bandwidths (--bytes and --algorithm say more of the job), and stderr
-    says so; the score is J either way.
+    bound where one is known. Where no machine is named or found, the nodes' names
+    (--nodes, or the job's) are enough: any two are at distance 1 then. A file that
+    is not a permutation of the job's slots is explained, with exit code 1; one that
+    cannot be read gives 3. Strategy auto chooses as in `nidmap order`, by predicted
+    time where the machine states bandwidths (--bytes and --algorithm say more of
+    the job), and stderr says so; the score is J either way.
 
     \b
     nidmap score -m tree:4x16x6 --ppn 24 --pattern stencil:24x24x16 --order a.slots
@@ -51,7 +52,7 @@ def score(job: JobArguments, order: OrderArguments, as_json: bool) -> int:
     if (order.path is None) == (order.strategy is None):
         raise UsageError("give either --order FILE or --strategy S")
     wanted, pattern = job.job(), parse_pattern(job.named_pattern())
-    placement = job.placement(job.machine())
+    placement = job.placement_anywhere()
     fitted = pattern.on(placement)
     for note in getattr(fitted, "notes", ()):
         say(f"nidmap: {note}")
@@ -84,6 +85,7 @@ def _score_document(order: Placement, fitted: Pattern, placement: Placement) -> 
         "ranks": placement.ranks,
         "nodes": len(placement.counts),
         **scored.document(),
+        **({"hop_bytes": None} if placement.machine is None else {}),  # no links are known
         "default_cost": plain_number(default),
         "default_optimal": meets_bound(default, scored.bound),
         "notes": list(getattr(fitted, "notes", ())),
@@ -96,7 +98,7 @@ def _score_words(document: dict[str, Any]) -> str:
     lines = [
         f"J                  {document['cost']:,}  (default order {document['default_cost']:,})",
         f"lower bound        {_bound_text(document)}",
-        f"hop-bytes          {document['hop_bytes']:,}",
+        f"hop-bytes          {_number_text(document['hop_bytes'])}",
         f"off-node weight    {document['off_node']:,},"
         f" at most {document['max_node_traffic']:,} per node",
         f"ranks per node     {document['min_ranks_a_node']} to {document['max_ranks_a_node']}",
@@ -107,6 +109,10 @@ def _score_words(document: dict[str, Any]) -> str:
     lines += ["this order is optimal"] * document["optimal"]
     lines += ["default is optimal"] * document["default_optimal"]
     return "\n".join(lines) + "\n"
+
+
+def _number_text(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:,}"
 
 
 def _bound_text(document: dict[str, Any]) -> str:

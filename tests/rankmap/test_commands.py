@@ -247,6 +247,28 @@ def test_a_host_file_alone_is_enough_for_an_order(tool, here, nowhere):
         assert "no machine is named" in err
 
 
+def test_a_host_file_alone_is_enough_for_a_score(tool, here, nowhere):
+    """Ranks 0 to 3 in a ring on two hosts dealt in turn: all four pairs cross, by rows two."""
+    (here / "hosts").write_text("h1.a slots=2\nh1.b slots=2\n")
+    words = "--nodes @hosts --pattern ring"
+    tool(f"order {words} --strategy round-robin --format slots -o o.slots")
+    for order, cost in (("--order o.slots", 4), ("--strategy row-major", 2)):
+        code, out, err = tool(f"score {words} {order} --json")
+        found = json.loads(out)
+        assert (code, found["cost"], found["default_cost"]) == (0, cost, 2)
+        assert (found["off_node"], found["hop_bytes"]) == (cost, None)
+        assert "no machine is named: only the nodes' names are known" in err
+    assert "hop-bytes          unknown" in tool(f"score {words} --strategy row-major")[1]
+
+
+def test_a_time_needs_a_machine_and_says_so(tool, here, nowhere):
+    (here / "hosts").write_text("h1.a slots=2\nh1.b slots=2\n")
+    code, out, err = tool("predict --nodes @hosts --pattern ring")
+    assert (code, out) == (2, "")
+    assert err.startswith("nidmap: a time rests on links: no machine given: use -m SPEC")
+    assert err.endswith("nidmap score needs the nodes' names alone\n")
+
+
 def test_without_nodes_an_order_needs_a_machine(tool, nowhere):
     code, out, err = tool("order --pattern ring")
     assert (code, out) == (2, "")
