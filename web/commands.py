@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import getpass
 import os
 import re
 import secrets
@@ -70,6 +72,7 @@ def web() -> None:
     "--allow-host", multiple=True, metavar="NAME", help="Accept requests for this host name too."
 )
 @_users
+@click.option("--user", "owner", metavar="NAME", help="Whose jobs come first; with a token, yours.")
 @_from
 @click.option(
     "--refresh", "every", type=click.FloatRange(1), default=3.0, show_default=True,
@@ -127,6 +130,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
             applications=known,
             prefix=_path_of(options["prefix"]),
             taken=_newest_dump(specs),
+            owner=_whose_first(options["owner"], everyone=not gate.token),
             **{name: options[name] for name in ("users", "every", "seconds")},
         )
         served = service.Service(machine, origins, gate, settings)
@@ -184,6 +188,15 @@ def export(
     raw, sentence = page.export(machine, now, requests.Export(form, text, **wanted))
     write_output(raw, output)
     say(sentence)
+
+
+def _whose_first(named: str | None, everyone: bool) -> str:
+    """Return whose jobs come first: one's own, unless everyone may look at the page."""
+    if named is not None:
+        return named
+    with contextlib.suppress(KeyError, OSError):  # no name for this user id
+        return "" if everyone else getpass.getuser()
+    return ""
 
 
 #: Addresses that stand for all of the host's, in the forms that --host takes.

@@ -67,6 +67,8 @@ class Settings:
         The path that a proxy serves it under, from ``/`` to ``/``.
     users : bool
         Show users' names.
+    owner : str
+        Whose jobs come first; '': nobody's.
     taken : float or None
         Unix time of the machine's own states.
     every : float
@@ -83,6 +85,7 @@ class Settings:
 
     prefix: str = "/"
     users: bool = False
+    owner: str = ""
     taken: float | None = None
     every: float = 3.0
     plans: int | None = None
@@ -139,7 +142,7 @@ class Service:
 
     async def _ask(self) -> Snapshot:
         snapshot: Snapshot = await self._asking.call(
-            ask_sources, self.live.sources, self.settings.users
+            ask_sources, self.live.sources, self.settings.users, self.settings.owner
         )
         return snapshot
 

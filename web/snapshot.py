@@ -66,6 +66,8 @@ class Job:
     id, name, partition : str
     user : str
         '' unless users are shown.
+    mine : bool
+        Whether it is of the user whose jobs come first.
     rows : int64 (k,)
     record : JobRecord or None
         As its source has it, but for the nodes: never shown.
@@ -76,16 +78,18 @@ class Job:
     name: str = ""
     partition: str = ""
     user: str = ""
+    mine: bool = False
     record: JobRecord | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the job as JSON takes it; the user only where there is one."""
+        """Return the job as JSON takes it; the user, and whose it is, only where that is known."""
         fields = {
             "id": self.id, "rows": folded_rows(self.rows), "count": len(self.rows),
             "name": self.name, "partition": self.partition,
             "ppn": self.record.ppn if self.record else 0,
         }  # fmt: skip
-        return fields | ({"user": self.user} if self.user else {})
+        known = {"user": self.user, "mine": self.mine}
+        return fields | {key: value for key, value in known.items() if value}
 
 
 class Offer(NamedTuple):
@@ -289,7 +293,7 @@ def _as_stated(bare: Snapshot, source: str, answer: Availability) -> Snapshot:
 
 
 def _with_jobs(
-    machine: Machine, bare: Snapshot, jobs: Sequence[JobRecord], users: bool
+    machine: Machine, bare: Snapshot, jobs: Sequence[JobRecord], users: bool, owner: str
 ) -> Snapshot:
     """Return a snapshot with these jobs in it, users' names kept or left out."""
     hidden = [] if users else [job.user for job in jobs]
@@ -302,7 +306,8 @@ def _with_jobs(
         name, partition = _mask_names(job.name, hidden)[:_LONGEST], job.partition[:_LONGEST]
         user = job.user[:_LONGEST] if users else ""
         record = replace(job, nodes=NodeList())
-        held.append(Job(job.id, rows[rows >= 0], name, partition, user, record))
+        mine = bool(owner) and job.user == owner
+        held.append(Job(job.id, rows[rows >= 0], name, partition, user, mine, record))
     return replace(bare, jobs=tuple(job for job in held if len(job.rows)), assumed=False)
 
 
@@ -336,7 +341,9 @@ def usual_sources(machine: Machine) -> tuple[str, ...]:
     return (SLURM,) if here and machine.scheduler in ("", "slurm") else ()
 
 
-def ask_sources(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snapshot:
+def ask_sources(
+    machine: Machine, sources: tuple[str, ...], users: bool = False, owner: str = ""
+) -> Snapshot:
     """Ask all sources and return what they say together.
 
     Parameters
@@ -348,6 +355,8 @@ def ask_sources(machine: Machine, sources: tuple[str, ...], users: bool = False)
         machine's own states.
     users : bool
         Keep users' names.
+    owner : str
+        Whose jobs are told from the others' even so; '': nobody's.
 
     Raises
     ------
@@ -359,23 +368,25 @@ def ask_sources(machine: Machine, sources: tuple[str, ...], users: bool = False)
     snapshot = of_dump(machine)
     for source in sources:
         snapshot = (
-            _ask_slurm(machine, users)
+            _ask_slurm(machine, users, owner)
             if source == SLURM
-            else _read_states(machine, snapshot, source, users)
+            else _read_states(machine, snapshot, source, users, owner)
         )
     return snapshot
 
 
-def _ask_slurm(machine: Machine, users: bool) -> Snapshot:
+def _ask_slurm(machine: Machine, users: bool, owner: str) -> Snapshot:
     begun = time.monotonic()
     nodes, jobs, promised = free_nodes(), running_jobs(), promised_nodes()
     took = time.monotonic() - begun
     snapshot = _as_stated(of_dump(machine), SLURM, slurm_availability(machine, nodes))
     snapshot = replace(snapshot, taken=time.time(), took=took, promised=promised)
-    return _with_jobs(machine, snapshot, jobs, users)
+    return _with_jobs(machine, snapshot, jobs, users, owner)
 
 
-def _read_states(machine: Machine, snapshot: Snapshot, path: str, users: bool) -> Snapshot:
+def _read_states(
+    machine: Machine, snapshot: Snapshot, path: str, users: bool, owner: str
+) -> Snapshot:
     """Return what a file says on top of what is known."""
     try:
         taken = os.stat(path).st_mtime
@@ -390,7 +401,7 @@ def _read_states(machine: Machine, snapshot: Snapshot, path: str, users: bool) -
         except NidmapError as error:
             raise ParseError(path, 0, error.message, error.hint) from None
         if jobs is not None:
-            snapshot = _with_jobs(machine, snapshot, jobs, users)
+            snapshot = _with_jobs(machine, snapshot, jobs, users, owner)
             if jobs and not snapshot.jobs:
                 raise ParseError(path, 0, f"no job holds a node of {machine.name}")
             return snapshot

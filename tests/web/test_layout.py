@@ -13,11 +13,12 @@ import nidmap
 from nidmap.placement.names import parse_cnames
 from nidmap.placement.specs import parse_spec
 from nidmap.web.layout import layout
-from nidmap.web.layout.boxes import CELL, best_columns
+from nidmap.web.layout.boxes import ASPECT, CELL, best_columns
 from tests.web.machines import without
 
 GOLDEN = Path(__file__).parents[1] / "machines"
-SITES = ("shaheen2", "bluewaters", "tara", "frontier", "hazelhen", "titan", "aurora", "edison")
+SITES = ("shaheen2", "bluewaters", "tara", "frontier", "hazelhen", "titan", "aurora", "edison",
+         "leonardo")  # fmt: skip
 SPECS = (
     "dragonfly:groups=3,chassis=2,blades=4,nodes=2",
     "torus:4x3x2,nodes=2",
@@ -150,6 +151,23 @@ def test_cabinets_that_are_not_there_have_their_places_among_groups():
     left, below = group.label.index("g3"), group.label.index("g7")
     assert group.x[group.vacant] == group.x[below]
     assert group.y[group.vacant] == group.y[left]
+
+
+def test_a_view_fills_a_frame_of_the_pages_shape():
+    """Boxes of different widths leave no holes: Leonardo's groups are packed as rows of a shelf."""
+    (view,) = layout(nidmap.load_machine("leonardo"))
+    groups = view.levels[0]
+    filled = int((groups.w * groups.h).sum()) / (view.width * view.height)
+    assert filled > 0.75
+    frame = max(view.width / ASPECT, view.height)
+    assert int((groups.w * groups.h).sum()) / (frame * ASPECT * frame) > 0.6
+    below = groups.y[1:] > groups.y[:-1]
+    assert ((groups.x[1:] > groups.x[:-1]) | below).all(), "in the order of their numbers"
+
+
+def test_a_floor_of_cabinets_is_as_wide_as_a_screen(shaheen2):
+    (view,) = layout(shaheen2)
+    assert 0.8 * ASPECT < view.width / view.height < 1.2 * ASPECT
 
 
 def test_a_torus_has_its_slices():

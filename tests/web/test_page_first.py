@@ -5,6 +5,7 @@ import numpy as np
 
 from nidmap.placement.planners import spans
 from nidmap.placement.support.quantities import time_text
+from tests.web.serving import running, squeue, until
 
 pytest_plugins = ("tests.web.browser",)
 
@@ -57,4 +58,40 @@ def test_on_a_phone_the_map_is_above_the_fold(opened, busy):
     page = opened(busy, viewport={"width": 390, "height": 844}).go()
     figures(page)
     box = page.page.locator("#map").bounding_box()
-    assert box["y"] + box["height"] / 2 < 844
+    assert box["y"] + box["height"] < 844
+    cards = [card.bounding_box() for card in page.page.locator("#figures .figure").all()]
+    assert {round(card["y"]) for card in cards} == {round(cards[0]["y"])}, "one at a time"
+    assert sum(card["x"] < 390 * 0.8 for card in cards) == 1
+    labels = page.page.locator(".labels .box-label:not(.fixed):visible").all_inner_texts()
+    assert set(labels) >= {f"g{group}" for group in range(18)}, "groups have their names"
+
+
+def test_ones_own_jobs_come_first(opened, small, tmp_path):
+    path = tmp_path / "squeue.json"
+    path.write_text(
+        squeue(
+            (7, "nid[00000-00039]", "wrf", "ada"),
+            (8, "nid[00040-00045]", "sort", "bob"),
+            (9, "nid[00050-00053]", "fft", "bob"),
+        )
+    )
+    with running(small, (str(path),), owner="bob") as site:
+        until(lambda: site.service.live.snapshot.jobs)
+        said = site.ask("/api/v1/state").json["jobs"]
+        assert [(job["id"], job.get("mine")) for job in said] == [
+            ("7", None), ("8", True), ("9", True),
+        ]  # fmt: skip
+        assert all("user" not in job for job in said), "users are not shown"
+        page = opened(site).go()
+        found = figures(page)
+        assert list(found)[0] == "Your jobs"
+        assert found["Your jobs"][0] == "2 on 10 nodes"
+        words = page.page.locator("#legend .words").all_inner_texts()
+        assert words[:3] == ["8 sort (yours)", "9 fft (yours)", "7 wrf"]
+        page.page.get_by_role("button", name="Show job 9").click()
+        assert page.marks() == {"job 9": 4}
+        page.page.click("#tab-jobs")
+        page.until("() => document.querySelectorAll('#jobs-body tr').length === 3")
+        rows = page.page.locator("#jobs-body tr td:first-child button").all_inner_texts()
+        assert set(rows[:2]) == {"8", "9"}
+        page.leave()

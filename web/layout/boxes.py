@@ -30,6 +30,10 @@ PITCH = 8
 #: How wide over high the page's map is on most screens.
 ASPECT = 1.54
 
+#: Shelves of boxes of different widths: how many widths of the whole are tried, and the share of
+#: the widest from which on all widths are alike.
+_WIDTHS, _ALIKE = 64, 0.8
+
 #: Width from which a box has a strip for its label.
 _ROOM = 26
 
@@ -215,6 +219,9 @@ def nest(levels: Sequence[Boxes], pad: Pad, top: int = 0) -> tuple[int, int]:
 
 def _arrange_boxes(inner: Boxes, outer: Boxes) -> None:
     """Give each inner box its place in its outer one, and the outer ones their sizes."""
+    if inner.aspect and len(outer) == 1 and inner.w.min() < _ALIKE * inner.w.max():
+        _shelve_boxes(inner, outer)
+        return
     count, parent, gap = len(outer), inner.parent, inner.gap
     if inner.aspect:
         columns = _count_columns(inner, np.maximum(1, np.bincount(parent, minlength=count)))
@@ -241,6 +248,32 @@ def _arrange_boxes(inner: Boxes, outer: Boxes) -> None:
     outer.h = head + edge[start[1:]] - edge[start[:-1]] - gap + side + outer.foot
     bare = np.bincount(parent, minlength=count) == 0  # as large as the others
     outer.w[bare], outer.h[bare] = outer.w.max(), outer.h.max()
+
+
+def _shelve_boxes(inner: Boxes, outer: Boxes) -> None:
+    """Place boxes of different widths row by row, so that they are as large as may be together."""
+    ends = np.cumsum(inner.w + inner.gap)
+    tried = np.linspace(inner.w.max(), ends[-1], _WIDTHS)
+    shelves = [_fill_shelves(inner, width) for width in tried.tolist()]
+    sizes = [((x + inner.w).max(), (y + inner.h).max()) for x, y in shelves]
+    best = min(range(_WIDTHS), key=lambda k: max(sizes[k][0] / inner.aspect, sizes[k][1]))
+    head, side = outer.pad.top + outer.pad.side, outer.pad.side
+    (x, y), (width, height) = shelves[best], sizes[best]
+    inner.x, inner.y = x + side, y + head
+    outer.w = np.maximum(outer.least, np.array([width]) + 2 * side)
+    outer.h = head + np.array([height]) + side + outer.foot
+
+
+def _fill_shelves(inner: Boxes, width: float) -> tuple[Ints, Ints]:
+    """Return the corners of boxes in rows of at most a width, each as high as its highest box."""
+    x, y = np.zeros((2, len(inner)), dtype=np.int64)
+    left = top = row_height = 0
+    for box, (w, h) in enumerate(zip(inner.w.tolist(), inner.h.tolist(), strict=True)):
+        if left and left + w > width:
+            left, top, row_height = 0, top + row_height + inner.gap, 0
+        x[box], y[box] = left, top
+        left, row_height = left + w + inner.gap, max(row_height, h)
+    return x, y
 
 
 def _count_columns(inner: Boxes, size: Ints) -> Ints:

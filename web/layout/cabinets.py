@@ -79,7 +79,8 @@ def view(machine: Machine) -> MachineView:
     levels += [
         in_line("chassis", [f"c{number}" for number in cage.tolist()], cabinet_of, cage, cages,
                 upwards=True, gap=2, pad=Pad(0, 2)),
-        Boxes("blade", [f"s{number}" for number in slot.tolist()], chassis_of, gap=1, pad=Pad(0, 1),
+        Boxes("blade", [f"s{number}" for number in slot.tolist()], chassis_of,
+              gap=0 if upright else 1, pad=Pad(-1 if upright else 0, 1),
               row=grid[0] - 1 - above, column=column, grid=grid),
         in_line("node", [""] * len(places), blade_of, places[:, 4], nodes, upwards=not upright,
                 gap=PITCH - CELL),

@@ -9,7 +9,7 @@ const LEAST_MARGIN = 4;
 const LARGE = 8;
 
 /** A zoom of whole pixels is taken where it shows the scene at least so large as it might be. */
-const WORTH = 0.85;
+const WORTH = 0.9;
 
 const STEPS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 104];
 

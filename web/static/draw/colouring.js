@@ -30,7 +30,7 @@ export function waysToColour(machine) {
  * @returns {{classes: Array, codes: Uint16Array, ramp: Object|null, note: string}}
  */
 export function coloured(way, now) {
-  if (way === "job") return byJob(now, (job) => job.id, (job) => `${job.id} ${job.name}`);
+  if (way === "job") return byJob(now, (job) => job.id, (job) => `${job.id} ${job.name}${job.mine ? " (yours)" : ""}`);
   if (way === "user") return byJob(now, (job) => job.user ?? "", (job) => job.user ?? "unknown user");
   if (way.startsWith("level:")) return byLevel(now, way.slice(6));
   if (way === "rank") return byRank(now);
@@ -80,11 +80,12 @@ const places = new Map();
 function byJob({ machine, snapshot, theme, markHues = [] }, keyOf, labelOf) {
   const sums = new Map();
   for (const job of snapshot.jobs) {
-    const known = sums.get(keyOf(job)) || { id: keyOf(job), label: labelOf(job), count: 0 };
+    const known = sums.get(keyOf(job)) || { id: keyOf(job), label: labelOf(job), count: 0, mine: false };
+    known.mine ||= Boolean(job.mine);
     known.count += job.list.length;
     sums.set(known.id, known);
   }
-  const order = [...sums.values()].sort((a, b) => b.count - a.count).slice(0, MOST_CLASSES - 1);
+  const order = [...sums.values()].sort((a, b) => b.mine - a.mine || b.count - a.count).slice(0, MOST_CLASSES - 1);
   for (const { id } of order) if (!places.has(id)) places.set(id, places.size);
   const hues = theme.hues.filter((_, i) => !markHues.includes(i)); // a mark's frame is told from every job
   const look = hues.length ? { ...theme, hues } : theme;

@@ -5,7 +5,7 @@ import { Machine, Snapshot } from "../core/machine.js";
 import { Marks } from "../core/marks.js";
 import { Scene } from "../core/scene.js";
 import { coloured, distinct, keysOf } from "./colouring.js";
-import { jobOutlines } from "./joboutlines.js";
+import { jobOutlines, markOutlines } from "./joboutlines.js";
 import { linksOf } from "./links.js";
 import { pictureOf } from "./picture.js";
 import { Looks } from "./sprites.js";
@@ -28,6 +28,6 @@ globalThis.draw = (text) => {
     title: machine.title, sentence: data.sentence, machine, scene, theme, colours,
     looks: new Looks(theme, colours.classes, looks, way === "state"), keys: keysOf(colours, snapshot.shape, marks.ofRows(machine.count), new Set()),
     marks: data.marks.map(({ name, rows }, i) => ({ name: name || "marked", count: rows.length, look: looks[i] })),
-    over: { jobs: jobOutlines(way, scene, snapshot), lines: linksOf(describe, scene, theme), outlined: [] },
+    over: { jobs: jobOutlines(way, scene, snapshot), marks: markOutlines(scene, marks, (mark) => distinct(theme, mark.hue).colour), lines: linksOf(describe, scene, theme), outlined: [] },
   });
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Jobs told apart where hues are too few: a border around each, and its number in its largest part. */
+/** What stands together told apart: borders around jobs and marks, and the name of each in its largest part. */
 
 /** Nodes of a job that are so near, in units, stand together. */
 const BESIDE = [8, 10, 12];
@@ -20,19 +20,54 @@ let known = { borders: [], names: [] };
 export function jobOutlines(way, scene, snapshot) {
   if (way !== "job") return { borders: [], names: [] };
   if (known.scene !== scene || known.snapshot !== snapshot) {
-    known = { scene, snapshot, borders: bordersOf(scene, snapshot), names: snapshot.jobs.map((job) => nameOf(scene, job)).sort((a, b) => b.side - a.side) };
+    known = { scene, snapshot, borders: bordersOf(scene, snapshot.jobs.flatMap((job) => job.list), snapshot.jobOf), names: namesOfJobs(scene, snapshot) };
   }
   return known;
 }
 
-function bordersOf(scene, { jobs, jobOf }) {
+/** The jobs' numbers, in the order in which they get their room: one's own first, then the largest. */
+function namesOfJobs(scene, { jobs }) {
+  const named = jobs.map(({ id, list, mine }) => ({ ...nameOf(scene, id, list), mine }));
+  return named.sort((a, b) => Boolean(b.mine) - Boolean(a.mine) || b.side - a.side);
+}
+
+/** Nodes of a mark up to which it has a border. */
+const MOST_MARKED = 20000;
+
+let marked = {};
+
+/**
+ * Borders and names of the marks, the active one last.
+ * @param {Scene} scene
+ * @param {Marks} marks
+ * @param {Function} colourOf a mark's colour
+ * @returns {Array<{colour: string, borders: Array<number[]>, name: Object}>} in units
+ */
+export function markOutlines(scene, marks, colourOf) {
+  const { list, active } = marks;
+  if (marked.scene !== scene || marked.list !== list || marked.active !== active) {
+    const seen = list.filter(({ rows }) => rows.length && rows.length <= MOST_MARKED);
+    const outlines = seen.sort((a, b) => (a === list[active]) - (b === list[active])).map((mark) => markOutline(scene, mark));
+    marked = { scene, list, active, outlines };
+  }
+  return marked.outlines.map((outline) => ({ ...outline, colour: colourOf(outline.mark) }));
+}
+
+function markOutline(scene, mark) {
+  const of = new Int8Array(scene.x.length);
+  for (const row of mark.rows) of[row] = 1;
+  return { mark, borders: bordersOf(scene, mark.rows, of), name: nameOf(scene, mark.name, mark.rows) };
+}
+
+/** Where nodes border on what is not of the same. */
+function bordersOf(scene, rows, of) {
   const { x, y, node } = scene;
   const found = [];
-  for (const row of jobs.flatMap((job) => job.list)) {
+  for (const row of rows) {
     const [left, top, right, low] = [x[row] - 0.5, y[row] - 0.5, x[row] + node.w + 0.5, y[row] + node.h + 0.5];
     for (const [dx, dy] of SIDES) {
       const other = neighbour(scene, row, dx, dy);
-      if (other >= 0 && jobOf[other] === jobOf[row]) continue;
+      if (other >= 0 && of[other] === of[row]) continue;
       if (dx) found.push(dx > 0 ? [right, top, right, low] : [left, top, left, low]);
       else found.push(dy > 0 ? [left, low, right, low] : [left, top, right, top]);
     }
@@ -49,12 +84,12 @@ function neighbour(scene, row, dx, dy) {
   return -1;
 }
 
-/** A job's number, in the middle of its nodes in the box that holds the most of them. */
-function nameOf(scene, { id, list }) {
+/** A name in the middle of its nodes in the box that holds the most of them. */
+function nameOf(scene, text, list) {
   const boxes = scene.boxOf[Math.max(scene.levels.length - 2, 0)] ?? new Int32Array(scene.x.length);
   const inBox = new Map();
   for (const row of list) inBox.set(boxes[row], [...(inBox.get(boxes[row]) ?? []), row]);
   const rows = [...inBox.values()].reduce((most, each) => (each.length > most.length ? each : most), []);
   const mean = (values) => rows.reduce((sum, row) => sum + values[row], 0) / (rows.length || 1);
-  return { text: id, x: mean(scene.x) + scene.node.w / 2, y: mean(scene.y) + scene.node.h / 2, side: scene.pitch * Math.sqrt(rows.length) };
+  return { text, x: mean(scene.x) + scene.node.w / 2, y: mean(scene.y) + scene.node.h / 2, side: scene.pitch * Math.sqrt(rows.length) };
 }

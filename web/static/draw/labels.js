@@ -7,7 +7,7 @@ import { LEAST_STRIP } from "../core/scene.js";
 export const LEAST_FONT = 9;
 
 /** CSS pixels of a box that is named even without a strip of its own. */
-const LEAST_WIDE = 60;
+const LEAST_WIDE = 18;
 
 /** CSS pixels between a ruler and the cabinets. */
 const RULER_GAP = 5;
@@ -37,7 +37,7 @@ export function labelsIn(scene, camera) {
  * outermost boxes, if they are wide, are named in the gap above them even so.
  */
 function stripsOf(scene, unit) {
-  const tops = scene.levels.map((level) => (scene.pad[level.name]?.[0] ?? 0) * unit);
+  const tops = scene.levels.map((level) => Math.max(scene.pad[level.name]?.[0] ?? 0, 0) * unit);
   const strips = tops.map(() => 0);
   for (let i = 0; i < tops.length; i++) {
     let strip = tops[i];

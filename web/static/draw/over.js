@@ -15,11 +15,14 @@ const [LEAST_BORDERED, WELL_BORDERED] = [4, 9];
  * @param {CanvasRenderingContext2D|Paper} context
  * @param {Camera} camera
  * @param {Object} theme
- * @param {Object} over `jobs` of jobOutlines(), `lines` of linksOf() and `outlined` boxes
+ * @param {Object} over `jobs` of jobOutlines(), `marks` of markOutlines(), `lines` of linksOf() and `outlined` boxes
  */
-export function drawOverlay(context, camera, theme, { jobs, lines, outlined }) {
+export function drawOverlay(context, camera, theme, { jobs, marks = [], lines, outlined }) {
   const ink = inkOf(lines, camera.unit);
-  drawJobs(context, jobs, camera, theme);
+  const taken = [];
+  if (theme) for (const mark of marks) drawBorder(context, mark, camera, theme);
+  if (theme) writeNames(context, marks.map(({ name, colour }) => ({ ...name, colour })).reverse(), camera, theme, taken);
+  drawJobs(context, jobs, camera, theme, taken);
   for (const line of lines) drawLink(context, line, camera, ink);
   for (const box of outlined) drawOutline(context, box, camera);
 }
@@ -32,26 +35,46 @@ function drawOutline(context, { x, y, w, h, colour, wide = 2 }, camera) {
   context.strokeRect(left - thick / 2, top - thick / 2, w * camera.scale + thick, h * camera.scale + thick);
 }
 
-/** Borders around jobs, where nodes are large enough for them, and the numbers that have room. */
-function drawJobs(context, { borders, names }, camera, theme) {
+/** A mark's border: thick and of its colour, on a ground that keeps it apart from what it borders on. */
+function drawBorder(context, { borders, colour }, camera, theme) {
   const css = camera.k / camera.ratio;
-  if (!theme || css < LEAST_BORDERED) return;
-  context.strokeStyle = theme.ink;
-  context.lineWidth = Math.max(1, Math.min(css / 8, 2)) * camera.ratio;
-  context.globalAlpha = css < WELL_BORDERED ? 0.4 : 1;
+  const wide = Math.max(1.5, Math.min(css / 4, 4)) * camera.ratio;
+  for (const [style, width] of [[theme.map, wide + 2 * camera.ratio], [colour, wide]]) {
+    context.strokeStyle = style;
+    context.lineWidth = width;
+    strokeAll(context, borders, camera);
+  }
+}
+
+function strokeAll(context, borders, camera) {
   context.beginPath();
   for (const [x0, y0, x1, y1] of borders) {
     context.moveTo(...camera.pixel(x0, y0));
     context.lineTo(...camera.pixel(x1, y1));
   }
   context.stroke();
+}
+
+/** Borders around jobs, where nodes are large enough for them, and the numbers that have room. */
+function drawJobs(context, { borders, names }, camera, theme, taken) {
+  const css = camera.k / camera.ratio;
+  if (!theme || css < LEAST_BORDERED) return;
+  context.strokeStyle = theme.ink;
+  context.lineWidth = Math.max(1, Math.min(css / 8, 2)) * camera.ratio;
+  context.globalAlpha = css < WELL_BORDERED ? 0.4 : 1;
+  strokeAll(context, borders, camera);
   context.globalAlpha = 1;
+  writeNames(context, names, camera, theme, taken);
+}
+
+/** Names in the middle of what they name, where they have room; marks' in their own colour, and always. */
+function writeNames(context, names, camera, theme, taken) {
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.lineJoin = "round";
-  const taken = [];
-  for (const { text, x, y, side } of names) {
-    const size = Math.min((side * camera.scale) / (0.62 * text.length), 18 * camera.ratio);
+  for (const { text, x, y, side, colour } of names) {
+    const most = 18 * camera.ratio;
+    const size = colour ? Math.max(Math.min(side * camera.scale, most), 12 * camera.ratio) : Math.min((side * camera.scale) / (0.62 * text.length), most);
     if (size < LEAST_FONT * camera.ratio) continue;
     const [left, top, half] = [...camera.pixel(x, y), 0.31 * size * text.length];
     if (taken.some((other) => Math.abs(other.left - left) < other.half + half && Math.abs(other.top - top) < size)) continue;
@@ -60,7 +83,7 @@ function drawJobs(context, { borders, names }, camera, theme) {
     context.strokeStyle = theme.map;
     context.lineWidth = size / 3;
     context.strokeText(text, left, top);
-    context.fillStyle = theme.ink;
+    context.fillStyle = colour ?? theme.ink;
     context.fillText(text, left, top);
   }
 }

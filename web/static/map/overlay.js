@@ -27,6 +27,7 @@ export class Overlay {
     this.outlined = [];
     this.lines = [];
     this.jobs = { borders: [], names: [] };
+    this.marks = [];
     view.onMove(() => this.follow());
     view.onSettle(() => this.settle());
     this.labels.addEventListener("click", (event) => this.clicked(event));
@@ -122,7 +123,7 @@ export class Overlay {
   redraw() {
     const { view, glow } = this;
     if (!view.scene) return;
-    const empty = !this.outlined.length && !this.lines.length && !this.jobs.borders.length;
+    const empty = [this.outlined, this.lines, this.marks, this.jobs.borders].every((each) => !each.length);
     if (empty && this.clean) return;
     glow.width = view.camera.width;
     glow.height = view.camera.height;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The map with all that belongs to it: picture, overlay, mini-map, gestures, tip. */
 
-import { jobOutlines } from "../draw/joboutlines.js";
+import { jobOutlines, markOutlines } from "../draw/joboutlines.js";
 import { linksOf } from "../draw/links.js";
 import { Gestures } from "./gestures.js";
 import { MapView } from "./mapview.js";
@@ -61,6 +61,7 @@ export class MapStage {
     const ranks = rankPicture(this.app);
     this.overlay.focus(store.get("focus"));
     this.overlay.jobs = jobOutlines(store.get("way"), scene, snapshot);
+    this.overlay.marks = markOutlines(scene, this.app.marks, (mark) => this.app.look(mark).colour);
     const links = store.get("links") ? linksOf(store.get("describe"), scene, theme) : [];
     this.overlay.lines = [...links, ...ranks.lines];
     this.overlay.outline([...ranks.outlines, ...this.pointed]);

@@ -9,6 +9,9 @@ import { byId, el, refill } from "../ui/dom.js";
 /** The figures of a mark, which stand there while they are awaited: the map keeps its size. */
 const AWAITED = ["Spread", "Time", "Speed"];
 
+/** Own jobs with a button each, and units with free nodes that have a bar. */
+const [MOST_OWN, MOST_FRAGMENTS] = [4, 48];
+
 /** Keep the figures true; the sentence, which says the same, stays for screen readers and to be copied. */
 export function figureBar(app) {
   app.store.on(["marks", "describe", "snapshot", "tab", "comparison", "pattern", "ppn", "bytes"], () => show(app));
@@ -94,12 +97,29 @@ function figuresOfJobs(app) {
   const largest = spans.reduce((a, b) => (b.job.count > a.job.count ? b : a));
   const over = ({ job, units }) => units / Math.max(fewest(machine, job.count), 1);
   const spread = spans.reduce((a, b) => (over(b) > over(a) || (over(b) === over(a) && b.units > a.units) ? b : a));
-  return [freeFigure(app), jobFigure(app, "Largest job", largest, outer), jobFigure(app, "Most spread job", spread, outer)];
+  const mine = spans.filter(({ job }) => job.mine).sort((a, b) => b.job.count - a.job.count);
+  const own = mine.length === 1 ? [jobFigure(app, "Your job", mine[0], outer)] : mine.length ? [jobsFigure(app, mine, outer)] : [];
+  return [...own, freeFigure(app), jobFigure(app, "Largest job", largest, outer), jobFigure(app, "Most spread job", spread, outer)];
+}
+
+/** One's own jobs: the largest by name, each at one press. */
+function jobsFigure(app, mine, level) {
+  const nodes = mine.reduce((sum, { job }) => sum + job.count, 0);
+  const buttons = mine.slice(0, MOST_OWN).map(({ job }) => showButton(app, job, job.id));
+  const [{ job, units }] = mine;
+  return figure("Your jobs", `${mine.length} on ${counted(nodes, "node")}`, `largest: ${job.id} ${job.name}, ${spanWords(app, job, units, level)}`, el("span", { class: "row" }, ...buttons));
+}
+
+function showButton(app, job, text) {
+  return el("button", { type: "button", text, "aria-label": `Show job ${job.id}`, on: { click: () => app.markFound(`job ${job.id}`, job.list) } });
+}
+
+function spanWords(app, job, units, level) {
+  return `${counted(job.count, "node")} in ${counted(units, level)}; the fewest possible: ${fewest(app.machine, job.count)}`;
 }
 
 function jobFigure(app, name, { job, units }, level) {
-  const show = el("button", { type: "button", text: "Show it", "aria-label": `Show job ${job.id}`, on: { click: () => app.markFound(`job ${job.id}`, job.list) } });
-  return figure(name, `${job.id} ${job.name}`.trim(), `${counted(job.count, "node")} in ${counted(units, level)}; the fewest possible: ${fewest(app.machine, job.count)}`, show);
+  return figure(name, `${job.id} ${job.name}`.trim(), spanWords(app, job, units, level), showButton(app, job, "Show it"));
 }
 
 /** The free nodes, and the most of them that are in one outermost unit. */
@@ -113,5 +133,16 @@ function freeFigure({ snapshot, machine }) {
   }
   const compute = machine.count - machine.service.reduce((a, b) => a + b, 0);
   const most = Math.max(...inUnit.values(), 0);
-  return figure("Free", `${grouped(free)} of ${grouped(compute)}`, `at most ${counted(most, "node")} in one ${machine.levels[0]}; ${counted(inUnit.size, machine.levels[0])} with free nodes`);
+  return figure("Free", `${grouped(free)} of ${grouped(compute)}`, `at most ${counted(most, "node")} in one ${machine.levels[0]}; ${counted(inUnit.size, machine.levels[0])} with free nodes`, fragments([...inUnit.values()]));
+}
+
+/** The free nodes of each outermost unit as bars, the most first; the words beside them say the same in short. */
+function fragments(sizes) {
+  const sorted = sizes.sort((a, b) => b - a).slice(0, MOST_FRAGMENTS);
+  const bars = sorted.map((size) => {
+    const bar = el("span");
+    bar.style.height = `${Math.max(Math.round((20 * size) / sorted[0]), 2)}px`;
+    return bar;
+  });
+  return el("span", { class: "fragments", "aria-hidden": "true", title: sorted.join(", ") }, ...bars);
 }

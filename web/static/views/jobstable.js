@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The jobs that hold nodes now, the slowest against its best placement first; a click marks one on the map. */
+/** The jobs that hold nodes now, one's own first, then the slowest against its best placement; a click marks one on the map. */
 
 import { spokenAge } from "../core/figures.js";
 import { counted } from "../core/words.js";
@@ -49,7 +49,7 @@ function columnsOf(app) {
   const [outer, inner] = [app.machine.levels[0], app.machine.levels.at(-2) ?? app.machine.levels[0]];
   const levels = app.machine.answer.kind === "torus" ? ["router"] : [...new Set([outer, inner])];
   return [
-    { id: "job", of: ({ job }) => job.id, cell: ({ job }) => el("td", {}, el("button", { type: "button", class: "plain", text: job.id, "aria-label": `Mark job ${job.id}`, on: { click: () => mark(app, job) } })) },
+    { id: "job", of: ({ job }) => job.id, cell: ({ job }) => el("td", {}, el("button", { type: "button", class: "plain", text: job.id, "aria-label": `Mark job ${job.id}`, on: { click: () => mark(app, job) } }), job.mine ? el("span", { class: "tag", text: "yours" }) : null) },
     { id: "name", of: ({ job }) => job.name },
     ...(app.machine.answer.show_users ? [{ id: "user", of: ({ job }) => job.user ?? "" }] : []),
     { id: "nodes", of: ({ job }) => job.count },
@@ -67,7 +67,7 @@ function draw(app, known) {
   byId("jobs-said").textContent = known.reason || saidOfAll(rows, known.timeless);
   byId("jobs-said").classList.toggle("bad", Boolean(known.reason));
   const by = columns.find((column) => column.id === order.column) ?? columns[0];
-  rows.sort((a, b) => (order.down ? -1 : 1) * before(by.of(a), by.of(b)));
+  rows.sort((a, b) => Boolean(b.job.mine) - Boolean(a.job.mine) || (order.down ? -1 : 1) * before(by.of(a), by.of(b)));
   const held = byId("jobs-head").contains(document.activeElement) ? document.activeElement.textContent : "";
   refill(byId("jobs-head"), ...columns.map((column) => headOf(app, known, column)));
   refill(byId("jobs-body"), ...rows.slice(0, MOST).map((row) => el("tr", {}, ...columns.map((column) => cellOf(column, row)))));
