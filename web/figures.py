@@ -75,6 +75,21 @@ def takes_long(wanted: msgspec.Struct) -> bool:
             return isinstance(wanted, requests.Compare)
 
 
+def maps_graphs(wanted: msgspec.Struct) -> bool:
+    """Tell whether a question searches with kernels that may have to be compiled first."""
+    match wanted:
+        case requests.Plan():
+            searches = _wanted_strategy(wanted) in PREDICTING
+        case requests.Compare(strategies=names):
+            searches = not names or any(name in PREDICTING for name in names)
+        case _:
+            return False
+    try:
+        return searches and parse_pattern(safe_pattern(wanted.pattern) or "alltoall").dims is None
+    except NidmapError:  # the question itself says what is wrong
+        return False
+
+
 def compile_kernels(machine: Machine) -> None:
     """Compile what searches use, where nobody has: before the clock of a question runs."""
     del machine

@@ -22,6 +22,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from nidmap.placement import __version__
 from nidmap.placement.errors import NidmapError, UsageError, printable
 from nidmap.placement.lookup import nodes_of, rows_of
 from nidmap.placement.support.array_types import Ints
@@ -329,7 +330,7 @@ def page_data(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
     columns = document(machine) | {"show_users": any(job.user for job in now.jobs), "live": False}
     return {
         "schema": "nidmap.export/1",
-        "machine": columns | {"refresh": 0, "version": "", "limits": {"marks": 8}},
+        "machine": columns | {"refresh": 0, "version": __version__, "limits": {"marks": 8}},
         "layout": layout.document(machine),
         "state": now.document(machine),
         "marks": [

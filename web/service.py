@@ -200,7 +200,7 @@ class Service:
     async def figure(self, name: str, wanted: msgspec.Struct, told: Told = None) -> bytes:
         """Return one of `nidmap.web.figures` as JSON; a search's reports are told."""
         lane = self.long if figures.takes_long(wanted) else self.short
-        if lane is self.long:
+        if figures.maps_graphs(wanted):
             await self._compiled(told)
         await self.live.answered()
         now, partition = self.live.snapshot, ""

@@ -84,7 +84,7 @@ def test_ones_own_jobs_come_first(opened, small, tmp_path):
         assert all("user" not in job for job in said), "users are not shown"
         page = opened(site).go()
         found = figures(page)
-        assert list(found)[0] == "Your jobs"
+        assert next(iter(found)) == "Your jobs"
         assert found["Your jobs"][0] == "2 on 10 nodes"
         words = page.page.locator("#legend .words").all_inner_texts()
         assert words[:3] == ["8 sort (yours)", "9 fft (yours)", "7 wrf"]

@@ -7,6 +7,7 @@ import { labelsIn } from "./labels.js";
 import { usedClasses, vacantClass } from "./legendclasses.js";
 import { drawOverlay } from "./over.js";
 import { Paper } from "./paper.js";
+import { linesOf, writeOn } from "./sheet.js";
 import { KEY, Looks } from "./sprites.js";
 import { rampColour } from "./theme.js";
 import { Tiles } from "./tiles.js";
@@ -29,7 +30,7 @@ const [LETTERS, LETTER, LINES] = [26, 0.53, 2];
 
 /**
  * Draw it.
- * @param {Object} shown `title`, `sentence`; `machine`, `scene`, `theme`; `colours` of coloured(), `looks` and `keys` of the nodes; `marks`
+ * @param {Object} shown `title`, `sentence`, `foot` of a slide; `machine`, `scene`, `theme`; `colours` of coloured(), `looks` and `keys` of the nodes; `marks`
  *   with `name`, `count` and `look`; `over` the nodes: `jobs`, `lines`, `outlined`; `window` in units, for a slide: [] is the whole scene
  * @returns {string} an SVG: a slide of 1920 x 1080, or, without a window, the whole scene at a pixel a unit
  */
@@ -54,6 +55,7 @@ export function pictureOf(shown) {
   drawMap(paper, camera, { x: ROOM.side * unit, y: above * unit, w: camera.width, h: camera.height }, shown);
   const [left, top] = slide ? [wide + 2 * ROOM.side, above + 20] : [ROOM.side, above + high + ROOM.below];
   legend.forEach((row, i) => drawRow(paper, row, left + (i % columns) * (ROOM.legend + ROOM.side), top + Math.floor(i / columns) * LEGEND.step, { theme, unit, write, right: ROOM.legend - (slide ? ROOM.side : 0) }));
+  if (slide && shown.foot) write(shown.foot, ROOM.side, height - 18, { size: 20, colour: theme.soft });
   return paper.svg(title, sentence);
 }
 
@@ -74,32 +76,15 @@ function wholeCamera({ scene }) {
   return camera;
 }
 
-function cameraOn(scene, width, height, ratio = 1) {
+export function cameraOn(scene, width, height, ratio = 1) {
   const camera = new Camera();
   camera.scene = scene;
   camera.resize(width, height, ratio);
   return camera;
 }
 
-function writeOn(context, text, x, y, { size, weight = 400, colour, align = "left" }) {
-  context.font = `${weight} ${size}px system-ui`;
-  context.fillStyle = colour;
-  context.textAlign = align;
-  context.fillText(text, x, y);
-}
-
-/** A text in lines of so many letters, of which there may be so many. */
-function linesOf(text, letters, most) {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const longer = `${lines.at(-1)} ${word}`.trim();
-    if (longer.length > letters) lines.push(word);
-    else lines[lines.length - 1] = longer;
-  }
-  return lines.length > most ? [...lines.slice(0, most - 1), `${lines[most - 1]} …`] : lines;
-}
-
-function drawMap(paper, camera, place, { machine, scene, theme, looks, keys, over }) {
+/** Draw a map into a place of the paper, as a camera sees it. */
+export function drawMap(paper, camera, place, { machine, scene, theme, looks, keys, over }) {
   const tiles = new Tiles(paper);
   tiles.namesOf = (row) => machine.namesOf(row);
   tiles.setScene(scene);

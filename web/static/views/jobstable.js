@@ -3,8 +3,10 @@
 
 import { spokenAge } from "../core/figures.js";
 import { counted } from "../core/words.js";
+import { drawTable } from "../draw/sheet.js";
 import { getJson, saidOf } from "../net/api.js";
 import { byId, el, refill } from "../ui/dom.js";
+import { sheetOf } from "./slidefoot.js";
 
 const MOST = 500;
 
@@ -19,6 +21,7 @@ export function jobsTable(app) {
   if (!app.served) return;
   const known = { figures: new Map(), question: "" };
   const show = () => app.store.get("tab") === "jobs" && draw(app, known);
+  app.jobs = { slide: () => slideOf(app, known) };
   const ask = async () => {
     if (app.store.get("tab") !== "jobs") return;
     const path = pathOf(app);
@@ -61,13 +64,41 @@ function columnsOf(app) {
   ];
 }
 
+/** The jobs with what is known of them, in the order of the table. */
+function rowsOf(app, known, columns) {
+  const rows = app.snapshot.jobs.map((job) => ({ job, found: sameJob(job, known.figures.get(job.id)) }));
+  const by = columns.find((column) => column.id === order.column) ?? columns[0];
+  return rows.sort((a, b) => Boolean(b.job.mine) - Boolean(a.job.mine) || (order.down ? -1 : 1) * before(by.of(a), by.of(b)));
+}
+
+/** The table as a slide. */
+function slideOf(app, known) {
+  const columns = columnsOf(app);
+  const rows = rowsOf(app, known, columns);
+  const sheet = sheetOf(app, `Jobs on ${app.machine.title}`, saidOfAll(rows, known.timeless));
+  const cells = rows.map((row) => columns.map((column) => (column.id === "slowdown" ? slowdownOnSlide(row) : textOf(column, row))));
+  drawTable(sheet, columns.map(({ id }) => id), cells);
+  return sheet.svg();
+}
+
+function slowdownOnSlide(row) {
+  const words = slowdownWords(row);
+  const { found, job } = row;
+  if (!found || found.slowdown === null || job.count < 2) return words;
+  const share = (value) => (value - 1) / (FULL - 1);
+  return { text: words, bar: { likely: share(found.slowdown), low: share(found.slowdown_low), high: share(found.slowdown_high) } };
+}
+
+function textOf({ of, text = String }, row) {
+  const value = of(row);
+  return value === null ? "" : text(value);
+}
+
 function draw(app, known) {
   const columns = columnsOf(app);
-  const rows = app.snapshot.jobs.map((job) => ({ job, found: sameJob(job, known.figures.get(job.id)) }));
+  const rows = rowsOf(app, known, columns);
   byId("jobs-said").textContent = known.reason || saidOfAll(rows, known.timeless);
   byId("jobs-said").classList.toggle("bad", Boolean(known.reason));
-  const by = columns.find((column) => column.id === order.column) ?? columns[0];
-  rows.sort((a, b) => Boolean(b.job.mine) - Boolean(a.job.mine) || (order.down ? -1 : 1) * before(by.of(a), by.of(b)));
   const held = byId("jobs-head").contains(document.activeElement) ? document.activeElement.textContent : "";
   refill(byId("jobs-head"), ...columns.map((column) => headOf(app, known, column)));
   refill(byId("jobs-body"), ...rows.slice(0, MOST).map((row) => el("tr", {}, ...columns.map((column) => cellOf(column, row)))));
@@ -100,10 +131,10 @@ function headOf(app, known, { id }) {
   return el("th", { scope: "col", "aria-sort": sorted }, el("button", { type: "button", text: id, on: { click: sort } }));
 }
 
-function cellOf({ of, text = String, cell }, row) {
+function cellOf({ of, text, cell }, row) {
   if (cell) return cell(row);
   const value = of(row);
-  return el("td", { class: typeof value === "number" ? "num" : null, text: value === null ? "" : text(value), title: String(value ?? "").length > 30 ? value : null });
+  return el("td", { class: typeof value === "number" ? "num" : null, text: textOf({ of, text }, row), title: String(value ?? "").length > 30 ? value : null });
 }
 
 /** Which of two values comes first; none is the least. */
@@ -113,17 +144,24 @@ function before(a, b) {
 }
 
 /** A slowdown with its range, and as a bar with whiskers: from 1 at the left to 2 at the right. */
-function slowdownCell({ job, found }) {
-  if (!found) return el("td", { class: "slow soft", text: "…" });
+function slowdownCell(row) {
+  const { job, found } = row;
+  const words = slowdownWords(row);
+  if (!found || found.slowdown === null || job.count < 2) return el("td", { class: "slow soft", text: words });
   const { slowdown, slowdown_low: low, slowdown_high: high } = found;
-  if (slowdown === null) return el("td", { class: "slow soft", text: "cannot tell" });
-  if (job.count < 2) return el("td", { class: "slow soft", text: "one node" });
   const place = (value) => `${100 * Math.min(Math.max(value - 1, 0) / (FULL - 1), 1)}%`;
   const fill = el("span", { class: "bar-fill" });
   fill.style.width = place(slowdown);
   const whisker = el("span", { class: "whisker" });
   Object.assign(whisker.style, { left: place(low), width: `calc(${place(high)} - ${place(low)})` });
-  return el("td", { class: "slow" }, el("span", { class: "slow-bar" }, el("span", { class: "num", text: wordsOf(low, slowdown, high) }), el("span", { class: "bar-frame" }, fill, whisker)));
+  return el("td", { class: "slow" }, el("span", { class: "slow-bar" }, el("span", { class: "num", text: words }), el("span", { class: "bar-frame" }, fill, whisker)));
+}
+
+function slowdownWords({ job, found }) {
+  if (!found) return "…";
+  if (found.slowdown === null) return "cannot tell";
+  if (job.count < 2) return "one node";
+  return wordsOf(found.slowdown_low, found.slowdown, found.slowdown_high);
 }
 
 function wordsOf(low, likely, high) {

@@ -15,6 +15,7 @@ import { announce, notice } from "../ui/announce.js";
 import { copyText } from "../ui/clipboard.js";
 import { byId, el, refill } from "../ui/dom.js";
 import { heatOf, mostOf } from "./heat.js";
+import { planSlide } from "./planslide.js";
 import { openRankFile } from "./rankfile.js";
 import { classBars, noteList, spentOf } from "./traffic.js";
 
@@ -234,6 +235,12 @@ export class PlanView {
     for (const card of this.cards) this.paint(card);
   }
 
+  /** The plans as a slide; null where there are none. */
+  slide() {
+    const cards = this.cards.filter(({ row }) => row.strategy);
+    return cards.length ? planSlide(this.app, this.answer, cards, this.window()) : null;
+  }
+
   card(row, i, scale) {
     const best = i === 0 && this.answer.rows.length > 1 && !row.default;
     const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: rankOf(row.gain) }) : null);
@@ -244,7 +251,7 @@ export class PlanView {
     const parts = [title, timeOf(row, scale, this.answer.timeless), map, alike ?? el("div"), this.deeds(row), figuresOf(row), classBars(row, this.answer.timeless), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
     node.style.gridRow = `span ${parts.length}`; // a row each, of the same height in all plans
-    return { node, map, row, heat };
+    return { node, map, row, heat, tag: row.default ? "the default" : best ? rankOf(row.gain) : "", gain: gainWords(row) };
   }
 
   /** The frame of a small map. */
@@ -370,6 +377,12 @@ function rankOf({ low, likely, high }) {
   return low >= 1 ? "fastest" : "likely fastest";
 }
 
+function gainWords(row) {
+  if (row.default) return "what happens by itself";
+  const [low, high] = [row.gain.low, row.gain.high].map((value) => value.toFixed(2).replace(/\.?0+$/, ""));
+  return `${low === high ? low : `${low} to ${high}`} times as fast as the default`;
+}
+
 function timeOf(row, { slowest }, timeless) {
   if (timeless) return el("div", {}, el("p", { class: "time", text: "no time" }), el("p", { class: "soft", text: timeless }));
   const share = (value) => `${(100 * value) / slowest}%`;
@@ -377,9 +390,7 @@ function timeOf(row, { slowest }, timeless) {
   fill.style.width = share(row.time_s);
   const whisker = el("div", { class: "whisker" });
   Object.assign(whisker.style, { left: share(row.between.low), width: share(row.between.high - row.between.low) });
-  const [low, high] = [row.gain.low, row.gain.high].map((value) => value.toFixed(2).replace(/\.?0+$/, ""));
-  const times = `${low === high ? low : `${low} to ${high}`} x as fast as the default`;
-  const words = el("p", { class: "soft", text: row.default ? "what happens by itself" : times });
+  const words = el("p", { class: "soft", text: gainWords(row) });
   return el("div", {}, el("p", { class: "time", text: spokenRange(row.between) }), el("p", { class: "soft", text: `likely ${spokenSeconds(row.time_s)}` }), words, el("div", { class: "bar-frame" }, fill, whisker));
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Taking the picture away: as SVG or PNG, drawn here, or as a page that opens from disk, made by the server. */
+/** Taking away what a tab shows: as a slide in SVG or PNG, drawn here, or as a page that opens from disk, made by the server. */
 
 import { pictureOf } from "../draw/picture.js";
 import { painted } from "../draw/raster.js";
 import { curlLine, postFile, saidOf } from "../net/api.js";
 import { copyText, saveBlob } from "../ui/clipboard.js";
 import { byId, el, refill } from "../ui/dom.js";
+import { footOf } from "./slidefoot.js";
 
 const FORMATS = [
   ["html", "This page in one file (.html): it opens from disk as it stands here, no server needed"],
-  ["svg", "What the map shows, with its legend, as a slide (.svg): sharp at any size"],
+  ["svg", "What this tab shows, with what it holds for, as a slide (.svg): sharp at any size"],
   ["png", "The same slide in pixels (1920 x 1080, .png)"],
 ];
 
@@ -59,7 +60,9 @@ function asShown({ store, machine }, way, first) {
 }
 
 function nameOf(app, format) {
-  return `${app.machine.title.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60) || "machine"}.${format}`;
+  const name = app.machine.title.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60) || "machine";
+  const tab = app.store.get("tab");
+  return format === "html" || tab === "map" ? `${name}.${format}` : `${name}-${tab}.${format}`;
 }
 
 async function fetchFile(app, format, said) {
@@ -76,8 +79,14 @@ async function fetchFile(app, format, said) {
 
 async function fileOf(app, format) {
   if (format === "html") return postFile("api/v1/export", bodyOf(app));
-  const slide = new Blob([pictureOf(shownBy(app))], { type: "image/svg+xml" });
+  const slide = new Blob([slideOf(app)], { type: "image/svg+xml" });
   return format === "png" ? painted(slide) : slide;
+}
+
+/** The slide of the tab that is open; each part of the page draws its own. */
+export function slideOf(app) {
+  const own = { plans: app.plans, traffic: app.traffic, jobs: app.jobs, table: app.table }[app.store.get("tab")];
+  return own?.slide() ?? pictureOf(shownBy(app));
 }
 
 /** What the map shows now. */
@@ -86,6 +95,6 @@ function shownBy(app) {
   const marks = app.marks.list.map((mark) => ({ name: mark.name, count: mark.rows.length, look: app.look(mark) }));
   return {
     title: machine.title, sentence: byId("sentence").textContent, machine, scene, theme, colours, marks,
-    looks: app.looksFor(colours).looks, keys: app.keysFor(colours), over: stage.overlay, window: view.fitted ? [] : view.camera.window,
+    looks: app.looksFor(colours).looks, keys: app.keysFor(colours), over: stage.overlay, foot: footOf(app), window: view.fitted ? [] : view.camera.window,
   };
 }

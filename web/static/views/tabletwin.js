@@ -2,10 +2,15 @@
 /** The map's twin: the same nodes as a table, only its visible rows in the page. */
 
 import { counted, grouped } from "../core/words.js";
+import { drawTable } from "../draw/sheet.js";
 import { byId, el, refill } from "../ui/dom.js";
+import { sheetOf } from "./slidefoot.js";
 
 const ROW = 26;
 const SPARE = 12;
+
+/** Rows that are given to a slide, which says how many of them it leaves out. */
+const MOST_ON_SLIDE = 1000;
 
 /** The table, drawn when its tab is open. */
 export class TableTwin {
@@ -53,6 +58,16 @@ export class TableTwin {
     const before = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
     keyed.sort((a, b) => (down ? -1 : 1) * before(a[0], b[0]) || a[1] - b[1]);
     return keyed.map(([, row]) => row);
+  }
+
+  /** The rows in sight as a slide. */
+  slide() {
+    const first = Math.floor(this.frame.scrollTop / ROW);
+    const rows = (this.rows ?? []).slice(first).slice(0, MOST_ON_SLIDE);
+    const columns = this.columns.filter(({ of }) => rows.some((row) => String(of(row))));
+    const sheet = sheetOf(this.app, this.app.machine.title, counted(this.rows?.length ?? 0, "node"));
+    drawTable(sheet, columns.map(({ title }) => title), rows.map((row) => columns.map(({ of }) => String(of(row)))));
+    return sheet.svg();
   }
 
   heads() {

@@ -7,10 +7,14 @@ import { painted } from "../draw/raster.js";
 import { saidOf } from "../net/api.js";
 import { saveBlob } from "../ui/clipboard.js";
 import { byId, el, refill, svgEl } from "../ui/dom.js";
-import { SLIDE, weightOf } from "./slide.js";
+import { SLIDE, text, weightOf } from "./slide.js";
+import { footOf } from "./slidefoot.js";
 import { trafficPicture } from "./trafficpicture.js";
 
 const LINKS = 2000;
+
+/** Units of a slide below its picture. */
+const FOOT = 40;
 
 /** Radians of a pixel, and of a key. */
 const [DRAGGED, PRESSED] = [0.008, 0.15];
@@ -125,17 +129,26 @@ export class TrafficTab {
     });
   }
 
-  /** Save what is shown, at the size of a slide. */
-  async save(kind) {
+  /** What is shown as a slide, null where nothing is; its foot stands below the picture. */
+  slide() {
     const pictures = [...byId("traffic-picture").querySelectorAll("svg")].map((each) => each.cloneNode(true));
+    if (!pictures.length) return null;
+    const { theme } = this.app;
     const { width, height } = SLIDE;
-    const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, width: 1920, height: 1080, fill: this.app.theme.map });
+    const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, width: 1920, height: 1080, fill: theme.map });
     svg.append(svgEl("rect", { width, height }), ...pictures);
     pictures.forEach((picture, i) => {
-      const half = { x: (i * width) / pictures.length, width: width / pictures.length, height };
+      const half = { x: (i * width) / pictures.length, width: width / pictures.length, height: height - FOOT };
       for (const [name, value] of Object.entries(half)) picture.setAttribute(name, value);
     });
-    const drawing = new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
+    text(svg, 40, height - 14, footOf(this.app), { size: 16, fill: theme.soft });
+    svg.setAttribute("font-family", "system-ui, sans-serif");
+    return new XMLSerializer().serializeToString(svg);
+  }
+
+  /** Save what is shown, at the size of a slide. */
+  async save(kind) {
+    const drawing = new Blob([this.slide()], { type: "image/svg+xml" });
     try {
       saveBlob(kind === "svg" ? drawing : await painted(drawing), `traffic.${kind}`);
     } catch (error) {
