@@ -178,12 +178,12 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     >>> said = {"count": 216, "touches": {"group": 3, "chassis": 14, "blade": 54},
     ...         "default": {"gain": {"low": 1.0, "likely": 1.1, "high": 1.21, "unknowns": ()},
     ...                     "words": "Slurm's own choice (topology/none)"},
-    ...         "prediction": {"time_s": 0.1, "binding": "its 8 steps bind",
+    ...         "prediction": {"time_s": 0.1, "binding": "limited by 8 successive steps",
     ...                        "between": {"low": 0.09, "likely": 0.1, "high": 0.15}}}
     >>> sentence(parse_spec("tree:2x2"), said, ("blue", "g3-g7", 3.21))
     "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean; \
-100 ms (90 ms to 150 ms): its 8 steps bind; 1 to 1.21 x as fast as Slurm's own choice \
-(topology/none)"
+100 ms (90 ms to 150 ms): limited by 8 successive steps; 1 to 1.21 times as fast as Slurm's own \
+choice (topology/none)"
     """
     predicted = said["prediction"]
     parts = [_count_sentence(machine, said)]
@@ -196,7 +196,7 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     parts.append(f"no time: {timeless}" if timeless else _ranged_time(predicted))
     if said["default"] is not None:
         gain = Gain(**said["default"]["gain"])
-        times = "" if gain.range_text == "1 x" else f"{gain.range_text} "
+        times = "" if gain.range_text == "1 x" else f"{gain.range_text.removesuffix(' x')} times "
         parts.append(f"{times}as fast as {said['default']['words']}")
     return "; ".join(parts)
 

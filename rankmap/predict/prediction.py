@@ -249,20 +249,20 @@ def _binding_words(prediction: Prediction) -> str:
     spent = time_text(prediction.spent[transfer])
     if transfer == "process":
         sent = size_text(sum(phase.sent for phase in binding))
-        return f"what one rank can send binds ({sent} from the busiest in {spent})"
+        return f"limited by what one rank can send ({sent} from the busiest in {spent})"
     if transfer == "steps":
         steps = sum(phase.in_turn for phase in binding)
-        return f"its {steps:.0f} steps bind, one after the other ({spent} of it)"
-    return f"{transfer} binds ({spent} of it)"
+        return f"limited by {steps:,.0f} successive steps ({spent} of it)"
+    return f"limited by {transfer} ({spent} of it)"
 
 
 def _link_words(worst: Worst) -> str:
-    """Say which link binds."""
+    """Say which link is the bottleneck."""
     if worst.kind in ("injection", "ejection"):
-        link_words = f"the {worst.kind} of {worst.name} binds"
+        link_words = f"limited by the {worst.kind} of {worst.name}"
     else:
         article = "an" if worst.kind[0] in "aeioux" else "a"
-        link_words = f"{article} {worst.kind} link binds, {worst.name.rpartition(' ')[0]}"
+        link_words = f"limited by {article} {worst.kind} link, {worst.name.rpartition(' ')[0]}"
     return f"{link_words} ({size_text(worst.load)} at {worst.bandwidth:.4g} GB/s)"
 
 

@@ -232,7 +232,7 @@ def test_describe_says_a_sentence(site):
     assert found["count"] == 20
     assert found["touches"] == {"group": 3, "chassis": 3, "blade": 5}
     assert found["sentence"].startswith("20 nodes in 3 groups, 5 blades; busiest: ")
-    assert "x as fast as Slurm's own choice (topology/none)" in found["sentence"]
+    assert "times as fast as Slurm's own choice (topology/none)" in found["sentence"]
     gain = found["default"]["gain"]
     assert gain["low"] <= gain["likely"] <= gain["high"]
     assert found["default"]["ratio"] > 0

@@ -383,13 +383,13 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
 @pytest.mark.parametrize(
     ("spec", "asked", "binds", "words"),
     [
-        ("torus:8,bw=1,injection=9", {}, "link", "an x link binds"),
-        ("torus:8,bw=9,injection=1", {}, "link", "the injection of nid00000 binds"),
-        ("torus:8,bw=9,injection=9,process=0.1", {}, "process", "one rank can send binds (7 MB"),
-        ("torus:8,bw=9,injection=9,memory=0.1", {"ppn": 4}, "memory", "memory binds (120 ms"),
-        ("torus:8,bw=9,injection=9,latency=50", {"bytes": 1}, "latency", "latency binds"),
-        ("torus:8,bw=9,latency=0.1", {"bytes": 0, "ppn": 9}, "messages", "messages binds"),
-        ("torus:6,bw=1", {"algorithm": "pairwise"}, "steps", "its 5 steps bind"),
+        ("torus:8,bw=1,injection=9", {}, "link", "limited by an x link"),
+        ("torus:8,bw=9,injection=1", {}, "link", "limited by the injection of nid00000"),
+        ("torus:8,bw=9,injection=9,process=0.1", {}, "process", "what one rank can send (7 MB"),
+        ("torus:8,bw=9,injection=9,memory=0.1", {"ppn": 4}, "memory", "limited by memory (120 ms"),
+        ("torus:8,bw=9,injection=9,latency=50", {"bytes": 1}, "latency", "limited by latency"),
+        ("torus:8,bw=9,latency=0.1", {"bytes": 0, "ppn": 9}, "messages", "limited by messages"),
+        ("torus:6,bw=1", {"algorithm": "pairwise"}, "steps", "limited by 5 successive steps"),
         ("torus:4", {"nodes": "0"}, "", "nothing takes any time"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_person_reads_a_sentence_first(tool):
     code, out, _ = tool(PLANE)
     lines = out.splitlines()
     assert code == 0
-    assert lines[0].startswith("17.1 ms for alltoall of 1 MB on 64 nodes x 1: an x link binds")
+    assert lines[0].startswith("17.1 ms for alltoall of 1 MB on 64 nodes x 1: limited by an x link")
     assert any(line.startswith("bandwidth ") for line in lines)
     assert "wiring: rings along x, y, z; routing: dimension-order" in lines
     assert any("assumed, as on Gemini" in line for line in lines)

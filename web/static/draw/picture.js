@@ -22,7 +22,7 @@ const LEAST_WIDE = 1250;
 /** CSS pixels of a unit of it: SVG can be enlarged, so that small letters have room. */
 const FINE = 1.5;
 
-const LEGEND = { step: 40, swatch: 28, ramp: 340, most: 22, letters: 20 };
+const LEGEND = { step: 40, swatch: 28, ramp: 340, most: 22, letters: 25 };
 const RAMP_STEPS = 40;
 
 /** The sentence: its letters, how wide one is a pixel of its height, and lines of it on a slide. */

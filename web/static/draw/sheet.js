@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A slide of 16 by 9 in large type: a title, a sentence, what is shown, and at the foot what it holds for. */
 
+import { grouped } from "../core/words.js";
 import { Paper } from "./paper.js";
 
 /** Pixels of a slide, and what is free at its sides. */
 export const SHEET = { width: 1920, height: 1080, side: 40 };
 
-/** How wide a letter is a pixel of its height. */
-const LETTER = 0.53;
+/** How wide a letter is a pixel of its height, and a bold one. */
+const [LETTER, BOLD] = [0.55, 0.62];
 
 /** The sentence: its letters and its lines at most; letters of the title and of the foot. */
 const [LETTERS, LINES, TITLE, FOOT] = [28, 2, 40, 20];
@@ -37,8 +38,9 @@ export class Sheet {
 
   /** Write a line around the middle `y`; one that is wider than `room` is written smaller, and cut where it would be too small. */
   write(text, x, y, { size, weight, colour = this.theme.ink, align, room = Infinity }) {
-    const fitting = Math.min(size, room / (LETTER * Math.max(text.length, 1)));
-    const letters = Math.floor(room / (LETTER * 0.6 * size));
+    const letter = weight >= 600 ? BOLD : LETTER;
+    const fitting = Math.min(size, room / (letter * Math.max(text.length, 1)));
+    const letters = Math.floor(room / (letter * 0.6 * size));
     const words = fitting < 0.6 * size ? `${text.slice(0, Math.max(letters - 1, 1))}…` : text;
     writeOn(this.paper, words, x, y, { size: Math.max(fitting, 0.6 * size), weight, colour, align });
   }
@@ -87,13 +89,14 @@ export function linesOf(text, letters, most) {
  * Draw a table from `sheet.top` on: as many rows as fit.
  * @param {Sheet} sheet
  * @param {Array<string>} heads
+ * @param {number} [total] rows that there are
  * @param {Array<Array<string|{text: string, bar: Object}>>} rows a cell may have a bar beside its words
  */
-export function drawTable(sheet, heads, rows) {
+export function drawTable(sheet, heads, rows, total = rows.length) {
   const { theme, top } = sheet;
   const step = 44;
   const most = Math.floor((SHEET.height - 70 - top - step) / step);
-  const shown = rows.length > most ? rows.slice(0, most - 1) : rows;
+  const shown = total > most ? rows.slice(0, most - 1) : rows;
   const wide = heads.map((head, i) => Math.min(Math.max(head.length, ...shown.map((row) => lengthOf(row[i]))), 34));
   const letter = (SHEET.width - 2 * SHEET.side) / wide.reduce((sum, each) => sum + each + 2, 0);
   const size = Math.min(26, letter / LETTER);
@@ -102,7 +105,7 @@ export function drawTable(sheet, heads, rows) {
   line(heads, top + 24, 650, theme.soft);
   sheet.fill(SHEET.side, top + 46, SHEET.width - 2 * SHEET.side, 2, theme.line);
   shown.forEach((cells, i) => line(cells, top + 24 + step * (i + 1), 400, theme.ink));
-  if (shown.length < rows.length) sheet.write(`and ${rows.length - shown.length} more`, SHEET.side, top + 24 + step * (shown.length + 1), { size, colour: theme.soft });
+  if (shown.length < total) sheet.write(`and ${grouped(total - shown.length)} more`, SHEET.side, top + 24 + step * (shown.length + 1), { size, colour: theme.soft });
 }
 
 /** Letters that a bar takes in a cell. */

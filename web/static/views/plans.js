@@ -17,7 +17,7 @@ import { byId, el, refill } from "../ui/dom.js";
 import { heatOf, mostOf } from "./heat.js";
 import { planSlide } from "./planslide.js";
 import { openRankFile } from "./rankfile.js";
-import { classBars, noteList, spentOf } from "./traffic.js";
+import { classBars, limitOf, noteList, spentOf } from "./traffic.js";
 
 const MOST = 3;
 
@@ -397,7 +397,7 @@ function timeOf(row, { slowest }, timeless) {
 function figuresOf(row) {
   const facts = [
     ["touches", spokenTouches(row.touches)],
-    ["limited by", row.binding],
+    ["limited by", limitOf(row)],
     ...(row.bound_s > 0 ? [["efficiency", `${Math.round(row.percent_of_bound)} % of the attainable limit`]] : []),
     ["order", row.own_order?.slots ? "its own: take the rank file too" : row.order],
     ...(row.own_order?.needed ? [["without its order", spokenSeconds(row.own_order.sorted_time_s)]] : []),

@@ -8,7 +8,7 @@ import { SHEET } from "../draw/sheet.js";
 import { sheetOf } from "./slidefoot.js";
 
 /** Pixels between two plans, and how high a map is at most. */
-const [GAP, HIGHEST] = [36, 470];
+const [GAP, HIGHEST] = [36, 440];
 
 /** Letters of a plan's name, of its time and of all else. */
 const [NAME, TIME, WORDS] = [34, 38, 25];
@@ -22,7 +22,7 @@ const [NAME, TIME, WORDS] = [34, 38, 25];
  * @returns {string} an SVG
  */
 export function planSlide(app, answer, cards, window) {
-  const sheet = sheetOf(app, `Plans for ${counted(cards[0].row.node_rows.length, "node")} on ${app.machine.title}`, `${answer.sentence}; routing ${answer.routing}`);
+  const sheet = sheetOf(app, `Plans for ${counted(cards[0].row.node_rows.length, "node")} on ${app.machine.title}`, answer.sentence);
   const wide = (SHEET.width - 2 * SHEET.side - GAP * (cards.length - 1)) / cards.length;
   const slowest = Math.max(...cards.map(({ row }) => row.between.high), 1e-12);
   cards.forEach((card, i) => drawPlan(sheet, app, answer, card, { left: SHEET.side + i * (wide + GAP), wide, slowest, window }));
@@ -32,24 +32,25 @@ export function planSlide(app, answer, cards, window) {
 function drawPlan(sheet, app, { timeless }, { row, view, tag, gain }, { left, wide, slowest, window }) {
   const { theme, top } = sheet;
   const write = (text, y, style) => sheet.write(text, left, y, { room: wide, ...style });
-  write(tag ? `${row.strategy}: ${tag}` : row.strategy, top + 34, { size: NAME, weight: 650 });
-  if (timeless) write(timeless, top + 90, { size: WORDS, colour: theme.soft });
+  write(row.strategy, top + 30, { size: NAME, weight: 650 });
+  write([tag, gain].filter(Boolean).join(": "), top + 70, { size: WORDS, colour: theme.soft });
+  if (timeless) write(timeless, top + 120, { size: WORDS, colour: theme.soft });
   else {
-    write(spokenRange(row.between), top + 88, { size: TIME, weight: 600 });
-    write(`likely ${spokenSeconds(row.time_s)}; ${gain}`, top + 130, { size: WORDS, colour: theme.soft });
-    sheet.bar(left, top + 168, wide, { likely: row.time_s / slowest, low: row.between.low / slowest, high: row.between.high / slowest });
+    write(spokenRange(row.between), top + 120, { size: TIME, weight: 600 });
+    write(`likely ${spokenSeconds(row.time_s)}`, top + 160, { size: WORDS, colour: theme.soft });
+    sheet.bar(left, top + 194, wide, { likely: row.time_s / slowest, low: row.between.low / slowest, high: row.between.high / slowest });
   }
   const high = Math.min(wide / (app.scene.width / app.scene.height), HIGHEST);
   const camera = cameraOn(app.scene, Math.round(wide), Math.round(high));
   if (window) camera.fit(...window);
   else camera.fit();
-  drawMap(sheet.paper, camera, { x: left, y: top + 200, w: camera.width, h: camera.height }, { machine: app.machine, scene: app.scene, theme, looks: view.tiles.looks, keys: view.tiles.keys, over: { jobs: { borders: [], names: [] }, lines: [], outlined: [] } });
-  let y = top + 236 + high;
+  drawMap(sheet.paper, camera, { x: left, y: top + 222, w: camera.width, h: camera.height }, { machine: app.machine, scene: app.scene, theme, looks: view.tiles.looks, keys: view.tiles.keys, over: { jobs: { borders: [], names: [] }, lines: [], outlined: [] } });
+  let y = top + 258 + high;
   for (const words of factsOf(row)) y = sheet.writeLines(words, left, y, { size: WORDS, colour: theme.ink, room: wide, most: 2 });
 }
 
 function factsOf(row) {
   const order = row.own_order?.slots ? "its own order of ranks" : `order ${row.order}`;
   const bound = row.bound_s > 0 ? [`${Math.round(row.percent_of_bound)} % of the attainable limit`] : [];
-  return [spokenTouches(row.touches), `limited by ${row.binding}`, ...bound, order];
+  return [spokenTouches(row.touches), row.binding, ...bound, order];
 }

@@ -9,8 +9,8 @@ import { sheetOf } from "./slidefoot.js";
 const ROW = 26;
 const SPARE = 12;
 
-/** Rows that are given to a slide, which says how many of them it leaves out. */
-const MOST_ON_SLIDE = 1000;
+/** Rows that are given to a slide, which says how many it leaves out. */
+const MOST_ON_SLIDE = 40;
 
 /** The table, drawn when its tab is open. */
 export class TableTwin {
@@ -66,7 +66,7 @@ export class TableTwin {
     const rows = (this.rows ?? []).slice(first).slice(0, MOST_ON_SLIDE);
     const columns = this.columns.filter(({ of }) => rows.some((row) => String(of(row))));
     const sheet = sheetOf(this.app, this.app.machine.title, counted(this.rows?.length ?? 0, "node"));
-    drawTable(sheet, columns.map(({ title }) => title), rows.map((row) => columns.map(({ of }) => String(of(row)))));
+    drawTable(sheet, columns.map(({ title }) => title), rows.map((row) => columns.map(({ of }) => String(of(row)))), (this.rows?.length ?? 0) - first);
     return sheet.svg();
   }
 

@@ -28,10 +28,15 @@ export function spentOf({ spent }) {
   return Object.entries(spent ?? {}).filter(([, seconds]) => seconds > 0).map(([name, seconds]) => [name, spokenSeconds(seconds)]);
 }
 
-/** The time and its parts, and what binds. */
+/** What most of the time is spent on, without the words that stand before it. */
+export function limitOf({ binding }) {
+  return binding.replace(/^limited by /, "");
+}
+
+/** The time and its parts, and what limits it. */
 function timeList(prediction, timeless) {
   const time = `${spokenRange(prediction.between)}, likely ${spokenSeconds(prediction.time_s)}`;
-  const facts = timeless ? [["time", `not known: ${timeless}`]] : [["time", time], ...spentOf(prediction), ["limited by", prediction.binding]];
+  const facts = timeless ? [["time", `not known: ${timeless}`]] : [["time", time], ...spentOf(prediction), ["limited by", limitOf(prediction)]];
   return el("dl", { class: "facts num" }, ...facts.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })]));
 }
 
