@@ -80,7 +80,7 @@ def test_states_differ_in_shape_and_colour(small):
     legend = dict(zip(found[first::2], found[first + 1 :: 2], strict=True))
     assert legend == {
         "free (up)": "123", "in use (allocated)": "2", "down": "1", "not usable (drained)": "1",
-        "not usable (reserve…": "1",
+        "not usable (reserved)": "1",
     }  # fmt: skip
 
 

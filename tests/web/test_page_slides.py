@@ -50,22 +50,14 @@ def test_a_tab_is_a_slide_with_its_conditions(opened, crowded, tab, small):
     page = opened(crowded).go(state)
     page.page.wait_for_selector(shown, state="attached")
     name, raw = saved(page, "svg")
-    assert (
-        name
-        == f"{re.sub('[^A-Za-z0-9._-]+', '-', small.name)[:60]}{'' if tab == 'map' else f'-{tab}'}.svg"
-    )
+    machine = re.sub("[^A-Za-z0-9._-]+", "-", small.name)[:60]
+    assert name == (f"{machine}.svg" if tab == "map" else f"{machine}-{tab}.svg")
     root = ET.fromstring(raw)
     assert (root.get("width"), root.get("height")) == ("1920", "1080")
     said = texts(raw)
     (foot,) = (text for text in said if "drawn" in text)
-    for word in (
-        small.name,
-        "A: 41 nodes",
-        "ring of 4.1 kB, 2 ranks per node",
-        __version__,
-        "from file",
-    ):
-        assert word in foot
+    job = "ring of 4.1 kB, 2 ranks per node"
+    assert all(word in foot for word in (small.name, "A: 41 nodes", job, __version__, "from file"))
     assert len(re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", foot)) == 2
     letters = [float(size) for size in re.findall(r'font-size="([\d.]+)"', raw.decode())]
     assert max(letters) >= 34, "a title for the back row"
