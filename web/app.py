@@ -20,7 +20,7 @@ import quart
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
 from nidmap.placement.errors import NidmapError, printable, schema_sentence
-from nidmap.web import requests
+from nidmap.web import replies, requests
 from nidmap.web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
 from nidmap.web.nodes import describe_nodes, emit_nodes, resolve
 from nidmap.web.page import export, file_name, page_shell
@@ -172,7 +172,7 @@ async def _slowdowns(service: Service, wanted: requests.Slowdowns) -> bytes:
 
 async def _metrics(service: Service, _: None) -> quart.Response:
     judged = await service.slowdowns(requests.Slowdowns())
-    text = metrics(service.machine, service.live.snapshot, judged["jobs"])
+    text = metrics(service.machine, service.live.snapshot, judged.jobs)
     return quart.Response(text, content_type=_OPENMETRICS)
 
 
@@ -199,7 +199,7 @@ async def _export(service: Service, wanted: requests.Export) -> quart.Response:
 
 
 async def _finish(service: Service, wanted: requests.Finish) -> bytes:
-    return msgspec.json.encode({"told": service.long.finish(wanted.question)})
+    return msgspec.json.encode(replies.Finished(service.long.finish(wanted.question)))
 
 
 async def _figure(service: Service, wanted: msgspec.Struct) -> quart.Response | bytes:
@@ -236,43 +236,37 @@ _OTHER_PATHS = (
 _PATHS = (
     Path("GET", "/api/v1/machine", None, None,
          "The machine in compact columns; never changes while the server runs.",
-         "schema name kind levels count nodes routers choices"),
+         replies.MachineColumns),
     Path("GET", "/api/v1/layout", None, requests.View,
-         "The layout: boxes and nodes in units; all views, or one.", "schema views"),
+         "The layout: boxes and nodes in units; all views, or one.", replies.Layout),
     Path("GET", "/api/v1/state", None, None,
-         "States of the nodes and the jobs on them, with the time of the data.",
-         "schema version source taken stale error state jobs"),
+         "States of the nodes and the jobs on them, with the time of the data.", replies.State),
     Path("GET", "/api/v1/jobs", None, None,
-         "The jobs that hold nodes, each with its node list.", "jobs taken stale"),
+         "The jobs that hold nodes, each with its node list.", replies.Jobs),
     Path("GET", "/api/v1/slowdowns", _slowdowns, requests.Slowdowns,
          "The jobs, ordered by slowdown against their best placement; each with its range, and"
-         " the patterns and ranks per node that it was judged with.",
-         "schema timeless jobs taken stale"),
+         " the patterns and ranks per node that it was judged with.", replies.Slowdowns),
     Path("GET", "/api/v1/nodes", _nodes, requests.Nodes,
-         "All that is known of some nodes.", "nodes"),
+         "All that is known of some nodes.", replies.Nodes),
     Path("GET", "/api/v1/hops", _figure, requests.Hops,
-         "Links on the shortest paths from one node to all.", "from hops"),
+         "Links on the shortest paths from one node to all.", replies.Hops),
     Path("GET", "/api/v1/status", _status, None,
-         "Status of the server.", "machine version calculations"),
+         "Status of the server.", replies.Status),
     Path("POST", "/api/v1/resolve", _resolve, requests.Resolve,
-         "What a pasted text names; bad words are reported with their position.",
-         "ok count rows nodelist errors"),
+         "What a pasted text names; bad words are reported with their position.", replies.Resolved),
     Path("POST", "/api/v1/describe", _figure, requests.Describe,
-         "A set of nodes in one sentence, and what its links carry.",
-         "sentence count touches prediction default"),
+         "A set of nodes in one sentence, and what its links carry.", replies.Described),
     Path("POST", "/api/v1/compare", _figure, requests.Compare,
          "Plans side by side, as nidmap compare makes them. With Accept: application/x-ndjson,"
-         " progress lines come first; the last line is the answer or a problem.",
-         "rows sentence notes"),
+         " progress lines come first; the last line is the answer or a problem.", replies.Compared),
     Path("POST", "/api/v1/plan", _figure, requests.Plan,
-         "One plan, as nidmap plan makes it.", "schema strategy count nodelist why"),
+         "One plan, as nidmap plan makes it.", replies.Planned),
     Path("POST", "/api/v1/order", _figure, requests.Order,
-         "The slot of every rank, and the file for the launcher.",
-         "schema order node_rows text"),
+         "The slot of every rank, and the file for the launcher.", replies.Ordered),
     Path("POST", "/api/v1/finish", _finish, requests.Finish,
-         "End a running search with its best result so far.", "told"),
+         "End a running search with its best result so far.", replies.Finished),
     Path("POST", "/api/v1/emit", _emit, requests.Emit,
-         "Nodes written in a scheduler's format.", "format count text"),
+         "Nodes written in a scheduler's format.", replies.Emitted),
     Path("POST", "/api/v1/export", _export, requests.Export,
          "A file to take away.", kinds=("image/svg+xml", "image/png", "text/html")),
 )  # fmt: skip

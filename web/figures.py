@@ -41,7 +41,7 @@ from nidmap.rankmap.predict.gain import Gain, Gains, time_range
 from nidmap.rankmap.search.auto_order import order_by_strategy
 from nidmap.rankmap.search.cost import without_time
 from nidmap.rankmap.search.rank_orders import compile_first
-from nidmap.web import link_loads, requests
+from nidmap.web import link_loads, replies, requests
 from nidmap.web.columns import FILE_PATTERNS, folded_rows
 from nidmap.web.workers import report_progress
 
@@ -101,35 +101,27 @@ def compile_kernels(machine: Machine) -> None:
 # --- describe -------------------------------------------------------------------------
 
 
-def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[str, Any]:
+def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> replies.Described:
     """Say what a set of nodes is worth: the sentence, what it touches, what its wires carry."""
     rows = each_once(rows_of(machine, wanted.nodes, repeats=True))
-    answer: dict[str, Any] = {
-        "schema": "nidmap.describe/1",
-        "count": len(rows),
-        "touches": spans(machine, rows),
-        "nodelist": nodes_of(machine, rows).fold(),
-        "prediction": None,
-        "default": None,
-        "timeless": "",
-        "reason": "",
-        "notes": [],
-    }
-    answer["sentence"] = _count_sentence(machine, answer)
+    answer = replies.Described(
+        "nidmap.describe/1", len(rows), spans(machine, rows), nodes_of(machine, rows).fold()
+    )
+    answer.sentence = _count_sentence(machine, answer)
     try:
         model = Predictor(machine, _wanted_job(wanted, len(rows)))
         order = _wanted_order(model, model.place(rows), wanted)
         placement = model.place(rows, None if order is None else order.slot_of_rank)
         prediction = model.ranged(placement, "" if order is None else order.origin.strategy)
-        answer["prediction"] = link_loads.document(prediction, wanted.links)
-        answer["timeless"] = without_time(placement)
+        answer.prediction = link_loads.document(prediction, wanted.links)
+        answer.timeless = without_time(placement)
         if wanted.groups:
-            answer["prediction"]["groups"] = link_loads.group_links(prediction.loads)
-        answer["notes"] = list(prediction.notes)
-        answer["default"] = _default_choice(model, offer.candidates, placement, prediction.time_s)
-        answer["sentence"] = sentence(machine, answer, link_loads.busiest_channel(prediction))
+            answer.prediction.groups = link_loads.group_links(prediction.loads)
+        answer.notes = list(prediction.notes)
+        answer.default = _default_choice(model, offer.candidates, placement, prediction.time_s)
+        answer.sentence = sentence(machine, answer, link_loads.busiest_channel(prediction))
     except NidmapError as error:
-        answer["reason"] = str(error)
+        answer.reason = str(error)
     return answer
 
 
@@ -146,7 +138,7 @@ def _wanted_order(
 
 def _default_choice(
     model: Predictor, free: Mask, placement: Placement, time: float
-) -> dict[str, Any] | None:
+) -> replies.SchedulersChoice | None:
     """Return what the scheduler would choose of the free nodes and these, and how long it takes."""
     machine, baseline = model.machine, baseline_of(model.machine)
     usable = offered(machine, free, placement.rows)
@@ -156,72 +148,53 @@ def _default_choice(
         return None
     usual = model.place(rows)
     other = model.time(usual)
-    return {
-        "strategy": baseline.strategy,
-        "words": baseline.words,
-        "gain": Gains(model, usual).of(placement).document(),
-        "time_s": other,
-        "between": time_range(model, usual).document(),
-        "ratio": other / time if time else 1.0,
-        "touches": spans(machine, rows),
-        "nodelist": nodes_of(machine, rows).fold(),
-        "rows": rows.tolist(),
-    }
+    return replies.SchedulersChoice(
+        strategy=baseline.strategy,
+        words=baseline.words,
+        gain=Gains(model, usual).of(placement).document(),
+        time_s=other,
+        between=time_range(model, usual).document(),
+        ratio=other / time if time else 1.0,
+        touches=spans(machine, rows),
+        nodelist=nodes_of(machine, rows).fold(),
+        rows=rows.tolist(),
+    )
 
 
-def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, float] | None) -> str:
-    """Return what stands above the picture.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> said = {"count": 216, "touches": {"group": 3, "chassis": 14, "blade": 54},
-    ...         "default": {"gain": {"low": 1.0, "likely": 1.1, "high": 1.21, "unknowns": ()},
-    ...                     "words": "Slurm's own choice (topology/none)"},
-    ...         "prediction": {"time_s": 0.1, "binding": "limited by 8 successive steps",
-    ...                        "between": {"low": 0.09, "likely": 0.1, "high": 0.15}}}
-    >>> sentence(parse_spec("tree:2x2"), said, ("blue", "g3-g7", 3.21))
-    "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean; \
-100 ms (90 ms to 150 ms): limited by 8 successive steps; 1 to 1.21 times as fast as Slurm's own \
-choice (topology/none)"
-    """
-    predicted = said["prediction"]
+def sentence(
+    machine: Machine, said: replies.Described, busiest: tuple[str, str, float] | None
+) -> str:
+    """Return what stands above the picture of nodes whose prediction is known."""
+    assert said.prediction is not None
     parts = [_count_sentence(machine, said)]
     if busiest is None:
         parts.append("no traffic leaves a router")
     else:
         kind, ends, ratio = busiest
         parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean")
-    timeless = said.get("timeless", "")
-    parts.append(f"no time: {timeless}" if timeless else _ranged_time(predicted))
-    if said["default"] is not None:
-        gain = Gain(**said["default"]["gain"])
+    parts.append(f"no time: {said.timeless}" if said.timeless else _ranged_time(said.prediction))
+    if said.default is not None:
+        gain = Gain(**said.default.gain)
         times = "" if gain.range_text == "1 x" else f"{gain.range_text.removesuffix(' x')} times "
-        parts.append(f"{times}as fast as {said['default']['words']}")
+        parts.append(f"{times}as fast as {said.default.words}")
     return "; ".join(parts)
 
 
-def _ranged_time(predicted: dict[str, Any]) -> str:
+def _ranged_time(predicted: replies.Prediction) -> str:
     """Return a time with its range, and what it is spent on."""
-    low, likely, high = (
-        time_text(seconds)
-        for seconds in (
-            predicted["between"]["low"],
-            predicted["time_s"],
-            predicted["between"]["high"],
-        )
-    )
+    between = predicted.between or {"low": predicted.time_s, "high": predicted.time_s}
+    low, likely, high = map(time_text, (between["low"], predicted.time_s, between["high"]))
     range_text = "" if low == high else f" ({low} to {high})"
-    return f"{likely}{range_text}: {predicted['binding']}"
+    return f"{likely}{range_text}: {predicted.binding}"
 
 
-def _count_sentence(machine: Machine, answer: dict[str, Any]) -> str:
+def _count_sentence(machine: Machine, answer: replies.Described) -> str:
     """Return the nodes and what they touch: the outermost level and the innermost."""
-    touches = answer["touches"]
+    touches = answer.touches
     ends = dict.fromkeys([*list(touches)[:1], *list(touches)[-1:]])
     words = ", ".join(counted(touches[level], level) for level in ends)
     where = "on" if machine.topology.kind == "torus" else "in"
-    return counted(answer["count"], "node") + (f" {where} {words}" if words else "")
+    return counted(answer.count, "node") + (f" {where} {words}" if words else "")
 
 
 # --- compare, plan, order, hops -------------------------------------------------------
@@ -250,7 +223,7 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
         row["node_rows"] = entry.plan.rows.tolist()
         row["own_order"] = entry.plan.facts["predicted"].get("order")
         drawn = link_loads.document(entry.found, wanted.links)
-        row |= {key: drawn[key] for key in ("links", "routers", "matrix")}
+        row |= {"links": drawn.links, "routers": drawn.routers, "matrix": drawn.matrix}
     return answer
 
 
@@ -293,7 +266,7 @@ def _wanted_strategy(wanted: requests.Plan) -> str:
     return wanted.strategy or usual_strategy(wanted.pattern)
 
 
-def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, Any]:
+def order(machine: Machine, offer: Offer, wanted: requests.Order) -> replies.Ordered:
     """Order ranks on nodes, as ``nidmap order`` does, or write an order that is known.
 
     The document that ``nidmap order --json`` prints is under ``order``.
@@ -309,19 +282,19 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
         )
     else:
         chosen = order_by_strategy(placement, Job(wanted.pattern), _order_name(wanted.strategy))
-    return {
-        "schema": "nidmap.page-order/1",
-        "order": document(chosen),
-        "node_rows": rows[chosen.node_of_rank].tolist(),
-        "format": wanted.format,
-        "filename": find(wanted.format).file_name,
-        "text": emit(chosen, wanted.format, wanted.launcher_order),
-        "neighbours": _rank_neighbours(chosen, pattern.on(placement)),
-        "notes": [chosen.origin.remark] if chosen.origin.remark else [],
-    }
+    return replies.Ordered(
+        schema="nidmap.page-order/1",
+        order=document(chosen),
+        node_rows=rows[chosen.node_of_rank].tolist(),
+        format=wanted.format,
+        filename=find(wanted.format).file_name,
+        text=emit(chosen, wanted.format, wanted.launcher_order),
+        neighbours=_rank_neighbours(chosen, pattern.on(placement)),
+        notes=[chosen.origin.remark] if chosen.origin.remark else [],
+    )
 
 
-def _rank_neighbours(ranking: Placement, pattern: Any) -> dict[str, list[int]] | None:
+def _rank_neighbours(ranking: Placement, pattern: Any) -> replies.Neighbours | None:
     """Return whom each rank talks to; None where that is too much for a page."""
     blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
     for edges in pattern.edges(1 << 18):
@@ -333,10 +306,10 @@ def _rank_neighbours(ranking: Placement, pattern: Any) -> dict[str, list[int]] |
     rank, neighbour = np.concatenate(blocks, axis=1)
     at = np.lexsort((neighbour, rank))
     offsets = np.r_[0, np.cumsum(np.bincount(rank, minlength=ranking.ranks))]
-    return {"offsets": offsets.tolist(), "ranks": neighbour[at].tolist()}
+    return replies.Neighbours(offsets.tolist(), neighbour[at].tolist())
 
 
-def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any]:
+def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> replies.Hops:
     """Return how many links the shortest way has from one node's router to every other's.
 
     With a routing they are the mean of the ways that it takes.
@@ -353,12 +326,12 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
     lengths[others] = 0.0
     hops = count(machine, pairs[0], pairs[1], routing).sum(axis=1)
     lengths[others[ends[0] != ends[1]]] = hops[which.reshape(-1)]
-    return {
-        "from": row,
-        "name": str(machine.names[row]),
-        "hops": np.round(lengths, 3).tolist(),
-        "kinds": list(channels(machine, routing).kinds),
-    }
+    return replies.Hops(
+        from_=row,
+        name=str(machine.names[row]),
+        hops=np.round(lengths, 3).tolist(),
+        kinds=list(channels(machine, routing).kinds),
+    )
 
 
 # --- what is asked, held to what a page may ask ---------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 
 from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.topologies import router_coords, router_names
+from nidmap.web import replies
 
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
@@ -24,7 +25,7 @@ MOST_UNITS = 128
 _MOST_NODES = 4096
 
 
-def document(prediction: Prediction, limit: int) -> dict[str, Any]:
+def document(prediction: Prediction, limit: int) -> replies.Prediction:
     """Return a prediction with its loads: by router, the busiest links, group by group.
 
     A router that touches a channel with load has the busiest one's share.
@@ -48,12 +49,13 @@ def document(prediction: Prediction, limit: int) -> dict[str, Any]:
     np.maximum.at(most, channels.source, share)
     np.maximum.at(most, channels.target, share)
     busy = np.flatnonzero(most)
-    return {
-        **{key: fields.get(key) for key in kept},
-        "routers": {"row": busy.tolist(), "share": np.round(most[busy], 4).tolist()},
-        "links": _busiest_channels(prediction.loads, weight, share, limit),
-        "matrix": group_matrix(prediction),
-    }
+    known: dict[str, Any] = {key: fields.get(key) for key in kept}
+    return replies.Prediction(
+        **known,
+        routers=replies.RouterShares(busy.tolist(), np.round(most[busy], 4).tolist()),
+        links=_busiest_channels(prediction.loads, weight, share, limit),
+        matrix=group_matrix(prediction),
+    )
 
 
 def _channel_weights(loads: Loads) -> Floats:
@@ -62,22 +64,22 @@ def _channel_weights(loads: Loads) -> Floats:
     return seconds if seconds.any() else loads.load
 
 
-def _busiest_channels(loads: Loads, weight: Floats, share: Floats, limit: int) -> dict[str, Any]:
+def _busiest_channels(loads: Loads, weight: Floats, share: Floats, limit: int) -> replies.Links:
     """Return the busiest channels first."""
     used = np.flatnonzero(weight)
     rows = used[np.argsort(-weight[used], kind="stable")][:limit]
     channels = loads.channels
-    return {
-        "kinds": list(channels.kinds),
-        "source": channels.source[rows].tolist(),
-        "target": channels.target[rows].tolist(),
-        "kind": channels.kind[rows].tolist(),
-        "seconds": loads.seconds()[rows].tolist(),
-        "load": loads.load[rows].tolist(),
-        "share": np.round(share[rows], 4).tolist(),
-        "name": channels.names(rows).tolist() if len(rows) else [],
-        "total": len(used),
-    }
+    return replies.Links(
+        kinds=list(channels.kinds),
+        source=channels.source[rows].tolist(),
+        target=channels.target[rows].tolist(),
+        kind=channels.kind[rows].tolist(),
+        seconds=loads.seconds()[rows].tolist(),
+        load=loads.load[rows].tolist(),
+        share=np.round(share[rows], 4).tolist(),
+        name=channels.names(rows).tolist() if len(rows) else [],
+        total=len(used),
+    )
 
 
 def busiest_channel(prediction: Prediction) -> tuple[str, str, float] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from nidmap.placement.lookup import nodes_of, rows_of
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.arrays import each_once
 from nidmap.placement.topologies import router_names
+from nidmap.web import replies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,7 @@ _MARKS = str.maketrans({'"': " ", "'": " ", "`": " ", ";": ","})
 _PLACE = re.compile(r"\d+-\d+|#|[cCxX]\d+[-cC]")
 
 
-def resolve(machine: Machine, text: str) -> dict[str, Any]:
+def resolve(machine: Machine, text: str) -> replies.Resolved:
     """Return the rows that a pasted text names, and what in it names nothing.
 
     Parameters
@@ -69,34 +70,34 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        ``ok``, ``count``, ``rows`` (in the order given, each once),
-        ``repeated``, ``nodelist``, ``errors`` (token, line, column, message,
-        hint), ``more_errors``, and ``jobs`` (id, rows) where the text lists several.
+    Resolved
+        With ``jobs`` where the text lists several.
 
     Examples
     --------
     >>> from nidmap.placement.specs import parse_spec
     >>> found = resolve(parse_spec("torus:4x4"), "nid00002 nope 5-6")
-    >>> found["rows"], found["errors"][0]["token"], found["errors"][0]["column"]
+    >>> found.rows, found.errors[0].token, found.errors[0].column
     ([2, 5, 6], 'nope', 10)
     """
-    return _read_wrapped(machine, text) | {"jobs": _queued_jobs(machine, text)}
+    reading = _read_wrapped(machine, text)
+    reading.jobs = _queued_jobs(machine, text)
+    return reading
 
 
-def _read_wrapped(machine: Machine, text: str) -> dict[str, Any]:
+def _read_wrapped(machine: Machine, text: str) -> replies.Resolved:
     """Return the rows of a text, of what stands inside its wrapping where that names more."""
     reading = _read_rows(machine, text)
-    if reading["ok"] or len(text) > _LONGEST_WRAPPED:
+    if reading.ok or len(text) > _LONGEST_WRAPPED:
         return reading
     for other in _unwrap_words(text):
         bare = _read_rows(machine, other) if other.strip() else reading
-        if bare["ok"] or bare["count"] > reading["count"]:
+        if bare.ok or bare.count > reading.count:
             reading = bare
     return reading
 
 
-def _queued_jobs(machine: Machine, text: str) -> list[dict[str, Any]]:
+def _queued_jobs(machine: Machine, text: str) -> list[replies.NamedJob]:
     """Return the jobs of a list by squeue, as text or as JSON, where it names several."""
     known = None
     if text.lstrip().startswith("{"):
@@ -106,7 +107,7 @@ def _queued_jobs(machine: Machine, text: str) -> list[dict[str, Any]]:
     jobs = []
     for name, nodes in lists if len(lists) > 1 else ():
         with contextlib.suppress(NidmapError):
-            jobs.append({"id": name, "rows": rows_of(machine, nodes).tolist()})
+            jobs.append(replies.NamedJob(name, rows_of(machine, nodes).tolist()))
     return jobs
 
 
@@ -178,7 +179,7 @@ def _blank_quotes(text: str) -> str:
     return (" ".join(listed.groups()) if listed else text).translate(_MARKS)
 
 
-def _read_rows(machine: Machine, text: str) -> dict[str, Any]:
+def _read_rows(machine: Machine, text: str) -> replies.Resolved:
     """Return the rows that a text names as it stands, and what in it names nothing."""
     none = np.empty(0, dtype=np.int64)
     try:
@@ -188,7 +189,9 @@ def _read_rows(machine: Machine, text: str) -> dict[str, Any]:
             return _rows_document(machine, none, [_find_problem(text, "", error)], 0)
     words = list(_split_words(machine, text))
     if not words:
-        nothing = _NameProblem("", 0, 0, "names no nodes", "paste names, NIDs or a job's nodes")
+        nothing = replies.NameProblem(
+            "", 0, 0, "names no nodes", "paste names, NIDs or a job's nodes"
+        )
         return _rows_document(machine, none, [nothing], 0)
     bad = _bad_words(machine, words)
     named = [_find_problem(text, word, why) for word, why in bad.items() if why is not None]
@@ -224,35 +227,25 @@ def _bad_words(machine: Machine, words: list[str]) -> dict[str, ParseError | Non
     return bad
 
 
-def _find_problem(text: str, word: str, error: ParseError) -> _NameProblem:
+def _find_problem(text: str, word: str, error: ParseError) -> replies.NameProblem:
     """Return what is wrong with a word of a text, or with the text at a line."""
     line, column = _word_place(text, word, error.line)
-    return _NameProblem(printable(word), line, column, error.text, error.hint)
-
-
-class _NameProblem(NamedTuple):
-    """A word that names nothing, and where it stands (from 1; 0: not known)."""
-
-    token: str
-    line: int
-    column: int
-    message: str
-    hint: str
+    return replies.NameProblem(printable(word), line, column, error.text, error.hint)
 
 
 def _rows_document(
-    machine: Machine, rows: Ints, errors: list[_NameProblem], more: int
-) -> dict[str, Any]:
+    machine: Machine, rows: Ints, errors: list[replies.NameProblem], more: int
+) -> replies.Resolved:
     once = each_once(rows)
-    return {
-        "ok": not errors,
-        "count": len(once),
-        "rows": once.tolist(),
-        "repeated": len(rows) - len(once),
-        "nodelist": nodes_of(machine, once).fold() if len(once) else "",
-        "errors": [problem._asdict() for problem in errors],
-        "more_errors": more,
-    }
+    return replies.Resolved(
+        ok=not errors,
+        count=len(once),
+        rows=once.tolist(),
+        repeated=len(rows) - len(once),
+        nodelist=nodes_of(machine, once).fold() if len(once) else "",
+        errors=errors,
+        more_errors=more,
+    )
 
 
 def _known_words(machine: Machine) -> set[str]:
@@ -277,7 +270,7 @@ def _word_place(text: str, word: str, line: int = 0) -> tuple[int, int]:
 # --- what is known of nodes, and lists to take away ------------------------------------
 
 
-def describe_nodes(machine: Machine, now: Snapshot, text: str) -> dict[str, Any]:
+def describe_nodes(machine: Machine, now: Snapshot, text: str) -> replies.Nodes:
     """Return all that is known of some nodes.
 
     Raises
@@ -294,7 +287,7 @@ def describe_nodes(machine: Machine, now: Snapshot, text: str) -> dict[str, Any]
     for job in now.jobs:
         for row in job.rows.tolist():
             holders.setdefault(row, []).append(job.id)
-    return {"nodes": [_node_document(machine, now, holders, row) for row in rows.tolist()]}
+    return replies.Nodes([_describe_node(machine, now, holders, row) for row in rows.tolist()])
 
 
 def _refuse_many(count: int) -> None:
@@ -302,25 +295,26 @@ def _refuse_many(count: int) -> None:
         raise UsageError(f"{count} nodes, at most {MOST} are described", "use /api/v1/machine")
 
 
-def _node_document(
+def _describe_node(
     machine: Machine, now: Snapshot, holders: dict[int, list[str]], row: int
-) -> dict[str, Any]:
+) -> replies.Node:
     words = {"name": machine.names, "cname": machine.cname, "role": machine.role,
              "state": now.state, "features": machine.features}  # fmt: skip
     numbers = ("nid", "sockets", "cores", "memory_mb", "nics", "gpus")
     routers = machine.router[row]
-    return {
-        "row": row,
-        "coords": dict(zip(machine.topology.levels, machine.coords[row].tolist(), strict=True)),
-        "planned": bool(now.planned[row]),
-        "jobs": holders.get(row, []),
-        "routers": router_names(machine)[routers[routers >= 0]].tolist(),
-        **{name: str(column[row]) for name, column in words.items()},
-        **{name: int(getattr(machine, name)[row]) for name in numbers},
-    }
+    known: dict[str, Any] = {name: str(column[row]) for name, column in words.items()}
+    known |= {name: int(getattr(machine, name)[row]) for name in numbers}
+    return replies.Node(
+        row=row,
+        coords=dict(zip(machine.topology.levels, machine.coords[row].tolist(), strict=True)),
+        planned=bool(now.planned[row]),
+        jobs=holders.get(row, []),
+        routers=router_names(machine)[routers[routers >= 0]].tolist(),
+        **known,
+    )
 
 
-def emit_nodes(machine: Machine, wanted: Emit) -> dict[str, Any]:
+def emit_nodes(machine: Machine, wanted: Emit) -> replies.Emitted:
     """Return nodes as text in a format of ``nidmap plan --format``.
 
     Raises
@@ -339,4 +333,4 @@ def emit_nodes(machine: Machine, wanted: Emit) -> dict[str, Any]:
         remarks=(f"nidmap: {len(names)} nodes marked on {machine.name}",),
         document=nodes_document(machine, rows) if wanted.format == "json" else {},
     )
-    return {"format": wanted.format, "count": len(names), "text": emit(emission, wanted.format)}
+    return replies.Emitted(wanted.format, len(names), emit(emission, wanted.format))

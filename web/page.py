@@ -27,7 +27,7 @@ from nidmap.placement.errors import NidmapError, UsageError, printable
 from nidmap.placement.lookup import nodes_of, rows_of
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.arrays import each_once
-from nidmap.web import figures, layout, requests
+from nidmap.web import figures, layout, replies, requests
 from nidmap.web.columns import document
 from nidmap.web.requests import Describe, Export
 from nidmap.web.snapshot import DOWN
@@ -317,7 +317,7 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
         raise UsageError(what, f"choose from {', '.join(views)}")
     data = page_data(machine, now, marks, wanted)
     described = data["describe"]
-    sentence = described["sentence"] if described else _describe_machine(machine, now)
+    sentence = described.sentence if described else _describe_machine(machine, now)
     if wanted.format == "html":
         return export_page(machine.name, data).encode(), sentence
     shown = {"view": wanted.view or views[0], "theme": wanted.theme, "sentence": sentence}
@@ -345,7 +345,9 @@ def page_data(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
     }
 
 
-def _describe_mark(machine: Machine, now: Snapshot, mark: Mark, wanted: Export) -> dict[str, Any]:
+def _describe_mark(
+    machine: Machine, now: Snapshot, mark: Mark, wanted: Export
+) -> replies.Described:
     """Return what the first mark's job costs, and how many of its nodes are down."""
     job = Describe(
         nodes_of(machine, mark.rows).fold(), wanted.ppn, wanted.pattern, wanted.bytes,
@@ -353,7 +355,7 @@ def _describe_mark(machine: Machine, now: Snapshot, mark: Mark, wanted: Export) 
     )  # fmt: skip
     description = figures.describe(machine, now.offer(machine), job)
     if down := int((now.kinds(machine)[mark.rows] == DOWN).sum()):
-        description["sentence"] += f"; {down} of them {'is' if down == 1 else 'are'} down"
+        description.sentence += f"; {down} of them {'is' if down == 1 else 'are'} down"
     return description
 
 

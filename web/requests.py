@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from nidmap.web import replies
+
 T = TypeVar("T")
 
 #: Bytes of the largest body that is read.
@@ -235,8 +237,8 @@ class Path(NamedTuple):
         What is asked: in the query of a GET, in the body of a POST.
     summary : str
         What it is for.
-    keys : str
-        Those that every answer has; '' for what is not a JSON.
+    reply : Struct or None
+        What is answered; None for what is not JSON.
     kinds : tuple of str
         Media types of its answers.
     """
@@ -246,7 +248,7 @@ class Path(NamedTuple):
     answer: Callable[..., Awaitable[Any]] | None
     request: type[msgspec.Struct] | None
     summary: str
-    keys: str = ""
+    reply: type[msgspec.Struct] | None = None
     kinds: tuple[str, ...] = ("application/json",)
 
 
@@ -277,20 +279,18 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> found = document([Path("GET", "/api/v1/jobs", None, None, "The jobs.", "jobs")])
+    >>> found = document([Path("GET", "/api/v1/jobs", None, None, "The jobs.", replies.Jobs)])
     >>> found["openapi"], found["paths"]["/api/v1/jobs"]["get"]["operationId"]
     ('3.1.0', 'jobs')
+    >>> found["components"]["schemas"]["Reply.ListedJob"]["required"]
+    ['id', 'count', 'name', 'partition', 'ppn', 'nodelist']
     """
-    kinds = [path.request for path in api if path.request]
-    _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    paths = {path.url: {path.method.lower(): _describe_path(path, schemas)} for path in api}
-    words = ("type", "title", "detail", "hint")
-    schemas["Problem"] = {
-        "type": "object",
-        "required": [*words, "status"],
-        "properties": {word: {"type": "string"} for word in words}
-        | {"status": {"type": "integer"}},
-    }
+    asked, schemas = _describe_structs([path.request for path in api if path.request], "")
+    answers = [path.reply for path in api if path.reply]
+    told, components = _describe_structs([*answers, replies.Problem], "Reply.")
+    paths = {path.url: {path.method.lower(): _describe_path(path, asked | told, schemas)}
+             for path in api}  # fmt: skip
+    schemas |= components
     return {
         "openapi": "3.1.0",
         "info": {
@@ -308,13 +308,27 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def _describe_path(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
+def _describe_structs(
+    kinds: Sequence[type[msgspec.Struct]], prefix: str
+) -> tuple[dict[type[msgspec.Struct], Any], dict[str, Any]]:
+    """Return the schema of each Struct, and the parts of all by their names behind a prefix."""
+    found, parts = msgspec.json.schema_components(
+        kinds, ref_template=f"#/components/schemas/{prefix}{{name}}"
+    )
+    named = {f"{prefix}{name}": schema for name, schema in parts.items()}
+    return dict(zip(kinds, found, strict=True)), named
+
+
+def _describe_path(
+    path: Path, known: dict[type[msgspec.Struct], Any], schemas: dict[str, Any]
+) -> dict[str, Any]:
     """Return what is said of one path; the fields that a GET asks leave the schemas."""
     question, statuses = path.request.__name__ if path.request else "", _ALWAYS
     if path.request:
         statuses = statuses | _CALCULATED
     if path.method == "POST":
-        body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{question}"}}}
+        assert path.request is not None
+        body = {"application/json": {"schema": known[path.request]}}
         request: dict[str, Any] = {"requestBody": {"required": True, "content": body}}
     else:
         fields = schemas.pop(question) if question else {"properties": {}}
@@ -323,8 +337,8 @@ def _describe_path(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
             for name, schema in fields["properties"].items()
         ]}  # fmt: skip
         statuses = statuses | {304: "as the caller has it (If-None-Match)"}
-    answer = {"type": "object", "required": path.keys.split()} if path.keys else {"type": "string"}
-    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    answer = known[path.reply] if path.reply else {"type": "string"}
+    problem = {"application/problem+json": {"schema": known[replies.Problem]}}
     responses: dict[str, Any] = {
         str(status): {"description": text} | ({"content": problem} if status >= 400 else {})
         for status, text in sorted(statuses.items())

@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,7 +17,7 @@ from nidmap.placement.errors import NidmapError, UsageError, error_text, printab
 from nidmap.placement.lookup import nodes_of
 from nidmap.rankmap.past_jobs import Application
 from nidmap.rankmap.predict import Job
-from nidmap.web import figures, layout, requests
+from nidmap.web import figures, layout, replies, requests
 from nidmap.web.answers import Document, json_document, kept_document
 from nidmap.web.columns import document as machine_columns
 from nidmap.web.guard import Guard
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nidmap.placement.machine import Machine
+    from nidmap.web import snapshot as snapshots
     from nidmap.web.workers import Told
 
     #: The machine's columns, and the layout's views by id.
@@ -221,7 +222,7 @@ class Service:
         with contextlib.suppress(NidmapError):  # a search without them says so itself
             await asyncio.shield(self._compiling)
 
-    async def slowdowns(self, wanted: requests.Slowdowns) -> dict[str, Any]:
+    async def slowdowns(self, wanted: requests.Slowdowns) -> replies.Slowdowns:
         """Return the jobs that run now with their slowdowns; only new ones are judged anew."""
         verdicts = self._judged.pop(wanted, None)
         if verdicts is None:
@@ -236,18 +237,18 @@ class Service:
             del self._judged[next(iter(self._judged))]
         return await verdicts.of(self.live.snapshot)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> replies.Status:
         """Return how the server is doing."""
         now = self.live.snapshot
-        return {
-            "machine": self.machine.name,
-            "nodes": len(self.machine),
-            "live": bool(self.live.sources),
-            "source": now.source,
-            "version": now.version,
+        return replies.Status(
+            machine=self.machine.name,
+            nodes=len(self.machine),
+            live=bool(self.live.sources),
+            source=now.source,
+            version=now.version,
             **now.standing,
-            "calculations": self.long.inside + self.short.inside,
-        }
+            calculations=self.long.inside + self.short.inside,
+        )
 
 
 # --- what changes ----------------------------------------------------------------------
@@ -293,6 +294,7 @@ class LiveSnapshot:
         self._wanted: asyncio.Event | None = None
         self._first: asyncio.Event | None = None
         self._seen: list[tuple[int, ...]] = []
+        self._written: replies.State | None = None
         notes = ("the sources have not answered yet",) if sources else ()
         self._keep(replace(first or of_dump(machine), notes=notes))
 
@@ -353,23 +355,26 @@ class LiveSnapshot:
 
     def _keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, and write it down as it is sent."""
+        old = self._written
         document = snapshot.document(self.machine)
-        old: dict[str, Any] = getattr(self, "_written", {"version": 0})
-        moment = {"version": old["version"], "taken": snapshot.taken}
-        same = document | moment == old | moment
-        if same and snapshot.taken == old["taken"]:
+        document.version = old.version if old else 1
+        same = old is not None and msgspec.structs.replace(old, taken=snapshot.taken) == document
+        if same and old is not None and snapshot.taken == old.taken:
             return
-        version = old["version"] + (not same)
+        document.version += bool(old and not same)
+        version = document.version
         self.snapshot = replace(snapshot, version=version)
-        self._written = document | {"version": version}
+        self._written = document
         mark = f"{version}-{snapshot.taken or 0:.3f}"
         self.state: Document = json_document(self._written, f"state-{mark}")
-        jobs = [
-            {key: value for key, value in row.items() if key != "rows"}
-            | {"nodelist": nodes_of(self.machine, job.rows).fold()}
-            for job, row in zip(snapshot.jobs, document["jobs"], strict=True)
-        ]
-        self.jobs: Document = json_document({"jobs": jobs, **snapshot.standing}, f"jobs-{mark}")
+        jobs = [self._listed(job) for job in snapshot.jobs]
+        self.jobs: Document = json_document(replies.Jobs(jobs, **snapshot.standing), f"jobs-{mark}")
+
+    def _listed(self, job: snapshots.Job) -> replies.ListedJob:
+        """Return a job with the list of its nodes."""
+        fields = msgspec.structs.asdict(job.document())
+        del fields["rows"]
+        return replies.ListedJob(**fields, nodelist=nodes_of(self.machine, job.rows).fold())
 
 
 def _file_state(path: str) -> tuple[int, ...]:

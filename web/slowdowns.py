@@ -12,7 +12,11 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
+from prometheus_client.core import CollectorRegistry, GaugeMetricFamily
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from nidmap.placement.job_nodes import JobNodes, free_at_starts
 from nidmap.placement.nodelist import NodeList
@@ -20,10 +24,11 @@ from nidmap.placement.records import JobRecord
 from nidmap.rankmap.past_jobs import Application, Judge
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.search.cost import without_time
+from nidmap.web import replies
 from nidmap.web.workers import report_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from nidmap.placement.machine import Machine
     from nidmap.placement.support.array_types import Mask
@@ -70,17 +75,18 @@ class JobVerdicts:
         self._timeless = ""
         self._turn = asyncio.Lock()
 
-    async def of(self, now: Snapshot) -> dict[str, Any]:
+    async def of(self, now: Snapshot) -> replies.Slowdowns:
         """Return the jobs that hold nodes now, the slowest against its best placement first."""
         async with self._turn:
             await self._judge_others(now)
-        jobs = [job.document() | self._figures(job) for job in now.jobs]
-        return {
-            "schema": "nidmap.slowdowns/3",
-            "timeless": self._timeless,
-            **now.standing,
-            "jobs": sorted(jobs, key=lambda job: -(job["slowdown"] or 0)),
-        }
+        jobs = [
+            replies.JudgedJob(**msgspec.structs.asdict(job.document()) | self._figures(job))
+            for job in now.jobs
+        ]
+        jobs.sort(key=lambda job: -(job.slowdown or 0))
+        return replies.Slowdowns(
+            schema="nidmap.slowdowns/3", timeless=self._timeless, **now.standing, jobs=jobs
+        )
 
     async def _judge_others(self, now: Snapshot) -> None:
         """Judge the jobs whose figures are missing or old, and forget those of ended ones."""
@@ -167,7 +173,7 @@ def _free_by_unit(machine: Machine, free: Mask) -> tuple[str, list[str], list[in
     return level, [str(u) for u in units.tolist()], counts.tolist(), fragmentation
 
 
-def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
+def metrics(machine: Machine, now: Snapshot, jobs: Sequence[replies.JudgedJob]) -> bytes:
     r"""Write the free nodes now, and what was found of the jobs, as OpenMetrics text.
 
     Examples
@@ -175,63 +181,90 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     >>> from nidmap.placement.specs import parse_spec
     >>> from nidmap.web.snapshot import of_dump
     >>> torus = parse_spec("torus:2x2")
-    >>> job = {"id": '7"', "count": 8, "touches": {"group": 2, "blade": 2}, "spread": 0.5,
-    ...        "slowdown": 1.2, "slowdown_low": 1.1, "slowdown_high": 1.5,
-    ...        "patterns": ["ring"], "ppn": 4}
-    >>> for line in metrics(torus, of_dump(torus), [job]).splitlines():
+    >>> job = replies.JudgedJob(
+    ...     id='7"', rows="0-7", count=8, name="", partition="", ppn=4, touches={"x": 2},
+    ...     patterns=["ring"], spread=0.5, best="", slowdown=1.2, slowdown_low=1.1,
+    ...     slowdown_high=1.5, judged=None)
+    >>> for line in metrics(torus, of_dump(torus), [job]).decode().splitlines():
     ...     if line[0] != "#":
     ...         print(line)
-    nidmap_free_nodes{level="x",unit="0"} 2
-    nidmap_free_nodes{level="x",unit="1"} 2
+    nidmap_free_nodes{level="x",unit="0"} 2.0
+    nidmap_free_nodes{level="x",unit="1"} 2.0
     nidmap_free_fragmentation_ratio 0.0
-    nidmap_job_nodes{job="7\""} 8
+    nidmap_job_nodes{job="7\""} 8.0
     nidmap_job_spread_ratio{job="7\""} 0.5
     nidmap_job_slowdown_ratio{job="7\"",pattern="ring",ppn="4"} 1.2
     nidmap_job_slowdown_low_ratio{job="7\"",pattern="ring",ppn="4"} 1.1
     nidmap_job_slowdown_high_ratio{job="7\"",pattern="ring",ppn="4"} 1.5
-    nidmap_job_touches{job="7\"",level="group"} 2
-    nidmap_job_touches{job="7\"",level="blade"} 2
-    nidmap_states_assumed 1
-    nidmap_states_stale 0
+    nidmap_job_touches{job="7\"",level="x"} 2.0
+    nidmap_states_assumed 1.0
+    nidmap_states_stale 0.0
     """
-    level, units, counts, fragmentation = _free_by_unit(machine, now.free(machine))
-    nodes = zip(units, counts, strict=True)
-    touches = [(job["id"], *touch) for job in jobs for touch in job["touches"].items()]
-    slow = [({"job": j["id"], "pattern": " ".join(j["patterns"]), "ppn": str(j["ppn"])}, j)
-            for j in jobs]  # fmt: skip
-    lines = [
-        *_gauge_family("free_nodes", "Free nodes of each outermost unit of the network.",
-                       (({"level": level, "unit": unit}, count) for unit, count in nodes)),
-        *_gauge_family("free_fragmentation_ratio", "0: free nodes stand together; 1: far apart.",
-                       [({}, fragmentation)]),
-        *_gauge_family("job_nodes", "Nodes of a job.",
-                       (({"job": j["id"]}, j["count"]) for j in jobs)),
-        *_gauge_family("job_spread_ratio", "Pairs of a job's nodes in different outermost units.",
-                       (({"job": j["id"]}, j["spread"]) for j in jobs)),
-        *_gauge_family("job_slowdown_ratio", "Communication against the best placement's, likely.",
-                       ((labels, j["slowdown"]) for labels, j in slow)),
-        *_gauge_family("job_slowdown_low_ratio", "The same, at least.",
-                       ((labels, j["slowdown_low"]) for labels, j in slow)),
-        *_gauge_family("job_slowdown_high_ratio", "The same, at most.",
-                       ((labels, j["slowdown_high"]) for labels, j in slow)),
-        *_gauge_family("job_touches", "Units of each level of the network that a job touches.",
-                       (({"job": job, "level": level}, number) for job, level, number in touches)),
-        *_gauge_family("states_assumed", "1: nothing tells the states; all nodes count as free.",
-                       [({}, int(now.assumed))]),
-        *_gauge_family("states_stale", "1: the source of the states does not answer.",
-                       [({}, int(now.stale))]),
-        *_gauge_family("states_timestamp_seconds", "When the states were taken.",
-                       [({}, now.taken)]),
-    ]  # fmt: skip
-    return "\n".join([*lines, "# EOF", ""])
+    registry = CollectorRegistry()
+    registry.register(_Gauges(machine, now, jobs))
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text
 
 
-def _gauge_family(name: str, text: str, samples: Any) -> list[str]:
-    """Write one family of gauges; a value that is not known has no line."""
-    lines = [f"# TYPE nidmap_{name} gauge", f"# HELP nidmap_{name} {text}"]
-    plain = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n"}
-    for labels, value in samples:
-        inner = ",".join(f'{label}="{of.translate(plain)}"' for label, of in labels.items())
-        if value is not None:
-            lines.append(f"nidmap_{name}{inner and f'{{{inner}}}'} {value}")
-    return lines
+class _Gauges(Collector):
+    """The gauges of one moment; a value that is not known has no line."""
+
+    def __init__(self, machine: Machine, now: Snapshot, jobs: Sequence[replies.JudgedJob]) -> None:
+        self._machine, self._now, self._jobs = machine, now, jobs
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Return nothing: what there is follows from the jobs."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the families: free nodes, jobs, and how far the states can be relied on."""
+        machine, now = self._machine, self._now
+        level, units, counts, fragmentation = _free_by_unit(machine, now.free(machine))
+        yield _gauge_family("free_nodes", "Free nodes of each outermost unit of the network.",
+                            [({"level": level, "unit": unit}, count)
+                             for unit, count in zip(units, counts, strict=True)])  # fmt: skip
+        yield _gauge_family("free_fragmentation_ratio",
+                            "0: free nodes stand together; 1: far apart.",
+                            [({}, fragmentation)])  # fmt: skip
+        yield from self._job_families()
+        yield _gauge_family("states_assumed", "1: nothing tells the states; all count as free.",
+                            [({}, now.assumed)])  # fmt: skip
+        yield _gauge_family("states_stale", "1: the source of the states does not answer.",
+                            [({}, now.stale)])  # fmt: skip
+        yield _gauge_family("states_timestamp_seconds", "When the states were taken.",
+                            [({}, now.taken)])  # fmt: skip
+
+    def _job_families(self) -> Iterator[GaugeMetricFamily]:
+        def family(name: str, text: str, values: Iterable[float | None]) -> GaugeMetricFamily:
+            judged = name.startswith("slowdown")
+            labels = (_job_labels(job, judged) for job in self._jobs)
+            return _gauge_family(f"job_{name}", text, zip(labels, values, strict=True))
+
+        jobs = self._jobs
+        yield family("nodes", "Nodes of a job.", [job.count for job in jobs])
+        yield family("spread_ratio", "Pairs of a job's nodes in different outermost units.",
+                     [job.spread for job in jobs])  # fmt: skip
+        for field, text in (("slowdown", "Communication against the best placement's, likely."),
+                            ("slowdown_low", "The same, at least."),
+                            ("slowdown_high", "The same, at most.")):  # fmt: skip
+            yield family(f"{field}_ratio", text, [getattr(job, field) for job in jobs])
+        yield _gauge_family("job_touches", "Units of each level of the network that a job touches.",
+                            (({"job": job.id, "level": level}, number) for job in jobs
+                             for level, number in job.touches.items()))  # fmt: skip
+
+
+def _job_labels(job: replies.JudgedJob, judged: bool) -> dict[str, str]:
+    """Return what tells a job's line from others', with what it was judged with."""
+    known = {"pattern": " ".join(job.patterns), "ppn": str(job.ppn)} if judged else {}
+    return {"job": job.id, **known}
+
+
+def _gauge_family(
+    name: str, text: str, samples: Iterable[tuple[dict[str, str], float | None]]
+) -> GaugeMetricFamily:
+    """Return one family of gauges; a value that is not known has no line."""
+    known = [(labels, value) for labels, value in samples if value is not None]
+    family = GaugeMetricFamily(f"nidmap_{name}", text, labels=list(known[0][0]) if known else [])
+    for labels, value in known:
+        family.add_metric(list(labels.values()), float(value))
+    return family

@@ -30,6 +30,7 @@ from nidmap.placement.scheduler.availability import (
 )
 from nidmap.placement.slurm.nodes import free_nodes, promised_nodes, unknown_partition
 from nidmap.placement.support.reading import read_bytes
+from nidmap.web import replies
 from nidmap.web.columns import code_column, folded_rows
 
 if TYPE_CHECKING:
@@ -81,15 +82,13 @@ class Job:
     mine: bool = False
     record: JobRecord | None = None
 
-    def document(self) -> dict[str, Any]:
-        """Return the job as JSON takes it; the user, and whose it is, only where that is known."""
-        fields = {
-            "id": self.id, "rows": folded_rows(self.rows), "count": len(self.rows),
-            "name": self.name, "partition": self.partition,
-            "ppn": self.record.ppn if self.record else 0,
-        }  # fmt: skip
-        known = {"user": self.user, "mine": self.mine}
-        return fields | {key: value for key, value in known.items() if value}
+    def document(self) -> replies.RunningJob:
+        """Return the job as it is answered."""
+        ppn = self.record.ppn if self.record else 0
+        rows = folded_rows(self.rows)
+        return replies.RunningJob(
+            self.id, rows, len(self.rows), self.name, self.partition, ppn, self.user, self.mine
+        )
 
 
 class Offer(NamedTuple):
@@ -209,35 +208,35 @@ class Snapshot:
         """When it was taken, and whether the source has answered since."""
         return {"taken": self.taken, "stale": self.stale, "error": self.error}
 
-    def document(self, machine: Machine) -> dict[str, Any]:
-        """Return the snapshot as JSON takes it."""
-        return {
-            "schema": SCHEMA,
-            "version": self.version,
-            "source": self.source,
+    def document(self, machine: Machine) -> replies.State:
+        """Return the snapshot as it is answered."""
+        return replies.State(
+            schema=SCHEMA,
+            version=self.version,
+            source=self.source,
             **self.standing,
-            "state": code_column(self.state),
-            "kinds": {"values": list(_KINDS), "codes": self.kinds(machine).tolist()},
-            "planned": np.flatnonzero(self.planned).tolist(),
-            "free": int(self.free(machine).sum()),
-            "assumed": self.assumed,
-            "counts": counts_of(self.state[machine.compute]),
-            "jobs": [job.document() for job in self.jobs],
-            "partitions": self._partitions(machine),
-            "unknown": self.unknown,
-            "notes": list(self.notes),
-        }
+            state=replies.Codes(**code_column(self.state)),
+            kinds=replies.Codes(list(_KINDS), self.kinds(machine).tolist()),
+            planned=np.flatnonzero(self.planned).tolist(),
+            free=int(self.free(machine).sum()),
+            assumed=self.assumed,
+            counts=counts_of(self.state[machine.compute]),
+            jobs=[job.document() for job in self.jobs],
+            partitions=self._partitions(machine),
+            unknown=self.unknown,
+            notes=list(self.notes),
+        )
 
-    def _partitions(self, machine: Machine) -> list[dict[str, Any]]:
+    def _partitions(self, machine: Machine) -> list[replies.PartitionNodes]:
         """Return Slurm's partitions with their nodes that compute and those that are free."""
         free = self.free(machine)
         return [
-            {
-                "name": name,
-                "count": int(machine.compute[rows].sum()),
-                "free": int(free[rows].sum()),
-                "default": name == self.default_partition,
-            }
+            replies.PartitionNodes(
+                name,
+                int(machine.compute[rows].sum()),
+                int(free[rows].sum()),
+                name == self.default_partition,
+            )
             for name, rows in self.partitions.items()
         ]
 
@@ -270,7 +269,7 @@ def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
     Examples
     --------
     >>> from nidmap.placement.specs import parse_spec
-    >>> of_dump(parse_spec("torus:2x2")).document(parse_spec("torus:2x2"))["counts"]
+    >>> of_dump(parse_spec("torus:2x2")).document(parse_spec("torus:2x2")).counts
     {'up': 4}
     """
     assumed = taken is None and bool((machine.state == "up").all())

@@ -136,6 +136,7 @@ class _Closed(io.TextIOBase):
 EXTRAS = {
     "ducc0": "fft",
     "quart": "web",
+    "prometheus_client": "web",
     "quickjs": "web",
     "resvg_py": "web",
     "llvmlite": "fast",
@@ -150,7 +151,12 @@ EXTRAS = {
 }
 
 #: Packages whose users know them by another name than their module's.
-NAMES = {"quart": "Quart", "quickjs": "quickjs-ng", "resvg_py": "resvg-py"}
+NAMES = {
+    "prometheus_client": "prometheus-client",
+    "quart": "Quart",
+    "quickjs": "quickjs-ng",
+    "resvg_py": "resvg-py",
+}
 
 
 def missing(module: str, what: str = "this") -> UsageError | None:

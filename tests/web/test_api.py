@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import msgspec
 import networkx
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ import pytest
 import nidmap
 from nidmap.placement.topologies import router_coords
 from nidmap.rankmap.predict import Job
-from nidmap.web import figures, requests
-from nidmap.web.app import make_app
+from nidmap.web import figures, replies, requests
+from nidmap.web.app import _PATHS, make_app
 from nidmap.web.service import Service
 from nidmap.web.snapshot import Offer
 from tests.web.machines import in_states
@@ -179,7 +180,7 @@ def test_the_page_promises_what_the_command_does(spec, count, ppn, pattern):
     asked = requests.Describe(
         nodes=said["nodelist"], ppn=ppn, pattern=pattern, slots=said["order"]["slots"] or []
     )
-    shown = figures.describe(machine, Offer(free, machine.state), asked)["default"]["gain"]
+    shown = figures.describe(machine, Offer(free, machine.state), asked).default.gain
     assert [shown[end] for end in ("low", "likely", "high")] == pytest.approx(promised)
 
 
@@ -403,6 +404,43 @@ def test_openapi_describes_every_path(site):
     assert set(found["paths"]) == set(rules)
     for path, methods in rules.items():
         assert {m.upper() for m in found["paths"][path]} == methods
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("machine", None), ("layout", None), ("state", None), ("jobs", None), ("slowdowns", None),
+        ("nodes?nodes=1-3", None), ("hops?from=1", None), ("status", None),
+        ("resolve", {"text": "nid00001 nope"}),
+        ("describe", {"nodes": "1-9", "groups": True}), ("describe", {"nodes": "1-2", "ppn": 9999}),
+        ("compare", {"count": 4, "strategies": ["compact"]}),
+        ("plan", {"count": 4}), ("order", {"nodes": "1-4", "strategy": "row-major"}),
+        ("finish", {"question": "q"}), ("emit", {"nodes": "1-4"}),
+    ],
+)  # fmt: skip
+def test_answers_are_as_they_are_described(site, path, body):
+    """Each is one of its Struct; most may have no field that the description does not have."""
+    (described,) = (p for p in _PATHS if p.url == f"/api/v1/{path.partition('?')[0]}")
+    reply = site.ask(f"/api/v1/{path}", body=body)
+    kind = replies.Problem if reply.status >= 400 else described.reply
+    assert (reply.status >= 400) == (body is not None and body.get("ppn") == 9999)
+    assert msgspec.json.decode(reply.body, type=kind)
+
+
+def test_the_description_of_answers_is_made_of_their_structs(site):
+    found = site.ask("/openapi.json").json
+    parts = found["components"]["schemas"]
+    for path in _PATHS:
+        if path.reply is None:
+            continue
+        responses = found["paths"][path.url][path.method.lower()]["responses"]
+        (schema,) = (kind["schema"] for kind in responses["200"]["content"].values())
+        part = parts[schema["$ref"].rpartition("/")[2]]
+        fields = {field.encode_name for field in msgspec.structs.fields(path.reply)}
+        assert set(part["properties"]) == fields
+        assert responses["400"]["content"]["application/problem+json"]["schema"] == {
+            "$ref": "#/components/schemas/Reply.Problem"
+        }
 
 
 def test_unknown_paths_and_methods(site):

@@ -103,13 +103,13 @@ def test_a_file_is_read_again_when_it_changes(tmp_path):
 
     live = LiveSnapshot(MACHINE, (str(path),), read)
     run_async(live.renew())
-    assert live.snapshot.document(MACHINE)["free"] == 2
+    assert live.snapshot.document(MACHINE).free == 2
     first = live.snapshot
     run_async(live.renew())
     assert live.snapshot is first
     path.write_text("nid00003\n")
     run_async(live.renew())
-    assert live.snapshot.document(MACHINE)["free"] == 1
+    assert live.snapshot.document(MACHINE).free == 1
     path.unlink()
     run_async(live.renew())
     assert live.snapshot.stale

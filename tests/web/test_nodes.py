@@ -22,10 +22,10 @@ NAMES = MACHINE.names.tolist()
 def test_good_lists_are_what_the_lookup_says(rows, mark):
     text = mark.join(NAMES[r] for r in rows)
     found = resolve(MACHINE, text)
-    assert found["ok"]
-    assert found["rows"] == list(dict.fromkeys(rows))
-    assert found["repeated"] == len(rows) - len(set(rows))
-    assert rows_of(MACHINE, found["nodelist"]).tolist() == found["rows"]
+    assert found.ok
+    assert found.rows == list(dict.fromkeys(rows))
+    assert found.repeated == len(rows) - len(set(rows))
+    assert rows_of(MACHINE, found.nodelist).tolist() == found.rows
 
 
 @given(st.lists(st.sampled_from([*NAMES[:9], "nope", "nid99999", "b[ad", "<x>", "7"]), max_size=12))
@@ -33,26 +33,26 @@ def test_bad_words_do_not_hide_good_ones(words):
     found = resolve(MACHINE, "\n".join(words))
     good = [w for w in words if w in NAMES or w == "7"]
     expected = dict.fromkeys(7 if w == "7" else NAMES.index(w) for w in good)
-    assert found["rows"] == list(expected)
-    for error in found["errors"]:
-        if error["line"] and error["token"]:
-            line = "\n".join(words).split("\n")[error["line"] - 1]
-            assert line[error["column"] - 1 :].startswith(error["token"])
+    assert found.rows == list(expected)
+    for error in found.errors:
+        if error.line and error.token:
+            line = "\n".join(words).split("\n")[error.line - 1]
+            assert line[error.column - 1 :].startswith(error.token)
     bad = set(words) - set(good)
-    assert len({e["token"] for e in found["errors"]} - {""}) == len(bad)
+    assert len({e.token for e in found.errors} - {""}) == len(bad)
 
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_it(text):
     found = resolve(MACHINE, text)
-    assert found["ok"] == (not found["errors"])
-    assert found["ok"] or len(found["errors"]) <= MOST_ERRORS
+    assert found.ok == (not found.errors)
+    assert found.ok or len(found.errors) <= MOST_ERRORS
     try:
         rows = rows_of(MACHINE, text, repeats=True)
     except ParseError:
-        assert not found["ok"] or set(text) & set("\"'`;#({")
+        assert not found.ok or set(text) & set("\"'`;#({")
     else:
-        assert found["rows"] == list(dict.fromkeys(rows.tolist()))
+        assert found.rows == list(dict.fromkeys(rows.tolist()))
 
 
 WRAPPED = {
@@ -73,19 +73,19 @@ WRAPPED = {
 @pytest.mark.parametrize("text", WRAPPED.values(), ids=WRAPPED)
 def test_what_stands_around_a_list_is_left_out(text):
     found = resolve(MACHINE, text)
-    assert (found["ok"], found["rows"]) == (True, [4, 5, 6])
+    assert (found.ok, found.rows) == (True, [4, 5, 6])
 
 
 def test_bad_words_are_named_where_they_stand_in_what_is_wrapped():
     found = resolve(MACHINE, "#SBATCH -N 2\n#SBATCH -w nid00004,nowhere")
-    assert found["rows"] == [4]
-    assert [(e["token"], e["line"], e["column"]) for e in found["errors"]] == [("nowhere", 2, 21)]
+    assert found.rows == [4]
+    assert [(e.token, e.line, e.column) for e in found.errors] == [("nowhere", 2, 21)]
 
 
 def test_capital_letters_are_another_name():
     found = resolve(MACHINE, "NID00004 nid00005")
-    assert found["rows"] == [5]
-    assert "did you mean nid00004" in found["errors"][0]["hint"]
+    assert found.rows == [5]
+    assert "did you mean nid00004" in found.errors[0].hint
 
 
 def test_what_squeue_prints():
@@ -94,7 +94,7 @@ def test_what_squeue_prints():
         "   4711 workq my job ann R 1:00 3 nid[00004-00006]\n"
         "   4712 workq other bob PD 0:00 3 (Priority)\n"
     )
-    assert resolve(MACHINE, text)["rows"] == [4, 5, 6]
+    assert resolve(MACHINE, text).rows == [4, 5, 6]
 
 
 def test_a_forged_row_of_squeue_is_named():
@@ -104,7 +104,7 @@ def test_a_forged_row_of_squeue_is_named():
         "   evil row\n"
     )
     found = resolve(MACHINE, text)
-    assert found["errors"][0]["line"] == 3
+    assert found.errors[0].line == 3
 
 
 @pytest.mark.parametrize("kind", ["words", "bytes", "brackets", "lines", "names"])
@@ -119,17 +119,17 @@ def test_a_quarter_of_a_megabyte_of_junk_is_answered(kind):
         "names": lambda: "nid" + "9" * (1 << 18),
     }[kind]()
     found = resolve(MACHINE, junk)
-    assert not found["ok"]
-    assert 0 < len(found["errors"]) <= MOST_ERRORS
-    assert all(len(str(error)) < 1000 for error in found["errors"])
+    assert not found.ok
+    assert 0 < len(found.errors) <= MOST_ERRORS
+    assert all(len(str(error)) < 1000 for error in found.errors)
 
 
 def test_another_machines_names_are_all_counted():
     words = [f"frontier{n:05d}" for n in range(300)]
     found = resolve(MACHINE, "\n".join(words))
-    assert len(found["errors"]) == MOST_ERRORS
-    assert found["more_errors"] == 300 - MOST_ERRORS
-    assert found["errors"][3] | {"message": "", "hint": ""} == {
+    assert len(found.errors) == MOST_ERRORS
+    assert found.more_errors == 300 - MOST_ERRORS
+    assert found.errors[3] | {"message": "", "hint": ""} == {
         "token": "frontier00003", "line": 4, "column": 1, "message": "", "hint": "",
     }  # fmt: skip
-    assert np.array_equal(found["rows"], [])
+    assert np.array_equal(found.rows, [])

@@ -77,10 +77,10 @@ def test_a_list_of_jobs_becomes_a_mark_per_job(opened, site, small):
     text = "JOBID NAME ST NODES NODELIST(REASON)\n" + "".join(
         f"{number} wrf R 2 nid[{10 * number:05}-{10 * number + 1:05}]\n" for number in range(1, 11)
     )
-    jobs = resolve(small, text)["jobs"]
-    assert [job["id"] for job in jobs] == [str(number) for number in range(1, 11)]
-    assert jobs[2]["rows"] == rows_of(small, "nid[00030-00031]").tolist()
-    assert resolve(small, "nid[00001-00004]")["jobs"] == []
+    jobs = resolve(small, text).jobs
+    assert [job.id for job in jobs] == [str(number) for number in range(1, 11)]
+    assert jobs[2].rows == rows_of(small, "nid[00030-00031]").tolist()
+    assert resolve(small, "nid[00001-00004]").jobs == []
     page = opened(site).go()
     page.paste(text)
     page.until("() => document.querySelectorAll('#marks li').length === 8")

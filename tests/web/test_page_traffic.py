@@ -47,7 +47,7 @@ def test_every_pair_of_groups_is_drawn(page, small):
     said = figures.describe(
         small, of_dump(small).offer(small), requests.Describe("#0-39,#70-79", links=1, groups=True)
     )
-    groups = said["prediction"]["groups"]
+    groups = said.prediction.groups
     loads = nidmap.predict(small, np.r_[0:40, 70:80], nidmap.Job("alltoall", ppn=1)).loads
     unit, seconds, channels = router_coords(small)[:, 0], loads.seconds(), loads.channels
     busiest = {}

@@ -9,6 +9,7 @@ import pytest
 
 import nidmap
 from nidmap.placement.commands import run
+from nidmap.placement.lookup import nodes_of
 from nidmap.placement.support.quantities import time_text
 from nidmap.web import figures, page, requests
 from nidmap.web.snapshot import of_dump
@@ -29,20 +30,46 @@ def test_ranges_are_those_of_the_command(spec, capsys):
     now = of_dump(machine)
     asked = requests.Describe("#0-5", 2, "ring")
     said = figures.describe(machine, now.offer(machine), asked)
-    assert said["prediction"]["between"] == command
+    assert said.prediction.between == command
     ends = f"({time_text(command['low'])} to {time_text(command['high'])})"
-    if said["timeless"]:
-        assert "no bandwidths" in said["timeless"]
+    if said.timeless:
+        assert "no bandwidths" in said.timeless
     elif time_text(command["low"]) != time_text(command["high"]):
-        assert ends in said["sentence"]
-    assert {"low", "likely", "high"} <= said["default"]["between"].keys()
+        assert ends in said.sentence
+    assert {"low", "likely", "high"} <= said.default.between.keys()
+
+
+@pytest.mark.parametrize("name", ["shaheen2", "edison", "bluewaters", "titan", "frontier", "lumi",
+                                  "leonardo", "jupiter", "tara"])  # fmt: skip
+def test_page_answers_command_and_export_say_the_same(opened, capsys, name):
+    machine = nidmap.load_machine(name)
+    nodes = nodes_of(machine, np.flatnonzero(machine.compute)[[0, 1, 2, 40, 41, 90]]).fold()
+    words = ["predict", "-m", name, "--nodes", nodes, "--ppn", "2", "--pattern", "alltoall"]
+    assert run([*words, "--json"]) == 0
+    command = json.loads(capsys.readouterr().out)["between"]
+    asked = {"nodes": nodes, "ppn": 2, "pattern": "alltoall"}
+    with running(machine, seconds=600.0) as site:
+        answer = site.post("describe", **asked).json
+        assert answer["prediction"]["between"] == command
+        assert answer["sentence"] in site.post("export", format="svg", **asked).body.decode()
+        view = opened(site).go("#n=2&p=alltoall")
+        view.paste(nodes)
+        assert view.sentence("6 nodes") == answer["sentence"]
+        blocks = view.page.locator("#figures .figure").all_inner_texts()
+        if answer["timeless"]:
+            assert any("not known" in block for block in blocks)
+        else:
+            low, high = (time_text(command[end]).replace("us", "µs") for end in ("low", "high"))
+            span = low if low == high else f"{low} to {high}"
+            assert any(block.startswith(f"Time\n{span}\n") for block in blocks), blocks
+        view.leave()
 
 
 def test_an_export_has_the_sentence_of_the_page(small):
     now = of_dump(small)
     said = figures.describe(small, now.offer(small), requests.Describe("#0-5", 2, "ring"))
     _, sentence = page.export(small, now, requests.Export("svg", "#0-5", ppn=2, pattern="ring"))
-    assert said["sentence"] == sentence
+    assert said.sentence == sentence
 
 
 def test_plans_have_the_ranges_of_predictions(small):
@@ -51,7 +78,7 @@ def test_plans_have_the_ranges_of_predictions(small):
     for row in answer["rows"]:
         nodes = ",".join(f"#{node}" for node in row["node_rows"])
         said = figures.describe(small, of_dump(small).offer(small), requests.Describe(nodes))
-        assert row["between"] == said["prediction"]["between"]
+        assert row["between"] == said.prediction.between
     assert any("free is not known" in note for note in answer["notes"])
 
 
@@ -78,7 +105,7 @@ def test_states_that_nothing_tells_are_not_free(opened, site, small):
     view = opened(site).go()
     assert "which of them are free is not known" in view.sentence("128 compute nodes")
     assert "128 free" not in view.text("#sentence")
-    assert of_dump(small).document(small)["assumed"]
+    assert of_dump(small).document(small).assumed
     stated = np.where(np.arange(len(small)) < 5, "down", "up")
     told = of_dump(replace(small, state=stated, _cache={}))
     assert not told.assumed

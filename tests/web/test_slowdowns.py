@@ -122,9 +122,9 @@ def test_metrics_are_open_metrics(torn):
     lines = reply.body.decode().splitlines()
     assert lines[-1] == "# EOF"
     values = dict(line.rsplit(" ", 1) for line in lines if line[0] != "#")
-    free = [int(v) for k, v in values.items() if k.startswith("nidmap_free_nodes")]
+    free = [float(v) for k, v in values.items() if k.startswith("nidmap_free_nodes")]
     assert sum(free) == torn.ask("/api/v1/state").json["free"] == 128 - 18
-    assert values['nidmap_job_touches{job="2",level="group"}'] == "4"
+    assert values['nidmap_job_touches{job="2",level="group"}'] == "4.0"
     assert 0 <= float(values["nidmap_free_fragmentation_ratio"]) <= 1
     slow = {k.split("{")[0]: float(v) for k, v in values.items() if '"2"' in k and "slowdown" in k}
     shown = next(job for job in torn.ask("/api/v1/slowdowns").json["jobs"] if job["id"] == "2")

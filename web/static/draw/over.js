@@ -38,8 +38,8 @@ function drawOutline(context, { x, y, w, h, colour, wide = 2 }, camera) {
 /** A mark's border: thick and of its colour, on a ground that keeps it apart from what it borders on. */
 function drawBorder(context, { borders, colour }, camera, theme) {
   const css = camera.k / camera.ratio;
-  const wide = Math.max(1.5, Math.min(css / 4, 4)) * camera.ratio;
-  for (const [style, width] of [[theme.map, wide + 2 * camera.ratio], [colour, wide]]) {
+  const wide = Math.max(1.5, Math.min(css / 6, 4)) * camera.ratio;
+  for (const [style, width] of [[theme.map, wide + camera.ratio], [colour, wide]]) {
     context.strokeStyle = style;
     context.lineWidth = width;
     strokeAll(context, borders, camera);
