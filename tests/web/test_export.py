@@ -105,7 +105,7 @@ def test_png_shows_the_mark_where_the_svg_does(small):
     left = corner[0] - view.x[rows].min() + float(inside.get("x"))
     top = corner[1] - view.y[rows].min() + float(inside.get("y"))
     for row in (0, 17, 63, 100):
-        place = (view.x[row] + left + 0.7) * scale, (view.y[row] + top + CELL / 2) * scale
+        place = (view.x[row] + left + 0.2) * scale, (view.y[row] + top + CELL / 2) * scale
         near = _near(made.getpixel(tuple(map(int, place))), tuple(bytes.fromhex(FIRST[1:])))
         assert near == (row < 64)
 

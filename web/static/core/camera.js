@@ -27,6 +27,8 @@ export class Camera {
     this.height = 1;
     this.ratio = 1;
     this.inset = { left: 0, top: 0 };
+    /** @type {any} set before anything is shown */
+    this.scene = null;
   }
 
   get scale() {

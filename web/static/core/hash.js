@@ -8,7 +8,7 @@ const LONG = 1500;
 /**
  * Write the state.
  * @param {Object} state `marks`, `active`, and plain words by name
- * @param {Machine} machine
+ * @param {import("./machine.js").Machine} machine
  * @returns {string} without the #
  */
 export function hashOf(state, machine) {
@@ -33,7 +33,7 @@ export function stateOf(hash, machine) {
   return { marks: found, active, words: plain, lost };
 }
 
-/** NIDs where they name nodes uniquely, else rows after an @; a bitmap after ~ where that is shorter. */
+/** NIDs where they name nodes uniquely, else rows after an at sign; a bitmap after ~ where that is shorter. */
 function listOf(rows, machine) {
   const plain = machine.uniqueNids ? rangesOf(rows.map((row) => machine.nids[row])) : `@${rangesOf(rows)}`;
   const sorted = rows.every((row, i) => i === 0 || row > rows[i - 1]);

@@ -19,6 +19,8 @@ export class Machine {
     this.service = maskOf(answer.nodes.role, "service", this.count);
     this.routerNames = answer.routers.name;
     this.uniqueNids = new Set(this.nids).size === this.count && !this.nids.includes(-1);
+    /** @type {Map<string, number>|null} rows by name, made when first asked for */
+    this.index = null;
   }
 
   /** Row of a node by name, cname or NID text; -1 where there is none. */

@@ -7,7 +7,7 @@ const SHOWN = 20;
 /**
  * Read names, cnames, NIDs, ranges and folded lists.
  * @param {string} text
- * @param {Machine} machine
+ * @param {import("./machine.js").Machine} machine
  * @returns {Object} as /api/v1/resolve answers
  */
 export function resolveHere(text, machine) {
@@ -17,7 +17,7 @@ export function resolveHere(text, machine) {
   let repeated = 0;
   let line = 1;
   let lineStart = 0;
-  for (const match of listsOf(text).matchAll(/\n|[^\s,;\[\]]*(?:\[[^\]\n]*\][^\s,;\[\]]*)+|[^\s,;]+/g)) {
+  for (const match of listsOf(text).matchAll(/\n|[^\s,;[\]]*(?:\[[^\]\n]*\][^\s,;[\]]*)+|[^\s,;]+/g)) {
     if (match[0] === "\n") {
       line += 1;
       lineStart = match.index + 1;

@@ -28,6 +28,7 @@ export class Scene {
     this.ruledBelow = ruledBelow(this);
     this.buckets = bucketsOf(this.x, this.y, this);
     this.vacantBuckets = bucketsOf(view.vacant.x, view.vacant.y, this);
+    this.sorted = [];
   }
 
   /** Row of the node at a point, -1 where none is; the gap around a node counts as its own. */
@@ -81,7 +82,6 @@ export class Scene {
 
   /** Rows sorted by their box of a level: those of box b are rows[starts[b]] up to rows[starts[b + 1]]. */
   members(level) {
-    this.sorted ??= [];
     this.sorted[level] ??= sortedByBox(this.boxOf[level], this.levels[level].count);
     return this.sorted[level];
   }

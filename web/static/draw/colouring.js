@@ -153,8 +153,8 @@ function byLoad({ machine, theme, load }) {
 }
 
 /** Classes for numbers: equal steps of a ramp, and one for nodes without a number (-1). */
-function onRamp(machine, theme, value, stops, { low, high, none, top }) {
-  const most = top ?? Math.max(value.reduce((a, b) => Math.max(a, b), 0), 1);
+function onRamp(machine, theme, value, stops, { low, high, none, top = 0 }) {
+  const most = top || Math.max(value.reduce((a, b) => Math.max(a, b), 0), 1);
   const classes = [];
   for (let bin = 0; bin < BINS; bin++) {
     classes.push({ id: `${bin}`, label: "", colour: rampColour(stops, bin / (BINS - 1)), hatch: 0, shape: 2, count: 0 });

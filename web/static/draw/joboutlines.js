@@ -12,8 +12,8 @@ let known = { borders: [], names: [] };
 /**
  * Borders and names of the jobs in the scene that is shown, where colours mean jobs.
  * @param {string} way what colours mean
- * @param {Scene} scene
- * @param {Snapshot} snapshot
+ * @param {import("../core/scene.js").Scene} scene
+ * @param {import("../core/machine.js").Snapshot} snapshot
  * @returns {{borders: Array<number[]>, names: Array<{text: string, x: number, y: number, side: number}>}} in units;
  *   `side`, how wide the part is
  */
@@ -28,7 +28,7 @@ export function jobOutlines(way, scene, snapshot) {
 /** The jobs' numbers, in the order in which they get their room: one's own first, then the largest. */
 function namesOfJobs(scene, { jobs }) {
   const named = jobs.map(({ id, list, mine }) => ({ ...nameOf(scene, id, list), mine }));
-  return named.sort((a, b) => Boolean(b.mine) - Boolean(a.mine) || b.side - a.side);
+  return named.sort((a, b) => Number(Boolean(b.mine)) - Number(Boolean(a.mine)) || b.side - a.side);
 }
 
 /** Nodes of a mark up to which it has a border. */
@@ -38,8 +38,8 @@ let marked = {};
 
 /**
  * Borders and names of the marks, the active one last.
- * @param {Scene} scene
- * @param {Marks} marks
+ * @param {import("../core/scene.js").Scene} scene
+ * @param {import("../core/marks.js").Marks} marks
  * @param {Function} colourOf a mark's colour
  * @returns {Array<{colour: string, borders: Array<number[]>, name: Object}>} in units
  */
@@ -47,7 +47,7 @@ export function markOutlines(scene, marks, colourOf) {
   const { list, active } = marks;
   if (marked.scene !== scene || marked.list !== list || marked.active !== active) {
     const seen = list.filter(({ rows }) => rows.length && rows.length <= MOST_MARKED);
-    const outlines = seen.sort((a, b) => (a === list[active]) - (b === list[active])).map((mark) => markOutline(scene, mark));
+    const outlines = seen.sort((a, b) => Number(a === list[active]) - Number(b === list[active])).map((mark) => markOutline(scene, mark));
     marked = { scene, list, active, outlines };
   }
   return marked.outlines.map((outline) => ({ ...outline, colour: colourOf(outline.mark) }));

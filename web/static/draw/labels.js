@@ -14,8 +14,8 @@ const RULER_GAP = 5;
 
 /**
  * The names that have room.
- * @param {Scene} scene
- * @param {Camera} camera
+ * @param {import("../core/scene.js").Scene} scene
+ * @param {import("../core/camera.js").Camera} camera
  * @returns {Array<Object>} `text`, `left`, `top`, `size` of its letters, all in CSS pixels; `width` and `height` of the room,
  *   `anchor` of what is no box; `level` (-1: none) and `box` that it names
  */

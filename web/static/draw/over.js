@@ -12,8 +12,8 @@ const [LEAST_BORDERED, WELL_BORDERED] = [4, 9];
 
 /**
  * Draw what lies over the nodes.
- * @param {CanvasRenderingContext2D|Paper} context
- * @param {Camera} camera
+ * @param {CanvasRenderingContext2D|import("./paper.js").Paper} context
+ * @param {import("../core/camera.js").Camera} camera
  * @param {Object} theme
  * @param {Object} over `jobs` of jobOutlines(), `marks` of markOutlines(), `lines` of linksOf() and `outlined` boxes
  */

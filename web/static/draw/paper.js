@@ -8,8 +8,16 @@ const ESCAPED = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 /** A sheet of some pixels. */
 export class Paper {
   constructor(width, height) {
-    [this.width, this.height] = [width, height];
-    [this.left, this.top, this.size] = [0, 0, Math.max(width, height)];
+    this.width = width;
+    this.height = height;
+    this.left = 0;
+    this.top = 0;
+    this.size = Math.max(width, height);
+    this.fillStyle = "";
+    this.strokeStyle = "";
+    this.lineWidth = 1;
+    this.font = "";
+    this.textAlign = "";
     this.parts = [];
     this.looks = "";
     this.outline = "";
@@ -28,13 +36,13 @@ export class Paper {
   /** Draw into a part of the sheet until `end`: that many pixels, whose corner lies at (left, top) of the map's world. */
   begin({ x, y, w, h }, { left, top, width, height }) {
     this.flush();
-    [this.left, this.top, this.size] = [left, top, Math.max(width, height)];
+    Object.assign(this, { left, top, size: Math.max(width, height) });
     this.parts.push(`<svg x="${x}" y="${y}" width="${w}" height="${h}" viewBox="0 0 ${width} ${height}">`);
   }
 
   end() {
     this.flush();
-    [this.left, this.top] = [0, 0];
+    Object.assign(this, { left: 0, top: 0 });
     this.parts.push("</svg>");
   }
 
@@ -91,8 +99,8 @@ export class Paper {
     const [, weight, size, family] = /^(\d+ )?([\d.]+)px (.*)$/.exec(this.font);
     const bold = weight ? ` font-weight="${weight.trim()}"` : "";
     const mono = family.includes("monospace") ? ` font-family="monospace"` : "";
-    const middle = short(y + 0.36 * size); // not every program knows dominant-baseline
-    this.parts.push(`<text x="${short(x)}" y="${middle}" font-size="${short(size)}"${bold}${mono}${anchor} ${words}>${escaped(text)}</text>`);
+    const middle = short(y + 0.36 * Number(size)); // not every program knows dominant-baseline
+    this.parts.push(`<text x="${short(x)}" y="${middle}" font-size="${short(Number(size))}"${bold}${mono}${anchor} ${words}>${escaped(text)}</text>`);
   }
 
   strokeText(text, x, y) {

@@ -37,7 +37,7 @@ export class Sheet {
   }
 
   /** Write a line around the middle `y`; one that is wider than `room` is written smaller, and cut where it would be too small. */
-  write(text, x, y, { size, weight, colour = this.theme.ink, align, room = Infinity }) {
+  write(text, x, y, { size, weight = 400, colour = this.theme.ink, align = "left", room = Infinity }) {
     const letter = weight >= 600 ? BOLD : LETTER;
     const fitting = Math.min(size, room / (letter * Math.max(text.length, 1)));
     const letters = Math.floor(room / (letter * 0.6 * size));

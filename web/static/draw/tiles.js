@@ -21,9 +21,12 @@ const NAMED = 34;
 
 /** Paints tiles of one scene with one recolouring, and keeps them. */
 export class Tiles {
-  /** @param {Raster|Paper} raster what is painted on */
+  /** @param {Raster|import("./paper.js").Paper} raster what is painted on */
+  /** @param {any} raster a Raster, or the Paper of a picture */
   constructor(raster = new Raster(TILE)) {
     this.raster = raster;
+    /** @type {(row: number) => string[]} names of a node, the longest first */
+    this.namesOf = () => [];
     this.tiles = new Map();
     this.spare = [];
     this.k = 0;
@@ -39,7 +42,7 @@ export class Tiles {
   /**
    * Recolour: only tiles with a node that changed are painted again.
    * @param {Uint32Array} keys one a node
-   * @param {Looks} looks
+   * @param {import("./sprites.js").Looks} looks
    * @param {boolean} same whether the looks mean what they meant
    */
   setKeys(keys, looks, same) {

@@ -6,7 +6,7 @@ const STILL = 5;
 /** Turns pointer events on a map into what they mean. */
 export class Gestures {
   /**
-   * @param {MapView} view
+   * @param {import("./mapview.js").MapView} view
    * @param {HTMLElement} host
    * @param {Object} meaning `click(x, y, event)`, `lasso(points)`, `lassoing(points)`, `hover(x, y)`,
    *   `leave()`, `lassoOn()`: CSS pixels of the canvas, but lasso points in units

@@ -234,7 +234,7 @@ export class MapView {
     const factor = camera.k / tiles.k;
     const span = TILE * factor;
     const seen = tilesSeen(camera, this.scene, span);
-    let missing = factor === 1 ? this.paintMissing(seen, budget) : 0;
+    const missing = factor === 1 ? this.paintMissing(seen, budget) : 0;
     if (missing || factor !== 1) this.drawBehind();
     context.imageSmoothingEnabled = factor < 1;
     for (const [tx, ty] of seen) {

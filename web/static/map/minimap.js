@@ -5,13 +5,14 @@ const MOST = 168;
 
 export class Minimap {
   /**
-   * @param {MapView} view
+   * @param {import("./mapview.js").MapView} view
    * @param {HTMLElement} host holds a canvas and the window's frame
    */
   constructor(view, host) {
     this.view = view;
     this.host = host;
     this.canvas = host.querySelector("canvas");
+    /** @type {any} */
     this.window = host.querySelector(".window");
     view.onMove(() => this.follow());
     view.onSettle(() => this.draw());

@@ -10,7 +10,7 @@ const MOST_LABELS = 260;
 /** Labels, rings and lines of one map view. */
 export class Overlay {
   /**
-   * @param {MapView} view
+   * @param {import("./mapview.js").MapView} view
    * @param {HTMLElement} host
    * @param {Object} calls `label(level, box, event)` when a label is clicked
    */
@@ -21,7 +21,9 @@ export class Overlay {
     this.glow = el("canvas", { class: "glow", "aria-hidden": "true" });
     this.ring = el("div", { class: "ring", hidden: true, "aria-hidden": "true" });
     this.hoverRing = el("div", { class: "ring hover", hidden: true, "aria-hidden": "true" });
-    this.lasso = svgEl("svg", { class: "lasso", "aria-hidden": "true" }, svgEl("path", { d: "" }));
+    this.lasso = svgEl("svg", { class: "lasso", "aria-hidden": "true" });
+    this.lassoPath = svgEl("path", { d: "" });
+    this.lasso.append(this.lassoPath);
     host.append(this.glow, this.labels, this.hoverRing, this.ring, this.lasso);
     this.pool = [];
     this.outlined = [];
@@ -99,7 +101,7 @@ export class Overlay {
   /** The lasso so far: points in units, [] for none. */
   drawLasso(points) {
     const path = points.map((point) => this.view.css(...point).map(Math.round).join(" ")).join("L");
-    this.lasso.firstChild.setAttribute("d", path ? `M${path}Z` : "");
+    this.lassoPath.setAttribute("d", path ? `M${path}Z` : "");
   }
 
   /**

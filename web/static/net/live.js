@@ -15,6 +15,8 @@ export class Live {
     this.calls = calls;
     this.version = null;
     this.taken = null;
+    this.stale = false;
+    this.source = "";
     this.offset = 0;
     this.lost = false;
     this.words = "";

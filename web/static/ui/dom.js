@@ -8,7 +8,7 @@ const SVG_SPACE = "http://www.w3.org/2000/svg";
  * @param {string} tag
  * @param {Object} [props] attributes; `text` sets the text, `on` adds listeners, booleans toggle
  * @param {...(Node|string|null)} children
- * @returns {HTMLElement}
+ * @returns {any} an element of that tag
  */
 export function el(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
@@ -39,7 +39,8 @@ function setProp(node, name, value) {
   else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
 }
 
-/** Find the one element of an id. */
+/** Find the one element of an id, whatever its tag.
+ *  @returns {any} */
 export function byId(id) {
   return document.getElementById(id);
 }

@@ -19,7 +19,7 @@ const MOST_TURNS = 15;
 /** What every part of the page works with. */
 export class App {
   /**
-   * @param {Machine} machine
+   * @param {import("../core/machine.js").Machine} machine
    * @param {Object} layout answer of /api/v1/layout
    * @param {Object} state answer of /api/v1/state
    * @param {boolean} served whether a server answers (else the page is an exported file)
@@ -37,6 +37,10 @@ export class App {
       describe: null, order: "row-major", rank: 0, links: true, pattern: "alltoall", ppn: 1, bytes: "", curl: [],
     });
     this.questions = new Map();
+    /** @type {any} the large map, set when the page starts */
+    this.stage = null;
+    /** @type {any} what an exported file holds */
+    this.exported = null;
   }
 
   /** The scene of a layout, asked for and made when it is first shown; null where there is none of that name. */

@@ -43,6 +43,7 @@ function inside(svg, shown, unit) {
 function circle(svg, shown, items, edges) {
   const { theme, hue } = shown;
   const { at, step } = around(items);
+  /** @returns {[number, number]} */
   const point = (angle, radius) => [MIDDLE.x + radius * Math.cos(angle), MIDDLE.y + radius * Math.sin(angle)];
   const chord = ({ a, b }) => {
     const [from, to] = [point(at.get(a), RADIUS), point(at.get(b), RADIUS)];
@@ -54,11 +55,11 @@ function circle(svg, shown, items, edges) {
     const half = step(item) * 0.44;
     const wide = half > Math.PI / 2 ? 1 : 0;
     const [outer, inner] = [RADIUS + (item.marked ? 26 : 14), RADIUS + 2];
-    const ends = [point(angle - half, outer), point(angle + half, outer), point(angle + half, inner), point(angle - half, inner)].map((p) => p.map(round));
+    const ends = [point(angle - half, outer), point(angle + half, outer), point(angle + half, inner), point(angle - half, inner)].map(([x, y]) => `${round(x)},${round(y)}`);
     const arc = `M${ends[0]}A${outer} ${outer} 0 ${wide} 1 ${ends[1]}L${ends[2]}A${inner} ${inner} 0 ${wide} 0 ${ends[3]}Z`;
     svg.append(svgEl("path", { d: arc, fill: item.marked ? hue : theme.vacant, "data-open": item.open, class: item.open >= 0 ? "opens" : null }));
     if (item.inside) {
-      const band = [point(angle - half, RADIUS - 8), point(angle + half, RADIUS - 8)].map((p) => p.map(round));
+      const band = [point(angle - half, RADIUS - 8), point(angle + half, RADIUS - 8)].map(([x, y]) => `${round(x)},${round(y)}`);
       svg.append(line(theme, item.inside / shown.most, `M${band[0]}A${RADIUS - 8} ${RADIUS - 8} 0 ${wide} 1 ${band[1]}`));
     }
   }
@@ -116,6 +117,7 @@ function named(svg, { name, detail, marked }, [x, y], side, { theme, many, taken
   text(svg, round(x), round(y + size / 3), words, { size, fill: marked ? theme.ink : theme.soft, anchor, weight: marked ? 650 : 400 });
 }
 
+/** @returns {any} */
 function chordMiddle(from, to) {
   return bend(from, to).map((value, k) => 0.25 * (from[k] + to[k]) + 0.5 * value);
 }

@@ -47,7 +47,7 @@ function pathOf({ store }) {
   return `api/v1/slowdowns?${words}`;
 }
 
-/** The columns, each with what it is sorted by and what it shows. */
+/** The columns, each with what it is sorted by and what it shows. @returns {Array<any>} */
 function columnsOf(app) {
   const [outer, inner] = [app.machine.levels[0], app.machine.levels.at(-2) ?? app.machine.levels[0]];
   const levels = app.machine.answer.kind === "torus" ? ["router"] : [...new Set([outer, inner])];
@@ -68,7 +68,7 @@ function columnsOf(app) {
 function rowsOf(app, known, columns) {
   const rows = app.snapshot.jobs.map((job) => ({ job, found: sameJob(job, known.figures.get(job.id)) }));
   const by = columns.find((column) => column.id === order.column) ?? columns[0];
-  return rows.sort((a, b) => Boolean(b.job.mine) - Boolean(a.job.mine) || (order.down ? -1 : 1) * before(by.of(a), by.of(b)));
+  return rows.sort((a, b) => Number(Boolean(b.job.mine)) - Number(Boolean(a.job.mine)) || (order.down ? -1 : 1) * before(by.of(a), by.of(b)));
 }
 
 /** The table as a slide. */

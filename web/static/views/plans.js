@@ -158,6 +158,7 @@ export class PlanView {
     this.say(`Planning ${counted(count, "node")} …`, false);
     this.previewed = "";
     this.ending = false;
+    /** @type {any} */
     const asked = byId("planner").contains(document.activeElement) ? document.activeElement : null;
     this.progress({ text: "" });
     byId("plan-go").disabled = true;
@@ -180,7 +181,7 @@ export class PlanView {
   }
 
   /** Show how far the planning is: only a search knows its share, and has a best plan so far. */
-  progress({ text, share, rows }) {
+  progress({ text, share = undefined, rows = "" }) {
     byId("plan-running").hidden = false;
     const bar = byId("plan-share");
     if (share === undefined) bar.removeAttribute("value");

@@ -15,7 +15,7 @@ const [NAME, TIME, WORDS] = [34, 38, 25];
 
 /**
  * Draw the plans.
- * @param {App} app
+ * @param {import("./app.js").App} app
  * @param {Object} answer of compare, with the rows that are shown
  * @param {Array<Object>} cards `row`, `view` (the small map) and `title`
  * @param {Array<number>|null} window the part of the scene that the small maps show; null for all

@@ -8,7 +8,7 @@ import { byId, el, refill } from "../ui/dom.js";
 
 /**
  * Open the dialogue.
- * @param {App} app
+ * @param {import("./app.js").App} app
  * @param {Object} mark its nodes in slot order
  * @param {Object} job `ppn`, `pattern`, `order`
  */

@@ -43,7 +43,7 @@ function open(app) {
 function bodyOf(app) {
   const { store, marks } = app;
   const way = store.get("way");
-  const [first, ...others] = [...marks.list].sort((a, b) => (b === marks.current) - (a === marks.current)).filter((mark) => mark.rows.length);
+  const [first, ...others] = [...marks.list].sort((a, b) => Number(b === marks.current) - Number(a === marks.current)).filter((mark) => mark.rows.length);
   const named = [first, ...others].filter(Boolean).map((mark) => ({ name: mark.name, nodes: app.asked(mark), hue: mark.hue }));
   const { name, slots } = app.orderOf(first ?? {});
   const job = { ppn: store.get("ppn"), pattern: store.get("pattern"), bytes: Number(store.get("bytes")) || null, order: name, slots };

@@ -14,7 +14,7 @@ const PLACE = /^(c\d+-\d+)c\ds\d+n\d$/;
 /**
  * What a few typed words may mean, best first.
  * @param {string} typed
- * @param {App} app
+ * @param {any} app the page
  * @returns {Array<{kind: string, title: string, detail: string, row: number, rows: Function, go: Function}>} of
  *   `row`, a node; `rows`, what would be marked; and `go`, one is there
  */

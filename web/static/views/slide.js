@@ -17,7 +17,8 @@ export const LARGE = 38;
 export const MEDIUM = 27;
 export const SMALL = 21;
 
-export function text(svg, x, y, words, { size = MEDIUM, fill, anchor = "start", weight = 400, halo = "" } = {}) {
+/** Write a line in `size`, `fill`, `anchor`, `weight` and with a `halo` of a colour. */
+export function text(svg, x, y, words, { size = MEDIUM, fill = "", anchor = "start", weight = 400, halo = "" } = {}) {
   const around = halo ? { stroke: halo, "stroke-width": size / 4, "paint-order": "stroke", "stroke-linejoin": "round" } : {};
   svg.append(svgEl("text", { x, y, "font-size": size, "font-weight": weight, fill, "text-anchor": anchor, ...around, text: words }));
 }

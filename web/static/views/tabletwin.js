@@ -92,7 +92,9 @@ export class TableTwin {
     const last = Math.min(first + Math.ceil(this.frame.clientHeight / ROW) + 2 * SPARE, this.rows.length);
     if (!anew && this.span?.[0] === first && this.span?.[1] === last) return;
     this.span = [first, last];
-    const held = document.activeElement?.dataset?.row;
+    /** @type {any} */
+    const focused = document.activeElement;
+    const held = focused?.dataset?.row;
     const body = [this.pad(first), ...this.rows.slice(first, last).map((row, i) => this.line(row, first + i)), this.pad(this.rows.length - last)];
     refill(byId("table").tBodies[0], ...body);
     if (held !== undefined) this.frame.querySelector(`input[data-row="${held}"]`)?.focus();

@@ -25,7 +25,7 @@ const NARROW = 1200;
  * @returns {SVGElement}
  */
 export function trafficPicture(shown) {
-  const { theme, found, title, group } = shown;
+  const { theme, found, title } = shown;
   const { kind } = shown.machine.answer;
   const draw = { dragonfly, "dragonfly+": dragonfly, torus }[kind] ?? tree;
   const { height } = SLIDE;
