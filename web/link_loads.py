@@ -50,6 +50,7 @@ def document(prediction: Prediction, limit: int) -> replies.Prediction:
     np.maximum.at(most, channels.target, share)
     busy = np.flatnonzero(most)
     known: dict[str, Any] = {key: fields.get(key) for key in kept}
+    known["longest"] = known.pop("binds")
     return replies.Prediction(
         **known,
         routers=replies.RouterShares(busy.tolist(), np.round(most[busy], 4).tolist()),

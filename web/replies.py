@@ -325,12 +325,12 @@ class RouterShares(Exact):
     share: list[float]
 
 
-class Prediction(Exact, omit_defaults=True):
+class Prediction(Exact, omit_defaults=True, rename={"longest": "binds"}):
     """A time, its range, what it is spent on, and what the links carry; `groups` where asked."""
 
     time_s: float
     between: dict[str, Any] | None
-    binds: str
+    longest: str
     binding: str
     spent: dict[str, float]
     bottleneck: dict[str, Any]
