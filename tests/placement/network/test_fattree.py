@@ -199,7 +199,7 @@ def test_a_leaf_without_cables_is_an_error_that_names_it():
 
 def test_another_routing_is_refused_with_those_that_apply():
     machine = parse_spec("fattree:leaf=2,leaves=2,spines=2")
-    with pytest.raises(UsageError, match="there are d-mod-k, single"):
+    with pytest.raises(UsageError, match="choose from d-mod-k, single"):
         loads(machine, Demand.of(machine, Traffic.everyone(np.arange(4), 1, 1.0)), "minimal")
 
 

@@ -127,7 +127,7 @@ def test_rules_of_an_all_to_all(library, call, size, ranks, algorithm):
 @pytest.mark.parametrize(
     ("spec", "algorithm", "said"),
     [
-        ("bcast:root=30", "library", "there are 30 ranks, 0 to 29"),
+        ("bcast:root=30", "library", "the root must be one of 30 ranks, 0 to 29"),
         ("bcast:root=x", "library", "not a whole number"),
         ("allreduce:root=1", "library", "unknown option .root=1.; it takes none"),
         ("bcast", "bruck", "for bcast"),
