@@ -82,8 +82,9 @@ def lines(asked: Predictor, rows: Ints, order: Placement | None = None) -> list[
     left = asked.left(placement)
     found = []
     for phase in asked.phases(placement):
-        bandwidth, memory, *fixed = asked.parts(phase, asked.loads(phase.total, left), left)
-        found.append(Line(sum(fixed), (bandwidth + memory) / asked.size))
+        cost = asked.cost(phase, left)
+        moved = cost.bandwidth + cost.memory
+        found.append(Line(cost.latency + cost.messages, moved / asked.size))
     return found
 
 
@@ -222,7 +223,8 @@ class Stepped:
         self.phases: list[list[_Step]] = []
         for phase in asked.phases(asked.place(rows)):
             whole = asked.loads(phase.total, None)
-            self.fixed += sum(asked.parts(replace(phase, steps=None), whole, None)[2:])
+            cost = asked.cost(replace(phase, steps=None), None)
+            self.fixed += cost.latency + cost.messages
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
                 continue

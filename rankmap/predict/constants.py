@@ -17,7 +17,7 @@ import numpy as np
 
 from nidmap.placement.fabrics import fabric_of, known_fabric
 from nidmap.placement.machine import Machine
-from nidmap.placement.network import Loads
+from nidmap.placement.network import ROUTINGS, Loads, routings
 from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.rankmap.predict.phase import Phase
 
@@ -30,6 +30,11 @@ NIC_US = 0.05
 #: GB/s at which the ranks of a node exchange data, all together, where nothing states it [assumed];
 #: more where its interfaces move more: what they send and receive is read and written there too.
 MEMORY_GBS = 20.0
+
+#: How much longer an exchange takes, as a share, where messages of different steps meet on links
+#: that are busy all the time and no rank runs ahead; in proportion where they are less busy, and
+#: only where routers adapt (Aseeri and others, Table IV).
+MEETING = 0.27
 
 #: Rounds in which a sort finds its splitters [assumed: several probes a round].
 ROUNDS = 4
@@ -100,6 +105,7 @@ class Constants:
     header: float = 0.0
     slowed: float | None = 1.0
     reach: float = 1.0
+    meeting: float = 0.0
 
     @property
     def timeless(self) -> bool:
@@ -130,12 +136,14 @@ def machine_constants(machine: Machine) -> Constants:
     inside, memory_source = _memory_bandwidth(machine)
     process, memory = (None if gbs == math.inf else gbs for gbs in (stated.get("process"), inside))
     of_exchanges = stated.get("process_mark", "assumed") == "assumed"
+    adapts = machine.topology.kind in ROUTINGS and routings(machine)[0] == "adaptive"
     figures: dict[str, Any] = {
         "memory_gbs": memory, "memory_source": memory_source,
         "process_gbs": process, "posted_gbs": None if of_exchanges else process,
         "payload": stated.get("payload", 1.0),
         "reach": 1.0 if "header" in stated else known_fabric(machine.topology).reach,
         "header": stated.get("header", 0.0),
+        "meeting": MEETING if adapts else 0.0,
         "slowed": stated.get("slowed", None if "header" in stated else 1.0),
     }  # fmt: skip
     latency = stated.get("latency")

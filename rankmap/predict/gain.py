@@ -26,12 +26,12 @@ import numpy as np
 
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.quantities import time_text
+from nidmap.rankmap.predict.assumptions import NOTHING, RunSeconds, Values
 from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.placement_times import NOTHING, PlacementTimes, RunSeconds, Values
+from nidmap.rankmap.predict.placement_times import PlacementTimes
 from nidmap.rankmap.predict.unknowns import (
     beside_communication,
     comparable_recording,
-    likely_values,
     run_seconds,
     unknowns_of,
 )
@@ -298,7 +298,7 @@ def range_of_unknowns(
             return plan
         return base[0] / plan if plan > 0 else math.inf if base[0] > 0 else 1.0
 
-    values = likely_values(model)._replace(beside=beside)
+    values = model.values._replace(beside=beside)
     likely = under(values)
     if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
@@ -341,7 +341,7 @@ def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, Reco
     if recording is None:
         return NOTHING, 1.0, None
     took_s, work_s = run_seconds(model, recording)
-    sent_s, scale = base.seconds(likely_values(model), 0), model.constants.slowed or 1.0
+    sent_s, scale = base.seconds(model.values, 0), model.constants.slowed or 1.0
     communicates = min(1.0, range_of_unknowns(model, [base]).high / took_s)
     if not recording.ran_on(model.machine):
         return RunSeconds(work_s), communicates, None

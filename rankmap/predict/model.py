@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pattern takes on nodes: the network's loads, and the terms around them."""
+"""A scenario: one pattern on one machine under assumptions; times placements, keeps their loads."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from heapq import nlargest
-from itertools import islice
-from typing import Any, NamedTuple
+from itertools import accumulate, islice
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,24 +22,21 @@ from nidmap.placement.network import (
     channels,
     loads_of_each,
     routings,
-    usual_loss,
 )  # fmt: skip
 from nidmap.placement.network.bounds import cut_time
-from nidmap.placement.network.channel_loads import (
-    Sending,
-    injection_bandwidth,
-    pay_for_detours,
-)
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.network.routes import busiest_link_s
 from nidmap.placement.placement import Placement
-from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.place_ranks import parse_counts
-from nidmap.rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
+from nidmap.rankmap.predict.assumptions import Values, likely_values
+from nidmap.rankmap.predict.background import Other, others_beside, shared_channels
 from nidmap.rankmap.predict.constants import (
+    Constants,
     histogram_s,
     hops_by_class,
     latency_s,
@@ -46,66 +44,42 @@ from nidmap.rankmap.predict.constants import (
     messages_s,
 )
 from nidmap.rankmap.predict.job import Job, algorithms, fit_pattern, size_of
+from nidmap.rankmap.predict.load_cache import LoadCache
 from nidmap.rankmap.predict.phase import Phase
+from nidmap.rankmap.predict.phase_cost import PhaseCost, PhaseLoads, Sent, phase_cost
 from nidmap.rankmap.predict.phases import most_steps, phases
 
-#: Numbers of loads that are kept.
-KEPT = 32_000_000
-
-#: Flows between places that are kept of the last orders.
-KEPT_FLOWS = 1 << 21
-
-#: Share of what sending all at once would win that ranks win by running ahead of each other in the
-#: steps of an exchange. On mini-Crays none is off by 3.0 % in the median, all by 1.8 %
-#: (docs/trust/checked.md); Piz Daint's all-to-all on minimal paths lies half way (De Sensi, 2024).
-AHEAD = 0.5
-
-#: How much longer an exchange takes, as a share, where messages of different steps meet on links
-#: that are busy all the time and no rank runs ahead; in proportion where they are less busy
-#: (Aseeri and others, Table IV).
-MEETING = 0.27
+AModel = TypeVar("AModel", bound="Model")
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
 DIVIDED = 4
 
 
 class StepLoads(NamedTuple):
-    """A step of a phase, and what links carry of it.
+    """A step of a phase, and what links carry of it."""
 
-    Attributes
-    ----------
-    flows : Traffic
-        Between the job's nodes, each to itself included.
-    times : float
-        Steps that it stands for.
-    message : float
-        Bytes of one message.
-    loads : Loads
-    """
-
-    flows: Traffic
-    times: float
-    message: float
+    flows: Traffic  # between the job's nodes, each to itself included
+    times: float  # steps that it stands for
+    message: float  # bytes of one message
     loads: Loads
 
 
+@dataclass(frozen=True, eq=False)
 class Model:
     """Times one pattern on one machine, for one set of nodes and order after another.
+
+    Frozen: `assuming` and `on` return another scenario, which shares what is worked out.
 
     Parameters
     ----------
     machine : Machine
     job : Job
-
-    Attributes
-    ----------
-    nics : int
-        The fewest interfaces that a node of the machine has.
-    mpi : str
-        The machine's MPI, as its site calls it; '' where nothing says.
+    stated : Values or None
+        What is assumed; None: all that is likely.
     steps : int or None
         Steps of an all-to-all that are looked at, at most; None: as many as
         there is time for (`nidmap.rankmap.predict.phases.most_steps`).
+    cache : LoadCache
 
     Raises
     ------
@@ -121,34 +95,104 @@ class Model:
     [3.0, 2.0]
     """
 
-    def __init__(self, machine: Machine, job: Job) -> None:
-        self.machine = machine
-        self.job = job.settled(machine)
-        self.pattern = job.sent
-        self.ppn = 1 if job.ppn is None else job.ppn
-        self.size, assumed = size_of(job.sent, job.bytes)
-        self.assumed = [assumed] if assumed else []
-        self.algorithm = job.algorithm
-        self.mpi: str = machine.topology.parameters.get("mpi", "")
-        self.steps: int | None = None
-        self.constants = machine_constants(machine)
-        self.background: Sequence[Other] = self.job.others
-        self.channels: Channels = channels(machine)
-        if self.constants.payload != 1:
-            usable = self.channels.bandwidth * self.constants.payload
-            self.channels = replace(self.channels, bandwidth=usable)
-        self.routing = routings(machine)[0]
-        self.loss, self.ahead = usual_loss(machine), AHEAD
-        self.single_path = self.routing in SINGLE_PATH
-        self.injection: Floats = injection_bandwidth(machine) * self.constants.reach
-        self.nics = int(np.maximum(1, (machine.router >= 0).sum(axis=1)).min(initial=1))
-        self._busy = np.zeros(len(machine), dtype=bool)
+    machine: Machine
+    job: Job
+    stated: Values | None = None
+    steps: int | None = None
+    cache: LoadCache = field(default_factory=LoadCache, repr=False)
+
+    def __post_init__(self) -> None:
+        """Read what the job's words name, once."""
+        object.__setattr__(self, "job", self.job.settled(self.machine))
+
+    def assuming(self: AModel, **changes: Any) -> AModel:
+        """Return the scenario with other values of some assumptions."""
+        return replace(self, stated=self.values._replace(**changes))
+
+    def on(self: AModel, ppn: int | str | Sequence[int] | None) -> AModel:
+        """Return the scenario with other ranks a node."""
+        return replace(self, job=self.job.on(ppn))
+
+    @cached_property
+    def constants(self) -> Constants:
+        """Figures of the machine that are no bandwidth of a link."""
+        return machine_constants(self.machine)
+
+    @cached_property
+    def values(self) -> Values:
+        """What is assumed of all that is not known."""
+        return self.stated or likely_values(self.machine, self.constants, self.job.algorithm)
+
+    @property
+    def pattern(self) -> Pattern:
+        """Who sends how much to whom, each direction for itself."""
+        return self.job.sent
+
+    @property
+    def ppn(self) -> int | str | Sequence[int]:
+        """Ranks on each node."""
+        return 1 if self.job.ppn is None else self.job.ppn
+
+    @cached_property
+    def size(self) -> float:
+        """Bytes of a message, or what multiplies those of the pattern."""
+        return size_of(self.pattern, self.job.bytes)[0]
+
+    @property
+    def assumed(self) -> list[str]:
+        """What is to be said of assumed bytes."""
+        words = size_of(self.pattern, self.job.bytes)[1]
+        return [words] if words else []
+
+    @property
+    def algorithm(self) -> str:
+        """How an all-to-all or another collective is done."""
+        return self.values.algorithm
+
+    @property
+    def mpi(self) -> str:
+        """The machine's MPI, as its site calls it; '' where nothing says."""
+        return str(self.machine.topology.parameters.get("mpi", ""))
+
+    @property
+    def background(self) -> Sequence[Other]:
+        """Jobs that run beside this one."""
+        return self.job.others
+
+    @cached_property
+    def routing(self) -> str:
+        """The machine's routing."""
+        return routings(self.machine)[0]
+
+    @property
+    def single_path(self) -> bool:
+        """Whether there is one path for each pair of nodes."""
+        return self.routing in SINGLE_PATH
+
+    @cached_property
+    def channels(self) -> Channels:
+        """The machine's channels, with what is payload of their bandwidth."""
+        every = channels(self.machine)
+        if self.constants.payload == 1:
+            return every
+        return replace(every, bandwidth=every.bandwidth * self.constants.payload)
+
+    @cached_property
+    def injection(self) -> Floats:
+        """GB/s of every node's own links that exchanges reach."""
+        return injection_bandwidth(self.machine) * self.constants.reach
+
+    @cached_property
+    def nics(self) -> int:
+        """The fewest interfaces that a node of the machine has."""
+        return int(np.maximum(1, (self.machine.router >= 0).sum(axis=1)).min(initial=1))
+
+    @cached_property
+    def _busy(self) -> Mask:
+        busy = np.zeros(len(self.machine), dtype=bool)
         for other in self.background:
-            self._busy[other.rows] = True
-        self._all: SharedLoads | None = None
-        self._crowd = Other(np.zeros(0, dtype=np.int64))
-        self._known: dict[tuple[str, tuple[int, ...]], list[Loads]] = {}
-        self._orders: dict[tuple[Any, ...], list[Phase]] = {}
+            busy[other.rows] = True
+        return busy
 
     def place(self, rows: Ints, order: Ints | None = None) -> Placement:
         """Return the job's ranks on these rows of the machine, in this order.
@@ -180,29 +224,99 @@ class Model:
             at_least = total + math.fsum(least[done:])
             if at_least >= below:
                 return math.inf
-            loads = self.loads(phase.total, left)
-            total += sum(self.parts(phase, loads, left, below - at_least + least[done]))
+            total += self.cost(phase, left, below - at_least + least[done]).seconds
         return total if total < below else math.inf
+
+    def cost(self, phase: Phase, left: Channels | None, below: float = math.inf) -> PhaseCost:
+        """Return the seconds of a phase by what they are spent on; see `phase_cost`."""
+        loads = self.phase_loads(phase, left, below=below)
+        return phase_cost(loads, self.constants, self.values, self.nics, below=below)
+
+    def phase_loads(
+        self,
+        phase: Phase,
+        left: Channels | None,
+        routing: str = "",
+        most: int | None = None,
+        *,
+        exact: bool = False,
+        below: float = math.inf,
+    ) -> PhaseLoads:
+        """Return what a phase puts on links, nodes and ranks; its steps are worked out as asked.
+
+        Parameters
+        ----------
+        phase : Phase
+        left, routing
+            As for `loads`.
+        most : int or None
+            As for `step_loads`.
+        exact : bool
+            Whether steps tell links from nodes' own ones, as needed for other values of either.
+        below : float
+            Where it is finite steps say what they need at least.
+        """
+        loads = self.loads(phase.total, left, routing)
+        together = self._sent(phase, loads, 1.0, phase.sent)
+        hops, steps_s = hops_by_class(loads, phase.total.total), 0.0
+        steps: Iterator[Sent] | None = None
+        if phase.steps is not None and exact:
+            found = self.step_loads(phase, left, routing, most)
+            steps = (self._sent(phase, step.loads, step.times, step.message) for step in found)
+        elif phase.steps is not None:
+            batches = list(_step_batches(phase.steps(), self.routing, self.machine, left is None))
+            later_s = [0.0] * (len(batches) + 1)
+            if self.routing == "adaptive" and below < math.inf:
+                needed = [
+                    math.fsum(times * self._ends_s(phase, flows) for flows, times in batch)
+                    for batch in reversed(batches)
+                ]
+                later_s = list(accumulate(needed, initial=0.0))[::-1]
+            steps_s, steps = later_s[0], self._sent_in_steps(phase, batches, left, later_s[1:])
+        return PhaseLoads(phase, together, steps, hops, steps_s)
+
+    def _sent(self, phase: Phase, loads: Loads, times: float, message: float) -> Sent:
+        """Return what is sent at once with what links, nodes and ranks need for it."""
+        own_s = self.own_link_s(loads, phase.placement.rows)
+        detoured = loads.ways.detoured if loads.ways else 0.0
+        return Sent(times, loads.by_share(), detoured, own_s, message)
+
+    def _sent_in_steps(
+        self,
+        phase: Phase,
+        batches: list[list[tuple[Traffic, float]]],
+        left: Channels | None,
+        later_s: list[float],
+    ) -> Iterator[Sent]:
+        """Yield the steps of a phase, worked out one batch after the other."""
+        for batch, rest_s in zip(batches, later_s, strict=True):
+            links_s = self._links_s(phase, batch, left)
+            if links_s is None:
+                demands = [phase.placement.demand(flows) for flows, _ in batch]
+                found = zip(self._loads_of(demands, left), batch, strict=True)
+                sent = [self._sent(phase, loads, t, phase.message(f)) for loads, (f, t) in found]
+            else:
+                sent = [
+                    Sent(times, np.array([link_s]), 0.0, 0.0, phase.message(flows))
+                    for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True)
+                ]
+            sent[-1] = sent[-1]._replace(later_s=rest_s)
+            yield from sent
 
     def floor(self, placement: Placement) -> float:
         """Return seconds that an order of the ranks takes on any nodes with as fast links."""
         total = self.histogram(placement)
         for phase in self.phases(placement):
-            least, _ = self.node_limits(phase)
-            total += least + sum(self.beyond(phase, {}, least))
+            least, posted = self.node_limits(phase)
+            total += least + latency_s(phase, {}, self.constants) + posted
         return total
 
     def _floor(self, phase: Phase) -> float:
         """Return seconds that a phase takes by any routing: own links, ranks and latency."""
-        bandwidth = self._bandwidth_floor(phase)
-        return bandwidth + sum(self.beyond(phase, {}, bandwidth))
-
-    def _bandwidth_floor(self, phase: Phase) -> float:
-        """Return seconds that nodes, ranks and, where routers adapt, cuts of the network need."""
-        least, _ = self.node_limits(phase)
+        least, posted = self.node_limits(phase)
         if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
             least = max(least, cut_time(self.machine, phase.total))
-        return least
+        return least + latency_s(phase, {}, self.constants) + posted
 
     def node_limits(self, phase: Phase) -> tuple[float, float]:
         """Return what nodes and ranks need for a phase on any network, and what comes on top.
@@ -217,7 +331,7 @@ class Model:
         rows = phase.placement.rows
         own_s = self.own_s(phase.total.out[rows], phase.total.into[rows], rows)
         sent = max(own_s, self.rank_s(phase, phase.sent))
-        memory = self.constants.memory_gbs
+        memory = self.values.memory
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
@@ -239,13 +353,11 @@ class Model:
         """Yield the model's own phases: what places send each other hangs on the order alone."""
         order = b"" if placement.order is None else placement.order.tobytes()
         key = order, placement.counts.tobytes(), self.algorithm, self.size, steps
-        known = self._orders.pop(key, None)
+        known = self.cache.find_phases(key)
         if known is None:
             pattern = fit_pattern(self.pattern, placement)
             known = list(phases(pattern, placement, self.size, self.algorithm, steps))
-        self._orders[key] = known
-        while len(self._orders) > 1 and _kept_flows(self._orders) > KEPT_FLOWS:
-            del self._orders[next(iter(self._orders))]
+        self.cache.keep_phases(key, known)
         for phase in known:
             yield phase if phase.placement is placement else replace(phase, placement=placement)
 
@@ -259,23 +371,13 @@ class Model:
             return None
         rows = placement.rows
         if self._busy[rows].any():
-            shared = shared_channels(
-                self.machine, others_beside(self.background, rows), self.routing
-            )
+            others = others_beside(self.background, rows)
+            shared = shared_channels(self.machine, others, self.routing)
         else:
-            if self._all is None:
-                self._all = shared_channels(self.machine, self.background, self.routing)
-            shared = self._all
+            if self.cache.shared is None:
+                self.cache.shared = shared_channels(self.machine, self.background, self.routing)
+            shared = self.cache.shared
         return replace(self.channels, bandwidth=shared.left(self.channels.bandwidth))
-
-    def job_on(self, rows: Ints) -> Other:
-        """Return the job that busy nodes are taken for where nobody says what runs there.
-
-        The last one is kept, with its loads: what a search compares leaves the same nodes busy.
-        """
-        if not np.array_equal(self._crowd.rows, rows):
-            self._crowd = Other(rows)
-        return self._crowd
 
     @property
     def routing_stated(self) -> bool:
@@ -339,16 +441,13 @@ class Model:
         """Return the loads of several steps' demands; the latest are kept to be asked for again."""
         routing = routing or self.routing
         key = routing, tuple(demand.key for demand in demands)
-        step_loads = self._known.pop(key, None)
+        step_loads = self.cache.find_loads(key)
         if step_loads is None:
             step_loads = [
                 replace(loads, channels=self.channels)
                 for loads in loads_of_each(self.machine, demands, routing)
             ]
-        self._known[key] = step_loads
-        numbers = sum(3 * len(loads.used) + len(loads.injection) for loads in step_loads)
-        while len(self._known) > 1 and len(self._known) * numbers > KEPT:  # others are about alike
-            del self._known[next(iter(self._known))]
+        self.cache.keep_loads(key, step_loads)
         if left is None:
             return step_loads
         return [replace(loads, channels=left) for loads in step_loads]
@@ -360,135 +459,6 @@ class Model:
     def own_link_s(self, loads: Loads, rows: Ints) -> float:
         """Return the seconds of the busiest own link of a job's nodes."""
         return self.own_s(loads.injection[rows], loads.ejection[rows], rows)
-
-    def sending(self, loads: Loads, rows: Ints, rank_s: float) -> Sending:
-        """Return how long what is sent at once takes.
-
-        Parameters
-        ----------
-        loads : Loads
-        rows : int64 (n,)
-            The job's nodes.
-        rank_s : float
-            Seconds of the busiest rank.
-        """
-        least_s = max(self.own_link_s(loads, rows), rank_s)
-        cost = self.loss * loads.ways.detoured if loads.ways else 0.0
-        return pay_for_detours(loads.by_share(), least_s, cost)
-
-    def parts(
-        self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
-    ) -> tuple[float, float, float, float]:
-        """Return the seconds of bandwidth, and of `beyond`, of a phase.
-
-        Parameters
-        ----------
-        phase : Phase
-        loads : Loads
-            Of all its bytes, as `loads` returns them.
-        left : Channels or None
-            As `left` returns them.
-        below : float
-            Seconds beyond which nobody asks how long it takes: some that are no less are returned.
-        """
-        bandwidth = max(self.limits(phase, loads, left, below).values())
-        hops = hops_by_class(loads, phase.total.total)
-        return (bandwidth, *self.beyond(phase, hops, bandwidth))
-
-    def beyond(
-        self, phase: Phase, hops: dict[str, float], bandwidth: float
-    ) -> tuple[float, float, float]:
-        """Return seconds beyond `bandwidth`: of memory, of latency and of posting messages.
-
-        Parameters
-        ----------
-        phase : Phase
-        hops : dict of str to float
-            Links of each class that a byte passes, as `hops_by_class` returns them.
-        bandwidth : float
-        """
-        memory = self.constants.memory_gbs
-        inside = phase.inside / (memory * GB) if memory else 0.0
-        return (
-            max(0.0, inside - bandwidth),
-            latency_s(phase, hops, self.constants),
-            messages_s(phase, self.constants, self.nics),
-        )
-
-    def limits(
-        self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
-    ) -> dict[str, float]:
-        """Return the seconds of a phase by each limit of bandwidth; the longest counts.
-
-        ``link`` is the busiest channel or node link of all bytes, ``process``
-        what one rank can send, ``steps`` all steps, each as long as its own
-        busiest link or its message takes, less what ranks win that run ahead. Steps
-        take no less together than all of their bytes at once, so they are not looked at where
-        these take `below` seconds.
-        """
-        rows, rank_s = phase.placement.rows, self.rank_s(phase, phase.sent)
-        at_once = self.sending(loads, rows, rank_s)
-        name = "link" if at_once.busy == 1 or rank_s <= self.own_link_s(loads, rows) else "process"
-        limits = {"process": rank_s, name: at_once.seconds}
-        if phase.steps is not None and at_once.seconds < below:
-            ahead = 0.0 if phase.dependent else self.ahead
-            most_s = at_once.seconds + (below - at_once.seconds) / max(1 - ahead, 1e-9)
-            steps_s = self.in_steps(phase, left, most_s)
-            limits["steps"] = run_ahead(at_once, steps_s, ahead, self.meeting(phase))
-        return limits
-
-    def meeting(self, phase: Phase) -> float:
-        """Return how much longer steps take where messages of different ones meet, as a share."""
-        return MEETING if self.routing == "adaptive" and not phase.dependent else 0.0
-
-    def in_steps(
-        self,
-        phase: Phase,
-        left: Channels | None,
-        below: float = math.inf,
-    ) -> float:
-        """Return the seconds of a phase's steps: each of its busiest channel, node or rank.
-
-        Parameters
-        ----------
-        phase : Phase
-            With steps.
-        left : Channels or None
-            As `left` returns them.
-        below : float
-            Seconds that are enough: inf is returned where nodes' own links need so many for what
-            is not looked at yet.
-        """
-        assert phase.steps is not None
-        seconds: list[float] = []
-        batches: Iterable[list[tuple[Traffic, float]]]
-        batches = _step_batches(phase.steps(), self.routing, self.machine, left is None)
-        least_s: list[float] = []  # of what is still to come, the next last
-        if self.routing == "adaptive" and below < math.inf:
-            batches = list(batches)
-            least_s = [
-                math.fsum(times * self._ends_s(phase, flows) for flows, times in batch)
-                for batch in reversed(batches)
-            ]
-        for batch in batches:
-            if math.fsum(seconds + least_s) >= below:
-                return math.inf
-            del least_s[-1:]
-            links_s = self._links_s(phase, batch, left)
-            if links_s is None:
-                demands = [phase.placement.demand(flows) for flows, _ in batch]
-                rows = phase.placement.rows
-                links_s = np.array(
-                    [
-                        self.sending(loads, rows, self.rank_s(phase, phase.message(flows))).seconds
-                        for loads, (flows, _) in zip(
-                            self._loads_of(demands, left), batch, strict=True
-                        )
-                    ]
-                )
-            for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
-                seconds.append(times * max(self.rank_s(phase, phase.message(flows)), link_s))
-        return math.fsum(seconds)
 
     def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
         """Yield the steps that links take longest for, at most so many, where that costs little.
@@ -517,8 +487,7 @@ class Model:
 
     def rank_s(self, phase: Phase, size: float) -> float:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
-        known = self.constants
-        rank_gbs = known.process_gbs if phase.everyone else known.posted_gbs
+        rank_gbs = self.values.process if phase.everyone else self.values.posted
         return size / (rank_gbs * GB) if rank_gbs else 0.0
 
     def histogram(self, placement: Placement) -> float:
@@ -527,36 +496,6 @@ class Model:
             return 0.0
         slowest = float(self.injection[placement.rows].min())
         return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)
-
-
-def _kept_flows(orders: dict[tuple[Any, ...], list[Phase]]) -> int:
-    """Return how many flows some orders have, a phase counting as some too."""
-    return sum(1000 + len(phase.traffic) for known in orders.values() for phase in known)
-
-
-def run_ahead(at_once: Sending, steps_s: float, ahead: float, meeting: float = 0.0) -> float:
-    """Return the seconds of steps whose ranks run ahead of each other.
-
-    Parameters
-    ----------
-    at_once : Sending
-        All bytes together.
-    steps_s : float
-        One step after the other.
-    ahead : float
-        From 0, none, to 1, as far as sending all at once.
-    meeting : float
-        How much longer it takes, as a share, where messages meet on links that are always busy
-        and no rank runs ahead.
-
-    Examples
-    --------
-    >>> [round(run_ahead(Sending(2.0, 0.5, 0), 4.0, ahead, 0.2), 2) for ahead in (0.0, 0.5, 1.0)]
-    [4.4, 3.15, 2.0]
-    """
-    won = ahead * max(0.0, steps_s - at_once.seconds)
-    longer = 1 + meeting * (1 - ahead) * at_once.busy
-    return (max(steps_s, at_once.seconds) - won) * longer
 
 
 def _step_batches(

@@ -27,10 +27,8 @@ from nidmap.rankmap.predict.constants import PROBES, ROUNDS, Constants, hops_by_
 from nidmap.rankmap.predict.job import asked_library, fit_pattern
 from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.phase import Phase
+from nidmap.rankmap.predict.phase_cost import ROUNDING
 from nidmap.rankmap.predict.prediction import PhaseTime, Prediction, Term
-
-#: Rounding that sums of many loads may have, as a share.
-ROUNDING = 1e-9
 
 
 def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
@@ -61,27 +59,23 @@ def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
 
 def _time_phase(model: Model, phase: Phase, left: Channels | None) -> PhaseTime:
     """Return a phase with its seconds, and what they are spent on."""
+    cost = model.cost(phase, left)
     loads = model.loads(phase.total, left)
-    limits = model.limits(phase, loads, left)
-    bandwidth = max(limits.values())
-    hops = hops_by_class(loads, phase.total.total)
-    memory, latency, messages = model.beyond(phase, hops, bandwidth)
-    longest = (name for name, s in limits.items() if s >= bandwidth * (1 - ROUNDING))
-    bound, why = phase_limit(phase, bandwidth)
+    bound, why = phase_limit(phase, cost.bandwidth)
     return PhaseTime(
         name=phase.name,
         demand=phase.total,
         loads=loads,
-        bandwidth_s=bandwidth,
-        memory_s=memory,
-        latency_s=latency,
-        messages_s=messages,
+        bandwidth_s=cost.bandwidth,
+        memory_s=cost.memory,
+        latency_s=cost.latency,
+        messages_s=cost.messages,
         bound_s=bound,
         bound_why=why,
-        hops=hops,
+        hops=hops_by_class(loads, phase.total.total),
         in_turn=phase.in_turn,
         sent=phase.sent,
-        transfer="memory" if memory else next(longest, "link"),  # no number is none of them
+        transfer=cost.bottleneck,
     )
 
 

@@ -23,15 +23,11 @@ from nidmap.rankmap.collectives import USUAL
 from nidmap.rankmap.collectives.libraries import library_of, other_library
 from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.predict.assumptions import NOTHING, RunSeconds, Values
 from nidmap.rankmap.predict.background import USUAL_LOAD
 from nidmap.rankmap.predict.job import ALGORITHMS
 from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.placement_times import (
-    NOTHING,
-    PlacementTimes,
-    RunSeconds,
-    Values,
-)
+from nidmap.rankmap.predict.placement_times import PlacementTimes
 from nidmap.rankmap.recording import Recording
 
 #: GB/s of a slow rank, where nothing says what the network is (Aseeri et al., IV-B).
@@ -76,22 +72,6 @@ class OpenQuestion(NamedTuple):
     others: list[OtherValue]
 
 
-def likely_values(model: Model) -> Values:
-    """Return the likely value of every unknown: what is stated where something is."""
-    figures = model.constants
-    return Values(
-        loss=model.loss,
-        algorithm=model.algorithm,
-        process=figures.process_gbs,
-        posted=figures.posted_gbs,
-        payload=figures.payload,
-        reach=figures.reach,
-        memory=figures.memory_gbs,
-        hop_ns=figures.hop_ns,
-        ahead=(model.ahead, model.ahead),
-    )
-
-
 def unknowns_of(
     model: Model, likely: Values, times: list[PlacementTimes]
 ) -> Iterator[OpenQuestion]:
@@ -111,7 +91,7 @@ def unknowns_of(
         question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
         other = OtherValue({"others": True}, f"other jobs send {USUAL_LOAD:g} GB/s a busy node")
         yield OpenQuestion("others", question, [other])
-    yield from _vary_steps(model, times)
+    yield from _vary_steps(likely, times)
     yield from _vary_rest(model, likely, times)
     gbs = model.constants.memory_gbs
     assumed = model.constants.memory_source == "assumed"
@@ -213,7 +193,7 @@ def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
         yield OpenQuestion("hops", question, others)
 
 
-def _vary_steps(model: Model, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
+def _vary_steps(likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
     """Yield what is not known of messages that follow each other, and of those that wait."""
     if all(timed.staging for timed in times):
         question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
@@ -226,7 +206,7 @@ def _vary_steps(model: Model, times: list[PlacementTimes]) -> Iterator[OpenQuest
         ]
         if len(times) > 1:  # the program is the same, how its ranks sit is not
             words = "ranks run ahead of others less than in what it is compared with"
-            apart = model.ahead * (1 - APART), model.ahead * (1 + APART)
+            apart = likely.ahead[0] * (1 - APART), likely.ahead[0] * (1 + APART)
             ends += [(apart, words), (apart[::-1], words)]
         others = [OtherValue({"ahead": values}, words) for values, words in ends]
         question = "how far ranks run ahead of others from step to step"

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -291,9 +290,9 @@ def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranki
         return Ranking(first, [first], first, 1, alike=True)
     if _count_ways(placement.counts) <= budget.judgements:
         return _judge_every_order(cost, placement, budget)
-    alike = copy(model)
+    alike = model
     if placement.ppn is not None:
-        alike.ppn = placement.ppn  # places share one number of ranks
+        alike = model.on(placement.ppn)  # places share one number of ranks
     free = np.zeros(len(model.machine), dtype=bool)
     free[placement.rows] = True
     request = Request(len(placement.rows), free)

@@ -156,7 +156,7 @@ class TimeCost:
         sent: list[Exchange] = []
         for phase in model.phases(placement):
             loads = model.loads(phase.total, left)
-            time += sum(model.parts(phase, loads, left))
+            time += model.cost(phase, left).seconds
             for exchange in self._sent_in(phase, loads):
                 seconds = exchange.loads.used_seconds()
                 busy = seconds[seconds > 0]

@@ -14,7 +14,7 @@ from nidmap.placement.options import with_figures
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gains
-from nidmap.rankmap.predict.unknowns import likely_values, unknowns_of
+from nidmap.rankmap.predict.unknowns import unknowns_of
 from tests.same_machine import same_machine
 
 SPEC = "dragonfly:groups=4,chassis=2,blades=4,nodes=2,global=8,injection=10"
@@ -50,7 +50,7 @@ def test_a_stated_routing_is_no_unknown_of_a_gain():
 def test_what_a_rank_sends_is_no_unknown_where_it_is_stated():
     for word, unsure in (("mpi=mpich", True), ("process=inf", False)):
         model = Predictor(load_machine(f"{SPEC},{word}"), Job("alltoall", bytes=1e6, algorithm=""))
-        questions = unknowns_of(model, likely_values(model), [])
+        questions = unknowns_of(model, model.values, [])
         assert ("process" in [question.name for question in questions]) == unsure
         assert model.constants.process_gbs is None
     stated = load_machine(f"{SPEC},process=2.5")

@@ -37,8 +37,8 @@ def test_kept_steps_say_what_the_predictor_says(nodes, routing, how, load, proce
     jobs = [Other(job.rows[~np.isin(job.rows, rows)], load) for job in JOBS]
     setting = Setting(routing, process, payload, load)
     model = predictor(MACHINE, "fft:3x4", 1, how, setting, jobs, size)
-    model.ahead = 0.0  # as MP-sort and the exchanges of the papers wait, step for step
-    expected = time_of(model, rows)
+    # as MP-sort and the exchanges of the papers wait, step for step
+    expected = time_of(model.assuming(ahead=(0.0,)), rows)
     kept = Stepped(predictor(MACHINE, "fft:3x4", 1, how, replace(COMMON, routing=routing)), rows)
     whole = channels(MACHINE, routing).bandwidth * payload
     rest = shared_channels(MACHINE, jobs, routing).left(whole) if load else whole
@@ -75,7 +75,7 @@ def test_both_transposes_of_a_transform_have_their_own_size():
     for phase, count in ((0, 8), (1, 2)):
         asked = predictor(MACHINE, "fft:2x8", 2, "pairwise", COMMON, (), local / count)
         one = list(asked.phases(asked.place(rows)))[phase]
-        expected += sum(asked.parts(one, asked.loads(one.total, None), None))
+        expected += asked.cost(one, None).seconds
     assert found == pytest.approx(expected)
 
 

@@ -175,8 +175,7 @@ def test_a_sample_stands_for_every_step_once(count, most):
 )
 def test_six_steps_take_about_as_long_as_all_for_which_they_stand(spec):
     job = Job("alltoall", 4, 1e6, algorithm="ring")
-    every, some = (Predictor(parse_spec(spec), job) for _ in range(2))
-    every.steps, some.steps = 255, 6
+    every, some = (Predictor(parse_spec(spec), job, steps=steps) for steps in (255, 6))
     placement = every.place(np.arange(64))  # neighbours in the ring are on near nodes
     assert some.time(placement) == pytest.approx(every.time(placement), rel=0.1)
 

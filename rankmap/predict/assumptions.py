@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a time rests on besides loads: one value for each figure that is not known."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from nidmap.placement.machine import Machine
+from nidmap.placement.network import usual_loss
+from nidmap.rankmap.predict.constants import Constants
+
+#: Share of what sending all at once would win that ranks win by running ahead of each other in the
+#: steps of an exchange. On mini-Crays none is off by 3.0 % in the median, all by 1.8 %
+#: (docs/minicray.md); Piz Daint's all-to-all on minimal paths lies half way (De Sensi and others).
+AHEAD = 0.5
+
+
+class RunSeconds(NamedTuple):
+    """What a run does beside its communication.
+
+    Attributes
+    ----------
+    work : float
+        Seconds outside MPI that come on top.
+    rest : float
+        Seconds in MPI that come on top, for other causes: processors that handle messages, ranks
+        that come late.
+    meanwhile : float
+        What passes in part while messages travel, in seconds that it would take alone.
+    """
+
+    work: float = 0.0
+    rest: float = 0.0
+    meanwhile: float = 0.0
+
+    def with_messages(self, communication_s: float) -> float:
+        """Return the seconds of the run.
+
+        Examples
+        --------
+        >>> RunSeconds(1.0, 3.0).with_messages(4.0)
+        8.0
+        >>> RunSeconds(meanwhile=3.0).with_messages(4.0)
+        5.0
+        """
+        return self.work + self.rest + math.hypot(communication_s, self.meanwhile)
+
+
+#: Of what is no recorded run.
+NOTHING = RunSeconds()
+
+
+class Values(NamedTuple):
+    """One assumption for each figure that is not known of the machine or the library.
+
+    Attributes
+    ----------
+    loss : float
+        What diverting all bytes costs, as a share.
+    algorithm : str
+    process, posted : float or None
+        GB/s of one rank that sends to everyone, and of one that sends to a few alone.
+    payload : float
+    reach : float
+        Share of nodes' own links that exchanges reach.
+    memory : float or None
+    hop_ns : float
+    others : bool
+    staged : bool
+    routing : str
+        '' is the machine's.
+    ahead : tuple of float
+        For each placement how far ranks run ahead from step to step, 0 to 1.
+    beside : RunSeconds
+        What a recorded run does beside its communication.
+    fit : float
+        How many times as long as predicted the first placement's communication takes, and as
+        short the second's.
+    """
+
+    loss: float
+    algorithm: str
+    process: float | None
+    posted: float | None
+    payload: float
+    reach: float
+    memory: float | None
+    hop_ns: float
+    others: bool = False
+    staged: bool = False
+    routing: str = ""
+    ahead: tuple[float, ...] = (0.0, 0.0)
+    beside: RunSeconds = NOTHING
+    fit: float = 1.0
+
+
+def likely_values(machine: Machine, known: Constants, algorithm: str) -> Values:
+    """Return the likely value of every unknown: what is stated where something is."""
+    return Values(
+        loss=usual_loss(machine),
+        algorithm=algorithm,
+        process=known.process_gbs,
+        posted=known.posted_gbs,
+        payload=known.payload,
+        reach=known.reach,
+        memory=known.memory_gbs,
+        hop_ns=known.hop_ns,
+        ahead=(AHEAD, AHEAD),
+    )

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time of a phase: what links, nodes and ranks carry, and assumptions, in; each term out.
+
+Everything that tells a time reads this one function: the search, the report, ranges, the page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from nidmap.placement.network.channel_loads import Sending, pay_for_detours
+from nidmap.placement.support.array_types import Floats
+from nidmap.placement.support.quantities import GB
+from nidmap.rankmap.predict.assumptions import Values
+from nidmap.rankmap.predict.constants import Constants, latency_s, messages_s
+from nidmap.rankmap.predict.phase import Phase
+
+#: Rounding that sums of many loads may have, as a share.
+ROUNDING = 1e-9
+
+
+class Sent(NamedTuple):
+    """Bytes that cross the network at the same time.
+
+    Attributes
+    ----------
+    times : float
+        Steps that it stands for.
+    by_share : float64 (k,)
+        Seconds of the busiest channel by share of the detours that are taken
+        (`nidmap.placement.network.channel_loads.TAKEN`).
+    detoured : float
+        Share of the bytes that all detours divert.
+    own_s : float
+        Seconds of the busiest node's own link.
+    message : float
+        Bytes of the busiest rank.
+    later_s : float
+        Seconds that the steps after it need at least, as far as anybody asks.
+    """
+
+    times: float
+    by_share: Floats
+    detoured: float
+    own_s: float
+    message: float
+    later_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhaseLoads:
+    """What a phase puts on links, nodes and ranks.
+
+    Attributes
+    ----------
+    phase : Phase
+    together : Sent
+        All its bytes.
+    steps : iterable of Sent or None
+        One after the other; None where everything is sent at once.
+    hops : dict of str to float
+        Links of each class that a byte passes.
+    steps_s : float
+        Seconds that the steps need at least, as far as anybody asks.
+    """
+
+    phase: Phase
+    together: Sent
+    steps: Iterable[Sent] | None
+    hops: dict[str, float]
+    steps_s: float = 0.0
+
+
+class PhaseCost(NamedTuple):
+    """The seconds of a phase by what they are spent on.
+
+    Attributes
+    ----------
+    bandwidth : float
+        In which links, nodes' own ones and ranks move its bytes.
+    memory : float
+        Of copies inside nodes, beyond that.
+    latency : float
+        Of messages that wait for each other.
+    messages : float
+        In which messages are posted.
+    bottleneck : str
+        What takes longest of the first two: ``link``, ``process``, ``steps`` or ``memory``.
+    """
+
+    bandwidth: float
+    memory: float
+    latency: float
+    messages: float
+    bottleneck: str
+
+    @property
+    def seconds(self) -> float:
+        """All of them."""
+        return self.bandwidth + self.memory + self.latency + self.messages
+
+
+def phase_cost(
+    loads: PhaseLoads,
+    known: Constants,
+    values: Values,
+    nics: int = 1,
+    place: int = 0,
+    below: float = math.inf,
+) -> PhaseCost:
+    """Return the seconds of a phase by what they are spent on.
+
+    All bytes at once need `max(links, own, rank)`, with what detours cost
+    (`nidmap.placement.network.channel_loads.pay_for_detours`); in steps each needs as long as its
+    own, less what ranks win that run ahead. Copies inside nodes pass meanwhile; latency and posting
+    come on top.
+
+    Parameters
+    ----------
+    loads : PhaseLoads
+    known : Constants
+        With which `loads` were worked out.
+    values : Values
+    nics : int
+        Interfaces of a node.
+    place : int
+        Which placement it is of those for which `values` hold.
+    below : float
+        Seconds of bandwidth beyond which nobody asks how long it takes: some that are no less are
+        returned. Steps take no less together than all of their bytes at once, so they are not
+        looked at where these take so long.
+    """
+    phase = loads.phase
+    rank_gbs = values.process if phase.everyone else values.posted
+
+    def send(sent: Sent) -> Sending:
+        own_s, rank_s = sent.own_s * known.reach / values.reach, _rank_s(sent.message, rank_gbs)
+        by_share = sent.by_share * (known.payload / values.payload)
+        return pay_for_detours(by_share, max(own_s, rank_s), values.loss * sent.detoured)
+
+    at_once, rank_s = send(loads.together), _rank_s(loads.together.message, rank_gbs)
+    own_s = loads.together.own_s * known.reach / values.reach
+    name = "link" if at_once.busy == 1 or rank_s <= own_s else "process"
+    limits = {"process": rank_s, name: at_once.seconds}
+    if loads.steps is not None and at_once.seconds < below:
+        ahead = 0.0 if phase.dependent else values.ahead[place]
+        meeting = 0.0 if phase.dependent else known.meeting
+        enough_s = at_once.seconds + (below - at_once.seconds) / max(1 - ahead, 1e-9)
+        steps_s = _add_steps(loads, send, enough_s)
+        limits["steps"] = run_ahead(at_once, steps_s, ahead, meeting)
+    bandwidth = max(limits.values())
+    longest = (name for name, seconds in limits.items() if seconds >= bandwidth * (1 - ROUNDING))
+    inside = phase.inside / (values.memory * GB) if values.memory else 0.0
+    memory = max(0.0, inside - bandwidth)
+    bottleneck = "memory" if memory else next(longest, "link")  # no number is none of them
+    latency = latency_s(phase, loads.hops, replace(known, hop_ns=values.hop_ns))
+    return PhaseCost(bandwidth, memory, latency, messages_s(phase, known, nics), bottleneck)
+
+
+def _rank_s(size: float, rank_gbs: float | None) -> float:
+    """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
+    return size / (rank_gbs * GB) if rank_gbs else 0.0
+
+
+def _add_steps(loads: PhaseLoads, send: Callable[[Sent], Sending], enough_s: float) -> float:
+    """Return the seconds of all steps; inf as soon as they certainly need so many as are enough."""
+    assert loads.steps is not None
+    if loads.steps_s >= enough_s:
+        return math.inf
+    seconds: list[float] = []
+    for sent in loads.steps:
+        seconds.append(sent.times * send(sent).seconds)
+        if sent.later_s and math.fsum((*seconds, sent.later_s)) >= enough_s:
+            return math.inf
+    return math.fsum(seconds)
+
+
+def run_ahead(at_once: Sending, steps_s: float, ahead: float, meeting: float = 0.0) -> float:
+    """Return the seconds of steps whose ranks run ahead of each other.
+
+    Parameters
+    ----------
+    at_once : Sending
+        All bytes together.
+    steps_s : float
+        One step after the other.
+    ahead : float
+        From 0, none, to 1, as far as sending all at once.
+    meeting : float
+        How much longer it takes, as a share, where messages meet on links that are always busy
+        and no rank runs ahead.
+
+    Examples
+    --------
+    >>> [round(run_ahead(Sending(2.0, 0.5, 0), 4.0, ahead, 0.2), 2) for ahead in (0.0, 0.5, 1.0)]
+    [4.4, 3.15, 2.0]
+    """
+    won = ahead * max(0.0, steps_s - at_once.seconds)
+    longer = 1 + meeting * (1 - ahead) * at_once.busy
+    return (max(steps_s, at_once.seconds) - won) * longer
