@@ -10,7 +10,7 @@ from benchmarks.timing import calibration
 
 ALL = (
     "cold", "readers", "planners", "loads", "lists", "orders", "mappers", "simgrid_check", "ranks",
-    "sorts", "isx", "ffts", "auto", "questions", "jobs", "web", "page", "overhead",
+    "sorts", "isx", "ffts", "auto", "questions", "costs", "jobs", "web", "page", "overhead",
 )  # fmt: skip
 
 

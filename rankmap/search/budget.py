@@ -46,6 +46,8 @@ class Limits:
         Pairs of nodes that exchange something, up to which they are.
     most_ranks : int
         Ranks up to which order ``boxes`` is made.
+    offers : int
+        Free nodes that steps look at at once, of jobs of so many; of larger ones more.
     figures : int
         Costs between nodes that are worked out for one step, at most.
     exchanges : int
@@ -75,6 +77,7 @@ class Limits:
     groupings: int = 3
     most_edges: int = 1 << 14
     most_ranks: int = 1 << 14
+    offers: int = 256
     figures: int = 1 << 22
     exchanges: int = 8
     patience: int = 4

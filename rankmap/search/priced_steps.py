@@ -15,12 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from nidmap.placement.network import Loads
+from nidmap.placement.network import Loads, hops
 from nidmap.placement.network.path_costs import PathCosts, path_costs
 from nidmap.placement.placement import Placement
 from nidmap.placement.planners import Request
 from nidmap.placement.support.array_types import Floats, Ints
-from nidmap.placement.support.arrays import ragged_ranges
+from nidmap.placement.support.arrays import product
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import POWER, Candidate, Exchange, Judged, TimeCost
 
@@ -28,6 +28,9 @@ Moves = list[tuple[int, int]]
 
 #: What stands behind the name of nodes that steps have changed.
 STEPPED = ", then steps"
+
+#: Nodes of a job, about, to which free ones are near.
+NEAR = 8
 
 #: Moves that are judged one by one in every round where many at once win nothing.
 SINGLES = 12
@@ -37,53 +40,29 @@ ROUNDING = 1e-6
 
 
 class _Bills:
-    """Bills of an exchange whose messages are listed by pairs of places.
+    """Bills of an exchange: what each place pays for the bytes that it sends and receives.
 
-    Parameters
-    ----------
-    cost : callable
-    exchange : Exchange
-    attachments : int
-        Of a node, at most: a cost between two nodes is looked up for each pair of them.
+    `cost`: of a byte between nodes. `size`: number of places.
     """
 
-    def __init__(self, cost: PathCosts, exchange: Exchange, attachments: int) -> None:
-        sent = exchange.flows()
-        order = np.lexsort((sent.target, sent.source))
-        source, target, weight = (
-            x[order] for x in (sent.source, sent.target, sent.bytes * exchange.times)
-        )
-        into = np.argsort(target, kind="stable")
-        self.cost, self.lookups = cost, len(order) * attachments**2
-        self.ways = ((source, target, weight), (target[into], source[into], weight[into]))
+    def __init__(self, cost: PathCosts, exchange: Exchange, size: int) -> None:
+        flows = exchange.flows()
+        self.cost, self.bytes = cost, np.zeros((size, size))
+        np.add.at(self.bytes, (flows.source, flows.target), flows.bytes * exchange.times)
 
     def now(self, rows: Ints) -> Floats:
         """Return the bill of each place, float64 (n,)."""
-        source, target, weight = self.ways[0]
-        paid = weight * self.cost(rows[source], rows[target])
-        sent = np.bincount(source, paid, minlength=len(rows))
-        return np.asarray(sent + np.bincount(target, paid, minlength=len(rows)))
-
-    def figures(self, places: int, rows: int) -> float:
-        """Return about how many path costs are looked up to bill so many places on one node."""
-        return 1 + places * 2 * self.lookups / rows
+        paid = self.bytes * self._costs(rows, rows)
+        return np.asarray(paid.sum(axis=0) + paid.sum(axis=1))
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
         """Return the bill of places on other nodes, all others where they are, (places, nodes)."""
-        out = np.zeros((len(places), len(nodes)))
-        for leaving, (ends, others, weight) in zip((True, False), self.ways, strict=True):
-            low, high = np.searchsorted(ends, places), np.searchsorted(ends, places + 1)
-            flows = high - low
-            busy = np.flatnonzero(flows)
-            if not len(busy):
-                continue
-            first = np.cumsum(flows[busy]) - flows[busy]
-            _, entry = ragged_ranges(low[busy], flows[busy])
-            own_node, other_node = nodes[None, :], rows[others[entry]][:, None]
-            bill = self.cost(own_node, other_node) if leaving else self.cost(other_node, own_node)
-            bill = bill * (weight[entry][:, None] * (own_node != other_node))
-            out[busy] += np.add.reduceat(bill, first, axis=0)
-        return out
+        sent = product(self.bytes[places], self._costs(nodes, rows).T)
+        return sent + product(self.bytes[:, places].T, self._costs(rows, nodes))
+
+    def _costs(self, a: Ints, b: Ints) -> Floats:
+        costs = self.cost(a[:, None], b[None, :])
+        return np.where(a[:, None] == b[None, :], 0.0, costs)
 
 
 class PricedSteps:
@@ -117,8 +96,9 @@ class PricedSteps:
         self.cost, self.swaps, self.budget, self.allows = cost, swaps, budget, allows
         self.free, self.must = request.free, request.include
         self.rng = np.random.default_rng(request.seed)
+        self._near: dict[str, Ints] = {}
         spare = int(request.free.sum()) - request.count
-        has_room = request.count**2 <= LIMITS.figures
+        has_room = request.count**2 * cost.model.machine.router.shape[1] ** 2 <= LIMITS.figures
         self.works = request.count > 1 and has_room and (swaps or spare > 0)
 
     def descend(self, start: Candidate) -> Candidate | None:
@@ -126,14 +106,14 @@ class PricedSteps:
         if not self.works or not self.budget.spend(start.nodes):
             return None
         placement = start.placement
-        judged = self.cost.judge(placement)
+        judged, near = self.cost.judge(placement), self._free_near(start)
         most, still, turn = max(1, len(placement.rows) // 4), 0, 0
         while still < LIMITS.patience and self.budget.left:
-            bills = list(self._bills(judged))
+            bills = list(self._bills(judged, len(placement.rows)))
             if not bills:
                 break
             step = self._exchanged if self.swaps and turn % 2 else self._replaced
-            batches = _shrinking_moves(list(step(bills, placement.rows, most)))
+            batches = _shrinking_moves(list(step(bills, placement.rows, near, most)))
             turn += 1
             better = self._try_moves(placement, judged, batches)
             if better is None:
@@ -183,17 +163,32 @@ class PricedSteps:
         spare[rows] = False
         return np.flatnonzero(spare)
 
-    def _offers(
-        self, billed: list[_Bills], rows: Ints, places: Ints, most: int
-    ) -> tuple[Ints, Floats]:
-        """Return free nodes, some drawn by lot where they are many, and bills of places there."""
-        nodes = self._spare(rows)
-        figures = _count_figures(billed, len(places), len(rows))
-        room = min(len(nodes), max(2 * most, int(LIMITS.figures / figures)))
-        nodes = np.sort(self.rng.choice(nodes, room, replace=False))
-        return nodes, _sum_bills(exchange.bills(rows, places, nodes) for exchange in billed)
+    def _offers(self, rows: Ints, near: Ints, most: int) -> Ints:
+        """Return free nodes for places to go to: some near the job, others drawn by lot."""
+        nodes, attachments = self._spare(rows), self.cost.model.machine.router.shape[1]
+        lookups = 2 * len(rows) * attachments**2  # of each node, to and from all of the job's
+        room = max(1, min(max(2 * most, LIMITS.offers), LIMITS.figures // lookups))
+        if len(nodes) <= room:
+            return nodes
+        close = near[~np.isin(near, rows)][:room]
+        drawn = self.rng.choice(close, min(len(close), room // 2), replace=False)
+        return np.union1d(drawn, self.rng.choice(nodes, room - len(drawn), replace=False))
 
-    def _bills(self, judged: Judged) -> Iterator[_Bills]:
+    def _free_near(self, start: Candidate) -> Ints:
+        """Return free nodes by how many links lie between them and some of a start's."""
+        if start.nodes not in self._near:
+            free, rows = np.flatnonzero(self.free), start.placement.rows
+            router = self.cost.model.machine.router[:, 0].astype(np.int64)
+            some = rows[:: max(1, len(rows) // NEAR)]
+            far = np.zeros(len(free))
+            for node in some.tolist():
+                ends = router[free], np.full(len(free), router[node])
+                far += hops(self.cost.model.machine, *ends, self.cost.model.routing).sum(axis=1)
+            order = np.argsort(far, kind="stable")[: 4 * LIMITS.offers + len(rows)]
+            self._near[start.nodes] = free[order]
+        return self._near[start.nodes]
+
+    def _bills(self, judged: Judged, size: int) -> Iterator[_Bills]:
         """Yield the exchanges that links bind longest, with prices."""
         for exchange in bound_longest(judged.exchanges):
             loads, most = exchange.loads, _busiest_link_s(exchange.loads)
@@ -204,34 +199,29 @@ class PricedSteps:
             if costs is None:
                 self.works = False
                 return
-            yield _Bills(costs, exchange, self.cost.model.machine.router.shape[1])
+            yield _Bills(costs, exchange, size)
 
-    def _replaced(self, billed: list[_Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
+    def _replaced(
+        self, billed: list[_Bills], rows: Ints, near: Ints, most: int
+    ) -> Iterator[tuple[int, int]]:
         """Yield the places that leave for a free node, with the node, the largest saving first."""
         now = _sum_bills(exchange.now(rows) for exchange in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
-        while most > 1 and 2 * most * _count_figures(billed, most, len(rows)) > 8 * LIMITS.figures:
-            most //= 2
         places = rank[: min(most, int(movable.sum()))]
         if len(places) and self.free.sum() > len(rows):
-            nodes, bills = self._offers(billed, rows, places, most)
+            nodes = self._offers(rows, near, most)
+            bills = _sum_bills(exchange.bills(rows, places, nodes) for exchange in billed)
             yield from _match_savings(now[places][:, None] - bills, places, nodes)
 
-    def _exchanged(self, billed: list[_Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
+    def _exchanged(
+        self, billed: list[_Bills], rows: Ints, near: Ints, most: int
+    ) -> Iterator[tuple[int, int]]:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
         now = _sum_bills(exchange.now(rows) for exchange in billed)
-        all_places = np.arange(len(rows))
-        figures = _count_figures(billed, len(rows), len(rows))
-        count = max(1, min(most, len(rows), int(LIMITS.figures / figures)))
-        places = np.argsort(-now, kind="stable")[:count]
-        gone = _sum_bills(
-            exchange.bills(rows, places, rows) for exchange in billed
-        )  # [place, node of other]
-        come = _sum_bills(
-            exchange.bills(rows, all_places, rows[places]) for exchange in billed
-        )  # [other, node]
-        saving = now[places][:, None] + now[None, :] - gone - come.T
+        places = np.argsort(-now, kind="stable")[:most]
+        bills = _sum_bills(exchange.bills(rows, np.arange(len(rows)), rows) for exchange in billed)
+        saving = now[places][:, None] + now[None, :] - bills[places] - bills[:, places].T
         saving[np.arange(len(places)), places] = -np.inf
         used: set[int] = set()
         for flat in np.argsort(-saving, axis=None, kind="stable")[: 8 * len(rows)].tolist():
@@ -241,11 +231,6 @@ class PricedSteps:
             if i not in used and j not in used:
                 used |= {i, j}
                 yield i, -1 - j
-
-
-def _count_figures(billed: list[_Bills], places: int, rows: int) -> float:
-    """Return about how many path costs all exchanges look up to bill places on one node."""
-    return sum(exchange.figures(places, rows) for exchange in billed)
 
 
 def _sum_bills(parts: Iterator[Floats]) -> Floats:

@@ -3,8 +3,9 @@
 
 A gain whose range reaches down to 1 is none that can be told. Nodes that are close leave others
 their links, and stray nodes have cost real runs a few percent: of placements that are as good as
-far as is known the answer touches the fewest groups, then the fewest switches (on a torus its nodes
-are the fewest hops apart), and then is the scheduler's own choice.
+far as is known the answer touches the fewest groups, then the fewest switches, and then is the
+scheduler's own choice. On a torus, which has no such units, nodes that are fewer hops apart are
+answered where the fastest may lose against them.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ class _Ties:
 
     def __init__(self, model: Predictor, base: Candidate | None) -> None:
         self.model, self.base = model, base
+        self.counts_units = model.machine.topology.kind != "torus"
         self._default_key = b"" if base is None else _nodes_key(base)
         self._gains: dict[int, Gains] = {}
 
@@ -120,19 +122,20 @@ class _Ties:
         """
         if self.on_default(rival) and not self.is_worth_leaving(best):
             return False
-        closer = self.spread(rival) < self.spread(best)
+        closer = self.counts_units and self.spread(rival) < self.spread(best)
         least = 1 - LIMITS.clearly if closer else 1 + LIMITS.clearly
         return self._gain(rival, best).high < least
 
     def is_worth_leaving(self, candidate: Candidate) -> bool:
         """Return whether a candidate is closer than the default, or wins for certain.
 
-        On nodes as far apart it is enough that it does not lose.
+        On nodes that touch no more units it is enough that it does not lose.
         """
         if self.base is None or self.on_default(candidate):
             return True
         ours, theirs = self.spread(candidate), self.spread(self.base)
-        least = 1 - LIMITS.clearly if ours == theirs else 1 + LIMITS.clearly
+        further = self.counts_units and ours > theirs
+        least = 1 + LIMITS.clearly if further else 1 - LIMITS.clearly
         return ours < theirs or self._gain(candidate, self.base).low > least
 
     def _gain(self, candidate: Candidate, over: Candidate) -> Gain:

@@ -100,7 +100,7 @@ def test_nodes_are_left_for_others_no_closer_only_where_that_does_not_lose(case)
     gain = found.facts["predicted"]["gain"]
     if found.facts["predicted"]["chosen"]["by"] == "J" or ours < theirs:
         return
-    if ours > theirs:
+    if ours > theirs and machine.topology.kind != "torus":
         assert gain["low"] > 1
     elif set(found.rows.tolist()) != set(default.rows.tolist()):
         assert gain["low"] > 1 - LIMITS.clearly
