@@ -270,7 +270,12 @@ def constrain(options: str) -> None:
 
 @slurm.command(hidden=True)
 @click.option("--comment", required=True)
-@click.option("--pid", type=int, required=True, help="Of srun; the order file goes when it ends.")
+@click.option(
+    "--pid",
+    type=int,
+    required=True,
+    help="Process id of srun; the order file is removed when it ends.",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
     """Print the options that start a step's ranks in order, for ``cli_filter.lua``.

@@ -63,7 +63,7 @@ class Bound(NamedTuple):
     why: str
 
 
-class Partition(NamedTuple):
+class NetworkParts(NamedTuple):
     """Disjoint parts of the network.
 
     Attributes
@@ -182,7 +182,7 @@ def _crossing_time(amount: Floats, gbs: Floats) -> Floats:
 
 
 @once
-def partitions(machine: Machine) -> list[Partition]:
+def partitions(machine: Machine) -> list[NetworkParts]:
     """Return the partitions of a machine, made once: of routers, and from the outside in.
 
     Examples
@@ -203,7 +203,7 @@ def partitions(machine: Machine) -> list[Partition]:
         out, into = (
             add_by_key(end[apart], links.bandwidth[apart], count) for end in (source, target)
         )
-        parts.append(Partition(name, label, out, into))
+        parts.append(NetworkParts(name, label, out, into))
     return parts
 
 

@@ -191,7 +191,7 @@ class Latency(StrictTable, frozen=True, kw_only=True):
     hop_ns: Figure[Amount]
 
 
-class Sending(StrictTable, frozen=True, kw_only=True):
+class SendingFigures(StrictTable, frozen=True, kw_only=True):
     """What programs reach of what the network could carry.
 
     ``process`` is what one rank sends at most, GB/s; ``payload`` the share of
@@ -238,7 +238,7 @@ class Config(StrictTable, frozen=True, kw_only=True):
     nodes: Nodes
     software: Software
     latency: Latency
-    sending: Sending = Sending()
+    sending: SendingFigures = SendingFigures()
     bandwidth: dict[Name, Figure[Amount]]
     cabinets: Cabinets | None = None
     leaf: list[Leaf] = []
@@ -264,6 +264,6 @@ class OverlayConfig(StrictTable, frozen=True, kw_only=True):
     title: Text | None = None
     machine: Text | None = None
     latency: PartialLatency = PartialLatency()
-    sending: Sending = Sending()
+    sending: SendingFigures = SendingFigures()
     bandwidth: dict[Name, Figure[Amount]] = {}
     stated: dict[Name, Figure[Any]] = {}

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from nidmap.placement.machine import COPY_GBS, Core, Device, NodeHardware, Topology
 from nidmap.placement.records import Dump, LineCounts, NodeRecords
-from nidmap.placement.sites.schema import Config, Figure, Partition, Sending
+from nidmap.placement.sites.schema import Config, Figure, Partition, SendingFigures
 from nidmap.placement.sites.shared import SiteLayout, WrongFigure, whole_figure
 
 #: Bandwidths that each fabric may state, by link class.
@@ -133,7 +133,7 @@ def lay_out(config: Config) -> SiteLayout:
     return layout._replace(topology=_with_constants(config, layout.topology))
 
 
-def sending_parameters(sending: Sending) -> dict[str, Any]:
+def sending_parameters(sending: SendingFigures) -> dict[str, Any]:
     """Return what programs reach as parameters of a topology: each figure, and its mark.
 
     ``routing`` where one is known, ``routings`` where several may be.

@@ -219,7 +219,7 @@ class DragonflyShape:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cables:
+class GroupLinks:
     """Links between groups, one row each (or each bundle of `count`)."""
 
     # g, h: (m,), ranks of the two groups, g < h
@@ -231,7 +231,7 @@ class Cables:
     count: int = 1  # parallel links in every row
 
 
-def wire_groups(rule: str, shape: DragonflyShape) -> Cables:
+def wire_groups(rule: str, shape: DragonflyShape) -> GroupLinks:
     """Return the links that `rule` makes."""
     check_rule(rule, shape)
     most = shape.links if shape.table is None else int(shape.table.max(initial=0))
@@ -277,13 +277,13 @@ def _spread_links(shape: DragonflyShape, count: int) -> tuple[Ints, ...]:
     return np.repeat(g, count), np.repeat(h, count), k
 
 
-def _wire_aligned(shape: DragonflyShape) -> Cables:
+def _wire_aligned(shape: DragonflyShape) -> GroupLinks:
     """Router r of every group to router r of every other (the job-placement paper's cube)."""
     g, h, k = _spread_links(shape, shape.routers)
-    return Cables(g, h, k, k, shape.links // shape.routers)
+    return GroupLinks(g, h, k, k, shape.links // shape.routers)
 
 
-def _consecutive_routers(shape: DragonflyShape) -> Cables:
+def _consecutive_routers(shape: DragonflyShape) -> GroupLinks:
     """Let the k-th link from g to h leave router (s·L + k) mod R, s = h if h < g else h - 1.
 
     s·L is the number of links from g to the groups before h, and that is
@@ -299,10 +299,10 @@ def _consecutive_routers(shape: DragonflyShape) -> Cables:
     first = np.cumsum(count) - count
     g, h, first = (np.repeat(x, count) for x in (g, h, first))
     k = np.arange(len(g)) - first
-    return Cables(g, h, (before[g, h] + k) % routers[g], (before[h, g] + k) % routers[h])
+    return GroupLinks(g, h, (before[g, h] + k) % routers[g], (before[h, g] + k) % routers[h])
 
 
-def _same_chassis(shape: DragonflyShape) -> Cables:
+def _same_chassis(shape: DragonflyShape) -> GroupLinks:
     """Blade (k·i(g,h) + j) mod B of g to blade (k·i(h,g) + j) mod B of h, in every chassis.
 
     i(g,h) is the rank of h among the other groups present, j = 0 … k-1, two
@@ -321,7 +321,7 @@ def _same_chassis(shape: DragonflyShape) -> Cables:
     j = place - first[place]
     leave = chassis * shape.blades + (stride * (h - 1) + j) % shape.blades
     enter = chassis * shape.blades + (stride * g + j) % shape.blades
-    return Cables(g, h, leave, enter, 2)
+    return GroupLinks(g, h, leave, enter, 2)
 
 
 #: The rules by name.

@@ -43,7 +43,7 @@ MPIEXECS = ("mpiexec", "mpirun")
 LAUNCHERS = ("srun", "aprun")
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Diagnosis(msgspec.Struct, frozen=True):
     """One thing that was looked for: ``ok``, ``missing`` (nothing depends on it) or ``failed``."""
 
     topic: str
@@ -57,7 +57,7 @@ class Report(msgspec.Struct, frozen=True):
 
     schema: str
     version: str
-    findings: list[Finding]
+    findings: list[Diagnosis]
 
 
 @click.command()
@@ -83,7 +83,7 @@ def doctor(specs: tuple[str, ...], as_json: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def examine(specs: tuple[str, ...], env: Mapping[str, str]) -> Iterator[Finding]:
+def examine(specs: tuple[str, ...], env: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Yield all findings, topic by topic."""
     yield from _examine_install()
     yield from _examine_extras()
@@ -102,22 +102,22 @@ def examine(specs: tuple[str, ...], env: Mapping[str, str]) -> Iterator[Finding]
     yield from _examine_caches()
     for name in sorted(name for name in env if name.startswith("NIDMAP_")):
         secret = "TOKEN" in name  # the output goes into bug reports
-        yield Finding("environment", name, "ok", "is set" if secret else env[name])
+        yield Diagnosis("environment", name, "ok", "is set" if secret else env[name])
 
 
-def _attempt(topic: str, name: str, describe: Callable[[str], str], where: str | None) -> Finding:
+def _attempt(topic: str, name: str, describe: Callable[[str], str], where: str | None) -> Diagnosis:
     """Return what there is to say of something, that it is missing, or why it does not work."""
     if where is None:
-        return Finding(topic, name, "missing", "not found")
+        return Diagnosis(topic, name, "missing", "not found")
     try:
-        return Finding(topic, name, "ok", describe(where))
+        return Diagnosis(topic, name, "ok", describe(where))
     except (UsageError, NoSlurm) as error:  # nothing here, as on a laptop
-        return Finding(topic, name, "missing", str(error))
+        return Diagnosis(topic, name, "missing", str(error))
     except NidmapError as error:
-        return Finding(topic, name, "failed", str(error))
+        return Diagnosis(topic, name, "failed", str(error))
 
 
-def _examine_install() -> Iterator[Finding]:
+def _examine_install() -> Iterator[Diagnosis]:
     """Yield version, folder, Python and system."""
     home = os.path.dirname(sys.modules["nidmap"].__file__ or "")
     try:
@@ -125,23 +125,23 @@ def _examine_install() -> Iterator[Finding]:
     except PackageNotFoundError:
         url = {}
     editable = ", editable" if url.get("dir_info", {}).get("editable") else ""
-    yield Finding("nidmap", "version", "ok", f"{__version__} in {home}{editable}")
-    yield Finding("nidmap", "Python", "ok", f"{platform.python_version()} ({sys.executable})")
+    yield Diagnosis("nidmap", "version", "ok", f"{__version__} in {home}{editable}")
+    yield Diagnosis("nidmap", "Python", "ok", f"{platform.python_version()} ({sys.executable})")
     libc = " ".join(filter(None, platform.libc_ver()))
-    yield Finding("nidmap", "system", "ok", f"{platform.system()} {platform.machine()} {libc}")
+    yield Diagnosis("nidmap", "system", "ok", f"{platform.system()} {platform.machine()} {libc}")
     for package in ("numpy", "click", "msgspec"):
-        yield Finding("nidmap", package, "ok", version(package))
+        yield Diagnosis("nidmap", package, "ok", version(package))
 
 
-def _examine_extras() -> Iterator[Finding]:
+def _examine_extras() -> Iterator[Diagnosis]:
     """Yield each package of an extra, and how to install those that are missing."""
     for module, extra in EXTRAS.items():
         package = NAMES.get(module, module)
         try:
-            yield Finding("extra", f"{extra}: {package}", "ok", version(package))
+            yield Diagnosis("extra", f"{extra}: {package}", "ok", version(package))
         except PackageNotFoundError:
             hint = f"pip install 'nidmap[{extra}]'"
-            yield Finding("extra", f"{extra}: {package}", "missing", hint)
+            yield Diagnosis("extra", f"{extra}: {package}", "missing", hint)
 
 
 def _describe_slurm(path: str) -> str:
@@ -158,18 +158,18 @@ def _describe_mpi(path: str, env: Mapping[str, str]) -> str:
     return f"{library.name} {library.version} ({path})"
 
 
-def _examine_recorder(env: Mapping[str, str]) -> Iterator[Finding]:
+def _examine_recorder(env: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Yield the recorder's libraries that are shipped, and the compilers that build others."""
     ready = [abi for abi in ABI if shipped([abi])]
     state = "ok" if ready else "missing"
     text = f"for {', '.join(ready)}" if ready else "built by an MPI compiler at the first use"
-    yield Finding("recorder", "shipped", state, text)
+    yield Diagnosis("recorder", "shipped", state, text)
     try:
         for compiler in find_compilers([], env):
             text = f"{compiler.abi} {compiler.version} ({compiler.path})"
-            yield Finding("recorder", "compiler", "ok", text)
+            yield Diagnosis("recorder", "compiler", "ok", text)
     except NidmapError as error:
-        yield Finding("recorder", "compiler", "missing", str(error))
+        yield Diagnosis("recorder", "compiler", "missing", str(error))
 
 
 def describe_machine(specs: tuple[str, ...]) -> str:
@@ -195,18 +195,20 @@ def _describe_job(env: Mapping[str, str]) -> str:
     return f"{counted(len(job.nodes), 'node')}: {job.nodes.fold()}{note}"
 
 
-def _examine_caches() -> Iterator[Finding]:
+def _examine_caches() -> Iterator[Diagnosis]:
     """Yield where compiled kernels and recorders are kept."""
     if numba_installed():
         folder = cache_folder()
         compiled = "compiled" if kernels_compiled() else "compiled at the first use"
-        yield Finding("cache", "kernels", "ok" if folder else "missing", f"{folder}, {compiled}")
+        yield Diagnosis("cache", "kernels", "ok" if folder else "missing", f"{folder}, {compiled}")
     else:
-        yield Finding("cache", "kernels", "missing", "no numba: graphs are mapped with less search")
-    yield Finding("cache", "user", "ok", user_cache(""))
+        yield Diagnosis(
+            "cache", "kernels", "missing", "no numba: graphs are mapped with less search"
+        )
+    yield Diagnosis("cache", "user", "ok", user_cache(""))
 
 
-def as_text(findings: list[Finding]) -> str:
+def as_text(findings: list[Diagnosis]) -> str:
     """Return findings as a table; what was not found comes last within its topic."""
     topics = list(dict.fromkeys(finding.topic for finding in findings))
     ordered = sorted(findings, key=lambda f: (topics.index(f.topic), f.state == "missing"))

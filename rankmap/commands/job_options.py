@@ -119,7 +119,7 @@ _ORDER = (
         "--format",
         "form",
         metavar="F",
-        help="Its format: slots, mpich, slurm, json …; never guessed from what is in it.",
+        help="Its format: slots, mpich, slurm, json …; never guessed from its content.",
     ),
     click.option("--strategy", metavar="S", help="This strategy's order instead of a file's."),
     launcher_order_option,

@@ -49,7 +49,7 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
     "--since", default="now-7days", show_default=True, help="From Slurm: sacct's --starttime."
 )
 @click.option(
-    "--state", metavar="FILE", help="A dump of node states: down nodes were not available."
+    "--state", metavar="FILE", help="Dump of node states; down nodes count as unavailable."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .png or .svg.")

@@ -22,7 +22,7 @@ SAYS = [
     (predict, "and name the bottleneck"),
     (compare, "the range of that gain over all unknowns, the bottleneck"),
     (compare, "Exclude these nodes."),
-    (jobs, "A dump of node states: down nodes were not available."),
+    (jobs, "Dump of node states; down nodes count as unavailable."),
     (jobs, "Only this user's jobs, or 'all'; from Slurm: yours."),
     (record, "Record the communication matrix of an unmodified MPI program"),
     (sort, "Sort nodes by their switches, neighbours next to each other."),

@@ -60,10 +60,10 @@ GRACE = 10.0
               help="The program's own timer: first group, last match; default: wall time.",
               )  # fmt: skip
 @advanced("--time-file", "time_file", metavar="FILE",
-              help="Where the program writes that timer; default: what it prints.",
+              help="File to which the program writes it; default: its output.",
               )  # fmt: skip
 @click.option(
-    "--unit", metavar="U", help="Of that timer: s, ms, us, min, h; or of a rate: ns/day, GF/s."
+    "--unit", metavar="U", help="Unit of the timer: s, ms, us, min, h; or of a rate: ns/day, GF/s."
 )
 @option_with_default("--blocks", click.IntRange(min=1), 16, "Most blocks of turns to measure.")
 @option_with_default("--warmup", click.IntRange(min=0), 1, "Warm-up blocks before them.")

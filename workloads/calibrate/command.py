@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     "--seconds", click.FloatRange(0.001, 60), 0.4, "What a set of messages should take."
 )
 @click.option("--time-limit", type=Duration(),
-              help="Stop in time and take the rounds that are done: 90, 10m, 2h.")  # fmt: skip
+              help="Stop in time and use the rounds done so far: 90, 10m, 2h.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write the figures there, as TOML.")
 @click.argument("launcher", nargs=-1, type=click.UNPROCESSED)

@@ -79,11 +79,11 @@ def _parse_lengths(ctx: click.Context, param: click.Parameter, value: str) -> tu
     "--nodes",
     "counts",
     type=Number(several=True),
-    help="Numbers of nodes; default: those of 1,3,9,18,36 that the job has.",
+    help="Numbers of nodes; default: those of 1,3,9,18,36 that fit the job.",
 )
-@click.option("--ppn", type=click.IntRange(min=1), help="Ranks per node; default: all it has.")
+@click.option("--ppn", type=click.IntRange(min=1), help="Ranks per node; default: all of them.")
 @click.option(
-    "--memory", type=ByteCount(whole=True), help="Memory of a node; default: what it has free."
+    "--memory", type=ByteCount(whole=True), help="Memory of a node; default: what is free."
 )
 @machine_option
 @bench_callback

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @machine_option
 @click.option(
     "--policies", default="slurm,tree,soft,pin,auto", show_default=True, metavar="P,…",
-    help=f"All are held against the first: {', '.join(NAMES)}.",
+    help=f"All are compared with the first: {', '.join(NAMES)}.",
 )  # fmt: skip
 @click.option("--applications", metavar="TOML", help="Patterns by job name or user (nidmap jobs).")
 @click.option(

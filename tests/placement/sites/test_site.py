@@ -2,7 +2,7 @@
 """A site: its configuration, and the topology, the nodes and their inside that follow from it."""
 
 from nidmap.placement.sites import load_site
-from nidmap.placement.sites.schema import Figure, Sending
+from nidmap.placement.sites.schema import Figure, SendingFigures
 from nidmap.placement.sites.site import sending_parameters
 
 
@@ -17,7 +17,7 @@ def test_site():
 
 
 def test_sending_parameters():
-    assert sending_parameters(Sending(process=Figure(2.0, "published", "a paper"))) == {
+    assert sending_parameters(SendingFigures(process=Figure(2.0, "published", "a paper"))) == {
         "process": 2.0,
         "process_mark": "published",
     }
