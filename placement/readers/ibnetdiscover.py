@@ -24,6 +24,7 @@ from nidmap.placement.readers import (
     count_lines,
     dump_format,
     refuse_empty,
+    resembling,
     sniffing,
     split_lines,
     strange_line,
@@ -44,9 +45,11 @@ MAX_LINE = 1000
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ADAPTER = re.compile(
     r"HCA-?[0-9]*|(?:mlx|mlx4|mlx5|mthca|qib|hfi1?|ehca|cxgb4|bnxt_re|irdma|hns|efa)_?[0-9]+(?:_\w+)*|"
-    r"(?:ib|rocep|ibp|opa|rdmap|mlx5_ib)[a-z]*[0-9]\w*",
+    r"(?:ib|rocep|ibp|opa|rdmap|mlx5_ib|bond|en[opsx]|eth|hsn)[a-z]*[0-9]\w*",
     re.IGNORECASE,
 )
+#: Lines above the list that a shell or a tool around ibnetdiscover may have printed.
+_PREAMBLE = 20
 #: What an adapter calls its host while nobody has told it the name.
 NO_NAME = {"localhost", "localhost.localdomain", "(none)", "none"}
 #: A switch's own adapter, which computes for SHARP: no host is missing behind it.
@@ -90,11 +93,18 @@ def read(text: str, source: str) -> Dump:
             owner = fabric.end(guid, _KINDS[letter], description or "")
         elif _REST.match(line):
             headers += 1
+        elif owner < 0 and not headers and number <= _PREAMBLE and _is_preamble(line):
+            fabric.warnings.append((number, line))
         elif owner < 0 or not _take_port(fabric, line, number, owner):
             raise strange_line("ibnetdiscover", source, number, line, "a line of ibnetdiscover")
     counts = count_lines(lines, headers + len(fabric.warnings))
     refuse_empty(counts, source, "switch")
     return fabric.dump(counts)
+
+
+def _is_preamble(line: str) -> bool:
+    """Tell whether a line above the list is neither a port nor of another format."""
+    return not re.match(r"\[\d", line) and not resembling(line, but="ibnetdiscover")
 
 
 def _take_port(fabric: InfinibandCables, line: str, number: int, owner: int) -> bool:
@@ -173,7 +183,7 @@ class InfinibandCables(Cables):
         """Count the adapters whose description names no host, and what ibnetdiscover warned of."""
         if self.warnings:
             line, text = self.warnings[0]
-            several = f"{counted(len(self.warnings), 'warning')} of ibnetdiscover itself: {text}"
+            several = f"{counted(len(self.warnings), 'line')} besides the fabric, such as: {text}"
             yield Finding(line, "discovery", several, "is the list complete?", fault=False)
         words, called = [], False
         for text, kind, name in zip(self.descriptions, self.kinds, self.names(), strict=True):

@@ -154,6 +154,8 @@ def node_state(text: str) -> tuple[str, bool] | None:
         signs += "*"
     counted = [w for w in words if w not in NEUTRAL and w != "not_responding"] or words[:1]
     state = _worst_known(counted)
+    if state == "down" and "reboot_issued" in text.lower():  # sinfo's boot^: it will come back
+        state = "reboot"
     if state == "drained" and {"allocated", "mixed", "completing"} & set(counted):
         state = "draining"
     if state in (*FREE_STATES, "planned"):

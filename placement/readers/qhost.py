@@ -15,7 +15,7 @@ from nidmap.placement.readers import count_lines, dump_format, split_lines, stra
 from nidmap.placement.readers.node_states import StatedNode, badness_of, states_dump
 from nidmap.placement.records import Dump
 
-_HEADER = re.compile(r"^[ \t]*HOSTNAME\s+ARCH\s+NCPU\s.*\bLOAD\s.*\bSWAPUS\s*$", re.M)
+_HEADER = re.compile(r"^[ \t]*HOSTNAME\s+ARCH\s+NCPU\s(?:.*\s)?LOAD\s(?:.*\s)?SWAPUS\s*$", re.M)
 _QUEUE = re.compile(r"\s+(\S+)\s+([BIPCTN]{1,5})\s+(?:(\d+)/)?(\d+)/(\d+)(?:\s+([A-Za-z]+))?\s*")
 _JOB = re.compile(r"\s+(?:job-ID\s.*|-+\s*|\d+\s+[\d.]+\s.*)")
 _VALUE = re.compile(r"\s+[a-z]+:[a-z_]+=.*")

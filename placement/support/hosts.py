@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host names with and without a domain: which of some names a word means."""
+"""Host names with and without a domain, in any case: which of some names a word means."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 
 def same_host(a: str, b: str) -> bool:
     """Tell whether two names are alike, one perhaps with more of its domain."""
+    a, b = a.lower(), b.lower()
     return a == b or a in _shorter(b) or b in _shorter(a)
 
 
@@ -33,10 +34,32 @@ class HostNames:
         for name, place in self._place.items():
             for short in _shorter(name):
                 self._longer.setdefault(short, []).append(place)
+        self._lower: dict[str, list[int]] = {}  # both in lower case, made where that is needed
+        self._lower_longer: dict[str, list[int]] = {}
 
     def find(self, word: str) -> list[int]:
-        """Return the places of all names that a word may mean, the exact one alone."""
+        """Return the places of all names that a word may mean, the exact one alone.
+
+        Upper and lower case are told apart where the names do that.
+        """
         for name in (word, *_shorter(word)):
             if name in self._place:
                 return [self._place[name]]
-        return sorted(self._longer.get(word, ()))
+        return sorted(self._longer.get(word, ())) or self._find_any_case(word.lower())
+
+    def _find_any_case(self, word: str) -> list[int]:
+        if not self._lower:
+            self._lower = _merge_cases({name: [k] for name, k in self._place.items()})
+            self._lower_longer = _merge_cases(self._longer)
+        for name in (word, *_shorter(word)):
+            if name in self._lower:
+                return self._lower[name]
+        return self._lower_longer.get(word, [])
+
+
+def _merge_cases(places: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Return the places by names in lower case."""
+    merged: dict[str, set[int]] = {}
+    for name, found in places.items():
+        merged.setdefault(name.lower(), set()).update(found)
+    return {name: sorted(found) for name, found in merged.items()}

@@ -173,7 +173,7 @@ def test_all_ways_meet(data):
         ("", 0, ["names no nodes"]),
         (" \n# nothing\n", 0, ["names no nodes"]),
         ("nid45", 0, ["'nid45'", "did you mean nid00045?"]),
-        ("NID00045", 0, ["'NID00045'", "did you mean nid00045?"]),
+        ("NID45", 0, ["'NID45'", "did you mean nid00045?"]),
         ("nid00045\nnid99999\n", 2, ["'nid99999'", "its nodes run from nid00000 to nid01535"]),
         ("nid[00000-00003]\nnid[00004-00006,01536]\n", 2, ["'nid01536'", "nid01535"]),
         ("4711", 0, ["no NID 4711", "its nodes run from 0 to 1535"]),

@@ -16,6 +16,7 @@ from nidmap.placement.readers import ibnetdiscover, ibnetdiscover_ports, read_te
 from nidmap.placement.readers.ibnetdiscover import bandwidth, host_name
 from tests.placement.readers.fabric_shapes import fabrics, full_text, ports_text
 from tests.same_machine import same_machine
+from tests.samples import SAMPLES
 
 PRINTS = {
     "ibnetdiscover": (ibnetdiscover.read, full_text),
@@ -327,5 +328,29 @@ def test_messages_of_ibnetdiscover_itself_are_remarks(form, fabric):
     assert same_machine(assemble([plain]), assemble([warned]))
     (said,) = (f for f in warned.findings if f.kind == "discovery")
     assert (said.line, said.fault) == (1, False)
-    assert said.text.startswith("3 warnings of ibnetdiscover itself: ibwarn: [2345]")
+    assert said.text.startswith("3 lines besides the fabric, such as: ibwarn: [2345]")
     assert warned.counts.rows == plain.counts.rows
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["$ sudo ibnetdiscover\n", "[root@mgmt ~]# ibnetdiscover\n", "-I- Using port 1 as local.\n",
+     "Warning: Permanently added 'mgmt' to the list of known hosts.\n\n"],
+)  # fmt: skip
+def test_what_a_shell_printed_above_is_left_out_and_said(above):
+    text = SAMPLES["ibnetdiscover"]
+    dump = read_text(above + text, "t")
+    same_machine(assemble([dump]), assemble([read_text(text, "t")]))
+    (said,) = [f for f in dump.findings if f.kind == "discovery"]
+    assert said.line == 1
+    assert above.split("\n")[0] in said.text
+
+
+@pytest.mark.parametrize(
+    "adapter", ["bond0", "ib0", "enp1s0f0", "ibp23s0", "mlx5_bond_0", "rocep1s0", "eth2", "hsn0"]
+)
+def test_adapters_by_the_names_that_linux_gives(adapter):
+    text = SAMPLES["ibnetdiscover"].replace("n1 HCA-1", f"n1 {adapter}")
+    dump = read_text(text, "t")
+    assert dump.nodes.name.tolist() == ["n1"]
+    assert set(dump.links.adapter.tolist()) == {adapter}

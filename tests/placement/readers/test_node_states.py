@@ -423,3 +423,21 @@ def test_reasons_of_sinfo_are_no_list_of_jobs():
 def test_slurm_state():
     assert slurm_state("IDLE+DRAIN", "-") == ("drained", False)
     assert slurm_state("MIXED+PLANNED", "-") == ("mixed", True)
+
+
+def test_a_node_that_reboots_is_the_same_in_every_form():
+    """As slurmctld 22.05.8, 24.11.5 and 26.05.5 print it after ``scontrol reboot [asap]``."""
+    printed = {
+        "sinfo -N": "NODELIST NODES PARTITION STATE\nn1 1 debug* boot^\nn2 1 debug* boot^\n",
+        "sinfo -N -l": "NODELIST STATE\nn1 reboot^\nn2 reboot^\n",
+        "scontrol": "NodeName=n1 State=DOWN+REBOOT_ISSUED\n\nNodeName=n2 "
+        "State=DOWN+DRAIN+REBOOT_ISSUED\n",
+        "json": json.dumps({"nodes": [
+            {"name": "n1", "state": ["DOWN", "REBOOT_ISSUED"]},
+            {"name": "n2", "state": ["DOWN", "DRAIN", "REBOOT_ISSUED"]},
+        ]}),
+    }  # fmt: skip
+    for form, text in printed.items():
+        nodes = read_text(text, form).nodes
+        assert nodes.state.tolist() == ["reboot", "reboot"], form
+    assert node_state("DOWN+REBOOT_REQUESTED") == ("down", False)  # it is down@ for sinfo

@@ -29,7 +29,11 @@ TORUS = nidmap.load_machine("torus:4x4")
     [
         ({"TopologyPlugin": "topology/none"}, "slurm-none", "(topology/none)"),
         ({"TopologyPlugin": "topology/default"}, "slurm-none", "(topology/default)"),
-        ({"TopologyPlugin": "topology/tree"}, "slurm-tree", "(topology/tree)"),
+        (
+            {"TopologyPlugin": "topology/tree"},
+            "slurm-tree",
+            "(topology/tree, simulated as 22.05 chooses)",
+        ),
         (
             {"TopologyPlugin": "topology/tree", "TopologyParam": "Dragonfly,TopoOptional"},
             "slurm-dragonfly",
@@ -46,6 +50,18 @@ def test_the_running_slurm_says_what_it_does(config, strategy, words):
     found = baseline_of(TORUS, config={"SLURM_VERSION": "24.11.5", **config})
     assert found.strategy == strategy
     assert found.words == f"Slurm 24.11.5's own choice here {words}"
+
+
+@pytest.mark.parametrize(
+    ("version", "plugin", "same"),
+    [("22.05.8", "tree", True), ("24.11.5", "tree", False), ("24.11.5", "none", True),
+     ("26.05.5", "none", False), ("26.05.5", "tree", False), ("", "tree", True)],
+)  # fmt: skip
+def test_a_slurm_that_chooses_otherwise_is_said(version, plugin, same):
+    """Checked on slurmctld 22.05.8, 24.11.5 and 26.05.5."""
+    config = {"SLURM_VERSION": version, "TopologyPlugin": f"topology/{plugin}"}
+    words = baseline_of(TORUS, config=config).words
+    assert words.endswith(f"(topology/{plugin})" if same else "simulated as 22.05 chooses)")
 
 
 @pytest.mark.parametrize(

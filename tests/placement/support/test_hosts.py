@@ -47,3 +47,14 @@ def test_no_two_hosts_become_one(have, want):
 @pytest.mark.parametrize("word", ["10", "10.0", "10.0.0"])
 def test_the_parts_of_an_address_are_no_domain(word):
     assert HostNames(["10.0.0.1"]).find(word) == HostNames([word]).find("10.0.0.1") == []
+
+
+def test_case_counts_only_where_the_names_tell_it():
+    """DNS knows no case: NODE1 is node1, but of N1 and n1 each is its own."""
+    hosts = HostNames(["node1", "b.hpc.org", "N1", "n1", "A.x.org", "a.y.org"])
+    words = ("NODE1", "Node1.CM", "B", "B.HPC.ORG", "N1", "n1", "a", "A.X.ORG", "c")
+    assert [hosts.find(word) for word in words] == [
+        [0], [0], [1], [1], [2], [3], [5], [4], []]  # fmt: skip
+    assert same_host("N1.Cm", "n1")
+    assert HostNames(["N1", "n1"]).find("n1.cm") == [1]
+    assert HostNames(["NODE1", "Node1"]).find("node1") == [0, 1]
