@@ -54,6 +54,9 @@ _QUESTIONS = 16
 #: Seconds for a question that should take milliseconds, and for Slurm's own answers.
 _QUICK, _SLURM = 20.0, 60.0
 
+#: Seconds that the first states are waited for, which a page opens with.
+_PATIENCE = 3.0
+
 #: Seconds in which what searches use is compiled, once on a machine.
 _COMPILING = 600.0
 
@@ -171,6 +174,8 @@ class Service:
         name = path.rpartition("/")[2]
         if name in ("state", "jobs"):
             self.live.watch()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.live.answered(), _PATIENCE)
             return self.live.state if name == "state" else self.live.jobs
         machine, views = await self._drawn()
         if name == "machine":

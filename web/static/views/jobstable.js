@@ -54,12 +54,12 @@ function columnsOf(app) {
   return [
     { id: "job", of: ({ job }) => job.id, cell: ({ job }) => el("td", {}, el("button", { type: "button", class: "plain", text: job.id, "aria-label": `Mark job ${job.id}`, on: { click: () => mark(app, job) } }), job.mine ? el("span", { class: "tag", text: "yours" }) : null) },
     { id: "name", of: ({ job }) => job.name },
-    ...(app.machine.answer.show_users ? [{ id: "user", of: ({ job }) => job.user ?? "" }] : []),
     { id: "nodes", of: ({ job }) => job.count },
-    { id: "ranks per node", of: ({ job, found }) => found?.ppn ?? (job.ppn || null) },
+    { id: "slowdown", of: ({ found }) => found?.slowdown ?? null, cell: slowdownCell },
     ...levels.map((level) => ({ id: counted(2, level).replace(/^2 /, ""), of: ({ found }) => found?.touches[level] ?? null })),
     { id: "spread", of: ({ found }) => found?.spread ?? null, text: (value) => value.toFixed(2) },
-    { id: "slowdown", of: ({ found }) => found?.slowdown ?? null, cell: slowdownCell },
+    ...(app.machine.answer.show_users ? [{ id: "user", of: ({ job }) => job.user ?? "" }] : []),
+    { id: "ranks per node", of: ({ job, found }) => found?.ppn ?? (job.ppn || null) },
     { id: "taken to send", of: ({ found }) => found?.patterns.join(", ") ?? "" },
   ];
 }
