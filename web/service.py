@@ -174,8 +174,9 @@ class Service:
         name = path.rpartition("/")[2]
         if name in ("state", "jobs"):
             self.live.watch()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.live.answered(), _PATIENCE)
+            if not self.live.has_answer:
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self.live.answered(), _PATIENCE)
             return self.live.state if name == "state" else self.live.jobs
         machine, views = await self._drawn()
         if name == "machine":
@@ -325,6 +326,11 @@ class LiveSnapshot:
         self._watched = time.monotonic()
         if self._wanted is not None:
             self._wanted.set()
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the sources have been asked once, or there are none."""
+        return self._first is None or self._first.is_set()
 
     async def answered(self) -> None:
         """Wait until the sources have been asked once: which nodes are free is not known before."""
