@@ -44,7 +44,7 @@ def test_ranges_are_those_of_the_command(spec, capsys):
                                   "leonardo", "jupiter", "tara"])  # fmt: skip
 def test_page_answers_command_and_export_say_the_same(opened, capsys, name):
     machine = nidmap.load_machine(name)
-    nodes = nodes_of(machine, np.flatnonzero(machine.compute)[[0, 1, 2, 40, 41, 90]]).fold()
+    nodes = nodes_of(machine, np.flatnonzero(machine.compute)[[0, 1, 2, 40, 41, 79]]).fold()
     words = ["predict", "-m", name, "--nodes", nodes, "--ppn", "2", "--pattern", "alltoall"]
     assert run([*words, "--json"]) == 0
     command = json.loads(capsys.readouterr().out)["between"]

@@ -217,6 +217,14 @@ def test_a_process_that_was_killed_meanwhile_is_replaced(small):
         until(lambda: site.post("plan", count=4).status == 200)
 
 
+def test_bodies_do_not_wait_for_the_acknowledgement_of_their_heads():
+    """What is accepted has what the listening socket has been set to."""
+    with bind_socket("127.0.0.1", 0) as listening:
+        listening.setblocking(True)
+        with socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_short_questions_do_not_wait_for_long_ones(small, monkeypatch):
     """Both long processes are busy for good, and everything else goes on; hanging up ends them."""
     monkeypatch.setattr("nidmap.web.figures.compare", long_compare)
