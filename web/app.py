@@ -22,6 +22,7 @@ from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 from nidmap.placement.errors import NidmapError, printable, schema_sentence
 from nidmap.web import replies, requests
 from nidmap.web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
+from nidmap.web.measured import measured
 from nidmap.web.nodes import describe_nodes, emit_nodes, resolve
 from nidmap.web.page import export, file_name, page_shell
 from nidmap.web.requests import Path, document
@@ -183,6 +184,10 @@ async def _nodes(service: Service, wanted: requests.Nodes) -> bytes:
     return await service.short.json(describe_nodes, service.live.snapshot, wanted.nodes)
 
 
+async def _measured(service: Service, wanted: requests.Measured) -> bytes:
+    return await service.short.json(measured, service.settings.link_loads, wanted.links)
+
+
 async def _resolve(service: Service, wanted: requests.Resolve) -> bytes:
     return await service.short.json(resolve, wanted.text)
 
@@ -250,6 +255,9 @@ _PATHS = (
          "All that is known of some nodes.", replies.Nodes),
     Path("GET", "/api/v1/hops", _figure, requests.Hops,
          "Links on the shortest paths from one node to all.", replies.Hops),
+    Path("GET", "/api/v1/measured", _measured, requests.Measured,
+         "What links carried by their counters, where a file of them is served.",
+         replies.Measured),
     Path("GET", "/api/v1/status", _status, None,
          "Status of the server.", replies.Status),
     Path("POST", "/api/v1/resolve", _resolve, requests.Resolve,

@@ -84,6 +84,10 @@ def web() -> None:
     help="Patterns of the running jobs, by job name or user (see nidmap jobs).",
 )  # fmt: skip
 @click.option(
+    "--link-loads", metavar="FILE", default="",
+    help="What links carried: nidmap minicray links --json, or a CSV (link,bytes).",
+)  # fmt: skip
+@click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0,
     help="Seconds that a plan or comparison may take.",
 )  # fmt: skip
@@ -104,13 +108,15 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     nidmap web serve -m shaheen2 --prefix /nidmap/ --allow-host portal.example.org
     """
     from nidmap.rankmap import past_jobs
-    from nidmap.web import server
+    from nidmap.web import measured, server
 
     kept, sources = options["token_file"], options["sources"]
     machine = _served_machine(specs)
     origins = _live_sources(machine, sources)
     file = options["applications"]
     known = past_jobs.read_applications(file) if file else ()
+    if options["link_loads"]:
+        measured.measured(machine, options["link_loads"], 1)  # what is wrong is said at once
     listening = server.bound_socket(path) if path else closing(server.bind_socket(host, port))
     with listening as sock:
         named = kept and kept != "none"
@@ -131,7 +137,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
             prefix=_path_of(options["prefix"]),
             taken=_newest_dump(specs),
             owner=_whose_first(options["owner"], everyone=not gate.token),
-            **{name: options[name] for name in ("users", "every", "seconds")},
+            **{name: options[name] for name in ("users", "every", "seconds", "link_loads")},
         )
         served = service.Service(machine, origins, gate, settings)
         _announce_url(served, sock, path, host)

@@ -54,7 +54,7 @@ def document(prediction: Prediction, limit: int) -> replies.Prediction:
     return replies.Prediction(
         **known,
         routers=replies.RouterShares(busy.tolist(), np.round(most[busy], 4).tolist()),
-        links=_busiest_channels(prediction.loads, weight, share, limit),
+        links=busiest_channels(prediction.loads, weight, share, limit),
         matrix=group_matrix(prediction),
     )
 
@@ -65,7 +65,7 @@ def _channel_weights(loads: Loads) -> Floats:
     return seconds if seconds.any() else loads.load
 
 
-def _busiest_channels(loads: Loads, weight: Floats, share: Floats, limit: int) -> replies.Links:
+def busiest_channels(loads: Loads, weight: Floats, share: Floats, limit: int) -> replies.Links:
     """Return the busiest channels first."""
     used = np.flatnonzero(weight)
     rows = used[np.argsort(-weight[used], kind="stable")][:limit]

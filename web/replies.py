@@ -354,6 +354,18 @@ class Prediction(Exact, omit_defaults=True, rename={"longest": "binds"}):
     groups: dict[str, Any] | None = None
 
 
+class Measured(Exact):
+    """What links carried by their counters; `unknown` rows name no link of the machine."""
+
+    source: str
+    taken: float
+    bytes: float
+    unknown: int
+    links: Links
+    groups: dict[str, Any]
+    sentence: str
+
+
 class SchedulersChoice(Exact):
     """What the scheduler would choose by itself, and what the marked nodes gain over it."""
 

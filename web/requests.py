@@ -74,6 +74,12 @@ class Hops(Struct, rename={"from_": "from"}):
     ] = ""  # fmt: skip
 
 
+class Measured(Struct):
+    """Links whose counters are wanted."""
+
+    links: Annotated[Links, Meta(description="How many, the busiest first.")] = 200
+
+
 class Slowdowns(Struct, frozen=True):
     """What running jobs send, where the site's file of applications does not say it."""
 

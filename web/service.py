@@ -85,6 +85,8 @@ class Settings:
         Longest calculation.
     applications : tuple of Application
         What jobs send, by their names and users.
+    link_loads : str
+        A file of link counters (`nidmap.web.measured`), '' for none.
     """
 
     prefix: str = "/"
@@ -96,6 +98,7 @@ class Settings:
     waiting: int = 8
     seconds: float = 60.0
     applications: tuple[Application, ...] = ()
+    link_loads: str = ""
 
 
 class Service:
@@ -196,6 +199,7 @@ class Service:
         columns = machine_columns(self.machine) | {
             "show_users": self.settings.users,
             "live": bool(self.live.sources),
+            "measured": bool(self.settings.link_loads),
             "refresh": self.live.every if self.live.sources else 0,
             "version": __version__,
             "limits": {"body": requests.BODY, "text": requests.TEXT, "marks": 8},

@@ -212,10 +212,10 @@ def test_the_jobs_are_those_that_run_now_held_against_the_form(opened, small, tm
         until(lambda: site.service.live.snapshot.jobs)
         page = opened(site).go("#t=jobs&p=ring")
         row = "document.getElementById('jobs-body').textContent"
-        page.until(f"() => /1wrf3116.*ring/.test({row})")
+        page.until(f"() => /1wrf31.*16ring/.test({row})")
         page.page.fill("#pattern", "sort")
         page.page.click("#job-go")
-        page.until(f"() => /1wrf3116.*sort/.test({row})")
+        page.until(f"() => /1wrf31.*16sort/.test({row})")
         path.write_text(squeue((2, "nid[00032-00035]", "cp2k", "ada")))
         page.until(f"() => {row}.includes('cp2k') && !{row}.includes('wrf')")
         page.leave()

@@ -21,6 +21,7 @@ const KEYS = [
   ["/", "search"],
   ["m p w o t", "map, plans, traffic (wires), jobs, table"],
   ["x v", "in the traffic: the mark, or what the scheduler would choose; both side by side"],
+  ["u", "in the traffic: what links carried by their counters, beside what is predicted"],
   ["?", "this list"],
 ];
 
@@ -55,6 +56,7 @@ function onPage(app, event) {
     w: () => app.served && app.openTab("traffic"),
     x: () => app.traffic.swap(),
     v: () => app.traffic.beside(),
+    u: () => app.machine.answer.measured && app.traffic.measure(),
     o: () => app.served && app.openTab("jobs"),
     t: () => app.openTab("table"),
     ...zooming(app),

@@ -44,7 +44,7 @@ export function trafficPicture(shown) {
 /** What the picture says in words: the time, and the busiest link of what is shown. */
 function head(svg, { machine, found, theme, group }, width) {
   const { links, between, binding } = found.prediction;
-  const time = found.timeless ? `no time: ${found.timeless}` : `${spokenRange(between)}: ${binding}`;
+  const time = found.said ?? (found.timeless ? `no time: ${found.timeless}` : `${spokenRange(between)}: ${binding}`);
   const inside = machine.answer.kind.startsWith("dragonfly") && group >= 0;
   const unit = inside ? unitOfRouters(machine) : null;
   const busiest = inside ? links.source.findIndex((source, i) => unit[source] === group && unit[links.target[i]] === group) : 0;

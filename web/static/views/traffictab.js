@@ -2,9 +2,10 @@
 /** The tab Traffic: what the mark's job does to the wires, the scheduler's own choice at one key or beside it. */
 
 import { bodyOf } from "./answer.js";
+import { spokenAge } from "../core/figures.js";
 import { counted } from "../core/words.js";
 import { painted } from "../draw/raster.js";
-import { saidOf } from "../net/api.js";
+import { getJson, saidOf } from "../net/api.js";
 import { saveBlob } from "../ui/clipboard.js";
 import { byId, el, refill, svgEl } from "../ui/dom.js";
 import { SLIDE, text, weightOf } from "./slide.js";
@@ -23,11 +24,13 @@ const [DRAGGED, PRESSED] = [0.008, 0.15];
 export class TrafficTab {
   constructor(app) {
     this.app = app;
-    this.view = { turn: 0.6, tilt: 0.5, group: -1, other: false, both: false };
+    this.view = { turn: 0.6, tilt: 0.5, group: -1, other: false, both: false, measured: false };
+    this.counters = null;
     this.found = [];
     const host = byId("traffic-picture");
     byId("traffic-swap").addEventListener("click", () => this.swap());
     byId("traffic-both").addEventListener("change", ({ target }) => this.see({ both: target.checked }));
+    byId("traffic-counters").addEventListener("change", ({ target }) => this.measure(target.checked));
     byId("traffic-group").addEventListener("change", ({ target }) => this.see({ group: Number(target.value) }));
     for (const kind of ["svg", "png"]) byId(`traffic-${kind}`).addEventListener("click", () => this.save(kind));
     host.addEventListener("click", ({ target }) => target.dataset.open >= 0 && this.see({ group: Number(target.dataset.open) }));
@@ -74,6 +77,16 @@ export class TrafficTab {
     if (this.found.length > 1) this.see({ both: !this.view.both, group: -1 });
   }
 
+  /** Show what the links' counters say beside what is predicted, or the prediction alone again. */
+  async measure(yes = !this.view.measured) {
+    if (yes) {
+      const path = `api/v1/measured?links=${LINKS}`;
+      this.app.curl("measured", path);
+      this.counters = await getJson(path).catch((error) => this.app.failed(error));
+    }
+    this.see({ measured: Boolean(yes && this.counters), both: false, other: false });
+  }
+
   turn(across, down) {
     if (this.app.machine.answer.kind === "torus") this.see({ turn: this.view.turn + across, tilt: Math.min(Math.max(this.view.tilt + down, 0), 1.57) });
   }
@@ -87,6 +100,8 @@ export class TrafficTab {
     const { app, view, found } = this;
     if (app.store.get("tab") !== "traffic") return;
     const [shown, both] = [found[view.other ? 1 : 0], view.both && found.length > 1];
+    byId("traffic-measured").hidden = !shown || !app.machine.answer.measured;
+    byId("traffic-counters").checked = view.measured;
     for (const id of ["traffic-swap", "traffic-svg", "traffic-png"]) byId(id).disabled = !shown;
     byId("traffic-swap").hidden = byId("traffic-beside").hidden = found.length < 2;
     byId("traffic-both").checked = both;
@@ -100,7 +115,8 @@ export class TrafficTab {
     const touched = [...new Set(rows.map((row) => app.machine.coords[0][row]))].sort((a, b) => a - b);
     refill(byId("traffic-group"), el("option", { value: -1, text: "all groups" }), ...touched.map((id) => el("option", { value: id, text: `the routers of g${id}`, selected: id === view.group })));
     byId("traffic-swap").textContent = view.other ? "Show the mark (x)" : `Show ${this.words} (x)`;
-    refill(byId("traffic-picture"), ...(both ? [0, 1] : [view.other ? 1 : 0]).map((which) => this.picture(which)));
+    const pictures = view.measured ? [this.pictureInBytes(found[0]), this.pictureOfCounters()] : (both ? [0, 1] : [view.other ? 1 : 0]).map((which) => this.picture(which));
+    refill(byId("traffic-picture"), ...pictures);
   }
 
   /** What stands where there is no picture. */
@@ -129,6 +145,25 @@ export class TrafficTab {
     });
   }
 
+  /** The mark's prediction in bytes, as counters have them; each picture has a scale of its own. */
+  pictureInBytes(found) {
+    const { links, groups } = found.prediction;
+    const prediction = { ...found.prediction, links: inBytes(links), groups: groups && inBytes(groups) };
+    return this.pictureBeside({ ...found, prediction }, `Predicted for mark ${this.app.marks.current.name}`);
+  }
+
+  pictureOfCounters() {
+    const { links, groups, sentence, taken } = this.counters;
+    const aged = `${sentence}, ${spokenAge(Date.now() / 1000 - taken)} old`;
+    return this.pictureBeside({ prediction: { links, groups }, sentence: aged, said: aged, timeless: "", rows: this.found[0].rows }, "Measured");
+  }
+
+  pictureBeside(found, title) {
+    const { app, view } = this;
+    const most = weightOf(found.prediction.links)[0] || 1;
+    return trafficPicture({ ...view, both: true, machine: app.machine, theme: app.theme, found, rows: found.rows, title, hue: app.look(app.marks.current).colour, most, shared: false });
+  }
+
   /** What is shown as a slide, null where nothing is; its foot stands below the picture. */
   slide() {
     const pictures = [...byId("traffic-picture").querySelectorAll("svg")].map((each) => each.cloneNode(true));
@@ -155,6 +190,11 @@ export class TrafficTab {
       this.app.failed(new Error(saidOf(error)));
     }
   }
+}
+
+/** Links without their seconds, so that bytes are drawn. */
+function inBytes(links) {
+  return { ...links, seconds: links.seconds.map(() => 0) };
 }
 
 function busiest({ prediction }) {
