@@ -83,8 +83,7 @@ def test_measured_links_are_drawn_beside_the_predicted_ones(opened, small, carri
         page.page.wait_for_selector("#traffic-picture svg")
         page.page.keyboard.press("u")
         page.until("() => document.querySelectorAll('#traffic-picture svg').length === 2")
-        titles = page.page.locator("#traffic-picture svg").all_inner_texts()
-        left, right = ("".join(text.split()) for text in titles)
+        left, right = page.page.locator("#traffic-picture svg").all_text_contents()
         assert "Predicted" in left
         assert "Measured" in right
         chords = [
