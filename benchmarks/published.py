@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What others measured on networks that adapt, and what nidmap says of it.
 
-``python -m benchmarks.published [FILE]`` predicts every record of FILE (``published.toml``) from
-its own text and prints low, likely and high beside the measurement. ``ratio`` is likely over
-measured. A record has:
+``python -m benchmarks.published [FILE] [--leave-out]`` predicts every record of FILE
+(``published.toml``) from its own text and prints low, likely and high beside the measurement.
+``ratio`` is likely over measured. With ``--leave-out`` the predictor's constants are chosen anew for
+each machine, by what was measured on all others, and the errors are those on the machine that was
+left out. A record has:
 
 name, source
     What was measured, and where it is from.
@@ -30,6 +32,7 @@ measured
 
 from __future__ import annotations
 
+import argparse
 import math
 import statistics
 import sys
@@ -45,7 +48,8 @@ from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern.graph import from_entries
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.predict.gain import range_of_unknowns, time_range
+from nidmap.rankmap.predict.gain import range_of_unknowns
+from nidmap.rankmap.predict.phase_cost import phase_cost
 from nidmap.rankmap.predict.placement_times import PlacementTimes
 from nidmap.rankmap.readers.entries import Entries
 
@@ -56,27 +60,109 @@ else:
 
 RECORDS = Path(__file__).with_name("published.toml")
 
+#: What each constant of the predictor may be: what detours of all bytes cost, how far ranks run
+#: ahead, how much longer steps take that meet, what exchanges reach of Slingshot's interfaces, and
+#: GB/s of one rank in all-to-alls on Aries.
+CHOICES = {
+    "loss": (0.12, 0.18, 0.24, 0.3, 0.36),
+    "ahead": (0.25, 0.5, 0.75),
+    "meeting": (0.1, 0.27, 0.4),
+    "reach": (0.7, 0.75, 0.8, 0.85, 0.9),
+    "process": (2.5, 3.2, 4.0),
+}
+
+#: Rounds in which one constant after the other is chosen.
+ROUNDS = 2
+
 #: Seconds, or bytes a second, of each unit.
 UNITS = {"ms": 1e-3, "us": 1e-6, "GB/s": 1e9, "Gb/s": 1.25e8, "TB/s": 1e12}
 
 
-def predict_record(record: dict[str, Any]) -> tuple[float, float, float]:
-    """Return the low, likely and high figure of a record in its unit."""
-    model, placement = _predictor(record)
-    if record["unit"] == "gain":
-        other = {**record, **record["against"]}
-        base_model, base = _predictor(other)
-        times = [PlacementTimes(model, placement), PlacementTimes(base_model, base)]
-        gain = range_of_unknowns(model, times)
-        return gain.low, gain.likely, gain.high
-    seconds = time_range(model, placement)
-    unit = UNITS[record["unit"]]
-    if record["unit"] in ("ms", "us"):
-        return seconds.low / unit, seconds.likely / unit, seconds.high / unit
-    sent = _sent_bytes(model, placement) / unit
-    senders = {"rank": placement.ranks, "node": len(placement.rows), "all": 1}
-    sent /= senders[record.get("per", "node")]
-    return sent / seconds.high, sent / seconds.likely, sent / seconds.low
+class Question:
+    """A record with what it is predicted by, whatever the constants are."""
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        self.record = record
+        self.machine = record["name"].partition(",")[0].partition(":")[0]
+        self.measured = np.atleast_1d(np.asarray(record["measured"], dtype=float))
+        self.middle = math.sqrt(float(self.measured[0] * self.measured[-1]))
+        model, placement = _predictor(record)
+        self.times = [PlacementTimes(model, placement)]
+        if record["unit"] == "gain":
+            self.times.append(PlacementTimes(*_predictor({**record, **record["against"]})))
+
+    def figure(self, seconds: float) -> float:
+        """Return the figure, in the record's unit, of so many seconds; of a gain itself."""
+        unit = UNITS.get(self.record["unit"], 1.0)
+        if self.record["unit"] in ("ms", "us", "gain"):
+            return seconds / unit
+        placement = self.times[0].placement
+        senders = {"rank": placement.ranks, "node": len(placement.rows), "all": 1}
+        sent = _sent_bytes(self.times[0].model, placement) / unit
+        return float(sent / senders[self.record.get("per", "node")] / seconds)
+
+    def range(self) -> tuple[float, float, float]:
+        """Return the low, likely and high figure."""
+        found = range_of_unknowns(self.times[0].model, self.times)
+        low, likely, high = sorted(self.figure(seconds) for seconds in found[:3])
+        return low, likely, high
+
+    def likely(self, constants: dict[str, float]) -> float:
+        """Return the likely figure with some constants."""
+        seconds = [_seconds(times, constants) for times in self.times]
+        return seconds[1] / seconds[0] if len(seconds) > 1 else self.figure(*seconds)
+
+    def error(self, likely: float) -> float:
+        """Return how far a likely figure is off, the larger over the smaller."""
+        return max(likely / self.middle, self.middle / likely) - 1
+
+
+def _seconds(times: PlacementTimes, constants: dict[str, float]) -> float:
+    """Return the seconds of a placement with some constants, where they apply to its machine."""
+    model = times.model
+    known, stated = model.constants, model.machine.topology.parameters
+    values = model.values._replace(ahead=(constants["ahead"],))
+    if "loss" not in stated:
+        values = values._replace(loss=constants["loss"])
+    if known.reach < 1:
+        values = values._replace(reach=constants["reach"])
+    if known.process_gbs and known.posted_gbs is None:
+        values = values._replace(process=constants["process"])
+    if known.meeting:
+        known = replace(known, meeting=constants["meeting"])
+    costs = [phase_cost(loads, known, values, model.nics) for loads in times.loads(model.values)]
+    return model.histogram(times.placement) + math.fsum(cost.seconds for cost in costs)
+
+
+def choose_constants(questions: list[Question]) -> dict[str, float]:
+    """Return the constants with which questions are least off, in the mean of the logarithms."""
+
+    def off(constants: dict[str, float]) -> float:
+        return statistics.fmean(math.log1p(x.error(x.likely(constants))) for x in questions)
+
+    chosen = {name: values[len(values) // 2] for name, values in CHOICES.items()}
+    for _ in range(ROUNDS):
+        for name, values in CHOICES.items():
+            chosen = min(({**chosen, name: value} for value in values), key=off)
+    return chosen
+
+
+def leave_out(questions: list[Question]) -> None:
+    """Print how far off each machine is by the constants that all others choose."""
+    lines, errors = [], []
+    for machine in dict.fromkeys(question.machine for question in questions):
+        own = [question for question in questions if question.machine == machine]
+        chosen = choose_constants([x for x in questions if x.machine != machine])
+        off = [question.error(question.likely(chosen)) for question in own]
+        errors += off
+        figures = [f"{statistics.median(off):.1%}", f"{max(off):.1%}"]
+        lines.append([machine, str(len(own)), *map(str, chosen.values()), *figures])
+    head = ["left out", "records", *CHOICES, "off, median", "worst"]
+    table("constants by the other machines", head, lines)
+    print(
+        f"\nleft out: likely off by {statistics.median(errors):.1%} in the median,"
+        f" {max(errors):.1%} at worst"
+    )
 
 
 def _sent_bytes(model: Predictor, placement: Any) -> float:
@@ -177,30 +263,21 @@ def _router_goals(machine: Any, ranks: int, where: str) -> Any:
     return (to_row * blades + to_column) * each + place
 
 
-def main() -> None:
-    """Predict all records and print the table."""
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
-    document = tomllib.loads(path.read_text())
-    lines, errors, inside, by_kind = [], [], 0, {}
-    for record in document["record"]:
-        low, likely, high = predict_record(record)
-        measured = np.atleast_1d(np.asarray(record["measured"], dtype=float))
-        middle = math.sqrt(float(measured[0] * measured[-1]))
+def show(questions: list[Question]) -> None:
+    """Print every record with its range, and how far off they are."""
+    lines, errors, inside = [], [], 0
+    by_kind: dict[str, list[float]] = {}
+    for question in questions:
+        low, likely, high = question.range()
+        measured, record = question.measured, question.record
         holds = low * (1 - 5e-3) <= measured[-1] and measured[0] <= high * (1 + 5e-3)
-        error = max(likely / middle, middle / likely) - 1
-        errors.append(error)
+        errors.append(question.error(likely))
         inside += holds
-        by_kind.setdefault(record.get("kind", "other"), []).append(error)
-        lines.append(
-            [
-                record["name"],
-                " to ".join(f"{value:.4g}" for value in measured) + f" {record['unit']}",
-                *(f"{value:.3g}" for value in (low, likely, high)),
-                f"{likely / middle:.2f}",
-                "yes" if holds else "no",
-            ]
-        )
-        print(lines[-1], file=sys.stderr, flush=True)
+        by_kind.setdefault(record.get("kind", "other"), []).append(errors[-1])
+        words = " to ".join(f"{value:.4g}" for value in measured) + f" {record['unit']}"
+        figures = [*(f"{value:.3g}" for value in (low, likely, high))]
+        ratio, held = f"{likely / question.middle:.2f}", "yes" if holds else "no"
+        lines.append([record["name"], words, *figures, ratio, held])
     table("published", ["record", "measured", "low", "likely", "high", "ratio", "in range"], lines)
     print(
         f"\n{len(errors)} records: likely off by {statistics.median(errors):.1%} in the median,"
@@ -208,6 +285,19 @@ def main() -> None:
     )
     for kind, some in by_kind.items():
         print(f"{kind}: {statistics.median(some):.1%} in the median, {max(some):.1%} at worst")
+
+
+def main() -> None:
+    """Predict all records and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.published")
+    parser.add_argument("file", type=Path, nargs="?", default=RECORDS, help="records of that form")
+    parser.add_argument("--leave-out", action="store_true", help="constants by other machines")
+    wanted = parser.parse_args()
+    questions = [Question(record) for record in tomllib.loads(wanted.file.read_text())["record"]]
+    if wanted.leave_out:
+        leave_out(questions)
+    else:
+        show(questions)
 
 
 if __name__ == "__main__":
