@@ -3,8 +3,8 @@
 
 ``python -m benchmarks.published [FILE] [--leave-out]`` predicts every record of FILE
 (``published.toml``) from its own text and prints low, likely and high beside the measurement.
-``ratio`` is likely over measured. With ``--leave-out`` the predictor's constants are chosen anew for
-each machine, by what was measured on all others, and the errors are those on the machine that was
+``ratio`` is likely over measured. With ``--leave-out`` the predictor's constants are chosen anew
+for each machine, by what was measured on all others; the errors are those on the machine that was
 left out. A record has:
 
 name, source

@@ -2,8 +2,8 @@
 """What all-to-alls and FFTs are promised for other nodes, where routers adapt.
 
 ``python -m benchmarks.spreading [N [SEED]]`` draws N questions (100) over all sites of Aries and
-Slingshot: nodes free in stretches as jobs leave them, a job of 8 to 512 of them, an all-to-all or an
-FFT of pencils. Each is put to several planners; shown are the questions in which the largest likely
+Slingshot: nodes free in stretches as jobs leave them, a job of 8 to 512 of them, an all-to-all or
+an FFT of pencils. Each is put to several planners; shown are those in which the largest likely
 gain over the scheduler's own choice is above 1.5. Beside it stands the gain that the best division
 of bytes between minimal ways and detours says by itself: detours cost nothing, and messages of
 different steps do not hold each other up. Published gains on such networks are 1 to 17 % of an
