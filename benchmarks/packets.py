@@ -34,10 +34,10 @@ from nidmap.rankmap.readers.entries import Entries
 #: What all machines have: nothing but links.
 PLAIN = "injection=1,latency=0,process=inf,memory=inf"
 
-#: What all runs have: packets of 4 flits, and buffers that hold eight of them.
+#: What all runs have: packets of 4 flits, and buffers that hold sixteen of them.
 RUN = {
-    "packet_size": 4, "num_vcs": 8, "vc_buf_size": 32, "injection_rate": 1.0,
-    "injection_rate_uses_flits": 1, "sim_type": "throughput", "sample_period": 400,
+    "packet_size": 4, "num_vcs": 8, "vc_buf_size": 64, "injection_rate": 1.0,
+    "injection_rate_uses_flits": 1, "sim_type": "throughput", "sample_period": 300,
     "warmup_periods": 3, "wait_for_tail_credit": 0, "vc_allocator": "separable_input_first",
     "sw_allocator": "separable_input_first", "alloc_iters": 1, "internal_speedup": 2.0,
     "use_read_write": 0,
@@ -62,7 +62,7 @@ class Network(NamedTuple):
 def butterfly(size: int) -> Network:
     """Return size x size routers of 4 nodes, each joined to all of its row and its column."""
     config = {
-        "topology": "flatfly", "routing_function": "ugal_xyyx",
+        "topology": "flatfly", "routing_function": "ugal",
         "c": 4, "k": size, "n": 2, "x": size, "y": size, "xr": 2, "yr": 2,
     }  # fmt: skip
     spec = f"dragonfly:groups=1,chassis={size},blades={size},nodes=4,green=1,black=1,blue=1"

@@ -49,6 +49,7 @@ from nidmap.rankmap.pattern.graph import from_entries
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import range_of_unknowns
+from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.phase_cost import phase_cost
 from nidmap.rankmap.predict.placement_times import PlacementTimes
 from nidmap.rankmap.readers.entries import Entries
@@ -165,7 +166,7 @@ def leave_out(questions: list[Question]) -> None:
     )
 
 
-def _sent_bytes(model: Predictor, placement: Any) -> float:
+def _sent_bytes(model: Model, placement: Any) -> float:
     """Return what all ranks send to others, inside their nodes or not."""
     ranks, size = placement.ranks, model.size
     if model.pattern.spec == "alltoall":

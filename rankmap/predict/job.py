@@ -15,7 +15,6 @@ from nidmap.placement.job import JobWords
 from nidmap.placement.machine import Machine
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.reading import decode, read_bytes
-from nidmap.placement.ui import say
 from nidmap.rankmap.collectives import usual_algorithm
 from nidmap.rankmap.collectives.algorithms import algorithms_of
 from nidmap.rankmap.collectives.libraries import LIBRARIES, library_of
@@ -73,6 +72,8 @@ class Job(JobWords):
         Jobs that run beside this one: a file, or ``slurm`` for what runs now.
     sent : Pattern
         The pattern, each direction for itself.
+    notes : tuple of str
+        What is to be said of the other jobs, a sentence each.
 
     Raises
     ------
@@ -94,6 +95,7 @@ class Job(JobWords):
     algorithm: str = "library"
     background: str | Sequence[Other] = ()
     sent: Pattern = field(init=False, repr=False)
+    notes: tuple[str, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
         """Read the pattern and check what is said of it."""
@@ -114,7 +116,8 @@ class Job(JobWords):
 
     def settled(self, machine: Machine) -> Job:
         """Return the job with what its words name, read once: the pattern, the other jobs."""
-        return self._with(pattern=self.sent, background=_other_jobs(machine, self.background))
+        others, notes = _other_jobs(machine, self.background)
+        return self._with(pattern=self.sent, background=others, notes=self.notes + notes)
 
     @property
     def others(self) -> tuple[Other, ...]:
@@ -129,8 +132,10 @@ class Job(JobWords):
         return job
 
 
-def _other_jobs(machine: Machine, background: str | Sequence[Other]) -> tuple[Other, ...]:
-    """Return the jobs that run beside one: those that a file or Slurm names, or those given.
+def _other_jobs(
+    machine: Machine, background: str | Sequence[Other]
+) -> tuple[tuple[Other, ...], tuple[str, ...]]:
+    """Return the jobs beside one, those that a file or Slurm names or those given, and notes.
 
     Raises
     ------
@@ -138,15 +143,13 @@ def _other_jobs(machine: Machine, background: str | Sequence[Other]) -> tuple[Ot
         A file that cannot be read; a Slurm that does not answer.
     """
     if not isinstance(background, str):
-        return tuple(background)
+        return tuple(background), ()
     load = machine.topology.parameters.get("background_load", USUAL_LOAD)
     if background == "slurm":
         jobs, notes = from_slurm(machine, load)
-        for note in notes:
-            say(f"nidmap: {note}")
-        return tuple(jobs)
+        return tuple(jobs), tuple(notes)
     text = decode(read_bytes(background, "--background -"), background)
-    return tuple(from_file(machine, text, background, load))
+    return tuple(from_file(machine, text, background, load)), ()
 
 
 def parse_wanted(wanted: str | Pattern) -> Pattern:

@@ -140,9 +140,9 @@ class Model:
 
     @property
     def assumed(self) -> list[str]:
-        """What is to be said of assumed bytes."""
+        """What is to be said of assumed bytes and of other jobs."""
         words = size_of(self.pattern, self.job.bytes)[1]
-        return [words] if words else []
+        return [note for note in (words, *self.job.notes) if note]
 
     @property
     def algorithm(self) -> str:

@@ -193,3 +193,16 @@ def test_what_predict_imports_is_lean():
     heavy = {"pandas", "networkx", "numba", "scipy", "matplotlib", "ClusterShell"}
     assert "nidmap.rankmap.predict" in found
     assert found & heavy == set()
+
+
+def test_nodes_of_other_jobs_that_the_machine_lacks_are_a_note_of_the_prediction(monkeypatch):
+    import numpy as np
+
+    from nidmap.placement.specs import parse_spec
+    from nidmap.rankmap.predict import Job, Predictor
+
+    lost = ["3 nodes of running jobs are not in torus:4x4"]
+    monkeypatch.setattr("nidmap.rankmap.predict.job.from_slurm", lambda machine, load: ([], lost))
+    predictor = Predictor(parse_spec("torus:4x4"), Job("alltoall", background="slurm"))
+    found = predictor.predict(predictor.on(2).place(np.arange(4)))
+    assert [note for note in found.notes if "running jobs" in note] == lost
