@@ -87,6 +87,7 @@ def _choose_members(levels: list[Ints], must: Mask, count: int) -> Mask:
     inside = np.isin(together[-1], units)
     for level in levels[TOGETHER:]:
         size, forced = _units_held(np.where(inside, level + 1, 0), must)
+        # Members outside have label 0.
         size[0] = 0  # all that is outside
         inside &= np.isin(level + 1, largest_units(size, forced, count))
     return inside
@@ -133,6 +134,9 @@ def fewest_children(parent: Ints, size: Ints, must: Mask, need: int) -> Ints:
     """Return units with `need` nodes: in the fewest parents, then as few units as can be."""
     held = np.bincount(parent, weights=size).astype(np.int64)
     groups = len(largest_units(held, np.bincount(parent, weights=must) > 0, need))
+    # Lagrange: a group with c chassis of weight v(c) is worth max over c of v(c) - price * c. The
+    # number of groups is fixed by then; the price that makes the best groups hold just enough nodes
+    # gives the fewest chassis.
     prices = np.unique(np.concatenate([[0, 0.5], size, np.arange(min(size.max(), 64))]))
     _, ranking = _price_groups(parent, size, must, prices, groups)
     choices = []
@@ -160,10 +164,13 @@ def _price_groups(
     forced = np.bincount(parent, weights=must)
     chassis = np.arange(1, table.shape[1] + 1)
     lacking = chassis < np.maximum(forced, 1)[:, None]
+    # value[g, c - 1] is the weight of the c heaviest chassis of group g, forced ones first;
+    # impossible where it has fewer, or where more are forced.
     value = np.where(lacking | (chassis > count[:, None]), _NEVER, np.cumsum(table, axis=1))
     gains = np.full((len(prices), len(count)), _NEVER)
     for c in chassis:
         np.maximum(gains, value[:, c - 1] - c * prices[:, None], out=gains)
+    # Groups that must be taken come before all others, whatever they are worth.
     first = np.argsort(-gains - np.where(forced > 0, 1e14, 0), axis=1, kind="stable")
     ranking = first[:, :groups]
     return np.take_along_axis(gains, ranking, axis=1).sum(axis=1), ranking
@@ -180,6 +187,8 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
     forced = np.bincount(inner, weights=must, minlength=chassis) > 0
     middle = fewest_children(outer, held, forced, need)
     groups = len(np.unique(outer[middle]))
+    # b blades of a set hold at most b t + (sum over its blades of max(size - t, 0)) nodes, for every
+    # threshold t: sets of chassis are compared by these sums.
     thresholds = np.concatenate([[0], np.unique(size)[:-1]])
     # nodes beyond t a blade, by chassis; a blade that must be in counts whole
     over = [np.where(must, size, np.maximum(size - t, 0)) for t in thresholds]
@@ -197,6 +206,8 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
         weight = shares @ heavy
         prices = np.linspace(0, float(weight.max()), PRICES)
         worth, ranking = _price_groups(outer, weight, forced, prices, groups)
+        # The Lagrange dual: least of price * chassis + worth. The best groups lie at that price or
+        # next to it.
         best = int(np.argmin(prices * len(middle) + worth))
         near = ranking[max(0, best - 2) : best + 3]
         for some in np.unique(np.sort(near, axis=1), axis=0):
@@ -264,6 +275,7 @@ class _Ball:
 
     def _freest(self, free: Ints, routers: float) -> Ints:
         """Return the centres of the boxes of about this many routers that have most free nodes."""
+        # A cube of about as many routers as the job would need.
         side = max(1, round(routers ** (1 / free.ndim)))
         sides = tuple(min(side, extent) for extent in self.extents)
         corners = sum_boxes(free, sides)  # a centre's box begins half a side before it
@@ -276,6 +288,8 @@ class _Ball:
         hops = np.where(self.must, -1, 0)
         for axis, ring in enumerate(self.rings):
             hops += np.where(self.must, 0, ring[centre[axis]][self.places[:, axis]])
+        # The farthest member's hops; of those as far as it the curve decides, so that the answer is
+        # compact and the same every time.
         limit = np.partition(hops, self.count - 1)[self.count - 1]
         inside = np.flatnonzero(hops < limit)
         edge = np.flatnonzero(hops == limit)
@@ -284,5 +298,7 @@ class _Ball:
         between = 0
         for axis, ring in enumerate(self.rings):
             places = np.bincount(self.places[members, axis], minlength=len(ring))
+            # Hops add up by axis: the number of pairs at every two places of a ring, times the
+            # ring's distance.
             between += int(places @ ring @ places)
         return members, between

@@ -80,6 +80,8 @@ class _BlockLevel:
 
 def _block_level(size: int, blocks: Switches) -> _BlockLevel:
     base, *_ = sizes = block_sizes(blocks)
+    # All in base blocks: how many the job fills, the block size that holds these, and the next
+    # smaller one.
     need = -(-size // base)
     lower = max((s // base for s in sizes if s // base < need), default=1)
     bases = min((s // base for s in sizes if s // base >= need), default=len(blocks.names))
@@ -126,10 +128,13 @@ def _block_of(job: SlurmJob, blocks: Switches, level: _BlockLevel) -> int | None
     free = job.free & (base >= 0)
     count = -(-len(blocks.names) // level.bases)
     nodes = np.bincount(base[free] // level.bases, minlength=count)
+    # A job that may take only some lower blocks counts only the nodes in the fullest of them.
     held = _held_at_most(base[free], level, count) if level.limited else nodes
     lightest = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
     np.minimum.at(lightest, base[free] // level.bases, job.weight[free])
     fit = np.flatnonzero(held >= job.count)
+    # The last key of lexsort counts most: lightest node, then fewest free nodes, then the highest
+    # number.
     return int(fit[np.lexsort((-fit, nodes[fit], lightest[fit]))[0]]) if len(fit) else None
 
 
@@ -155,6 +160,8 @@ def _blocks_begun(
     left = level.most - len(np.unique(np.flatnonzero(used) // level.lower))
     last = -1
     for block in np.unique(np.concatenate([np.flatnonzero(used), blocks.leaf_of[light]])).tolist():
+        # Slurm compares with the block before only, and so counts a lower block again that it has
+        # left in between.
         if not used[block] and (last < 0 or last != block // level.lower):
             left -= 1
         used[block], last = True, block // level.lower
@@ -190,6 +197,7 @@ def _fill_bases(
 
     while need > 0:
         best = max(waiting, key=fit, default=-1)
+        # A base block of a lower block in use costs none of the lower blocks that are left.
         same = not level.limited or best // level.lower in begun
         if best < 0 or (left <= 0 and not same) or not nodes[best]:
             return None

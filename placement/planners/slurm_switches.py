@@ -123,6 +123,8 @@ def _top_of_tree(job: SlurmJob, tree: Switches) -> int:
     lightest = subtree_sums(tree, lightest, np.minimum)
     top = -1
     for switch in np.flatnonzero(subtree_sums(tree, _per_leaf(tree, nodes)) >= job.count).tolist():
+        # As slurmctld's loop: a later switch replaces an earlier one of its height, if its lightest
+        # node is no heavier.
         if top < 0 or (tree.level[switch] >= tree.level[top] and lightest[switch] <= lightest[top]):
             top = switch
     return top
@@ -140,6 +142,8 @@ def _deal_over_leaves(tree: Switches, pool: Pool) -> Ints:
             return np.concatenate([taken, loose[leaf == chosen][: pool.left]])
     by_leaf = np.argsort(leaf, kind="stable")
     leaf = leaf[by_leaf]
+    # The k-th free node of every leaf belongs to round k; rounds are taken one after the other,
+    # leaves in order.
     turn = np.arange(len(leaf)) - np.searchsorted(leaf, leaf)
     return np.concatenate([taken, loose[by_leaf][np.lexsort((leaf, turn))][: pool.left]])
 
@@ -205,6 +209,8 @@ class _Walk:
         """Return the leaves that Slurm takes for `left` nodes, in its order."""
         taken: list[int] = []
         while left > 0 and any(self.runs):
+            # How near a run is to what is taken: for each level, switches in use below the same
+            # ancestor count for, all others against it.
             near = (2 * self.below[self.paths].sum(axis=1) - self.marks * self.depth).tolist()
             run, leaf = self._best(self._offered(left), near, left)
             self.runs[run].remove(leaf)
@@ -235,6 +241,7 @@ class _Walk:
     def _fit(self, i: int, j: int, left: int) -> int:
         """Return above 0 where leaf `i` fits better than leaf `j`, below 0 where worse."""
         number, parent = self.number, self.parent
+        # Where neither is enough, their parents are compared, up to a common one.
         while number[i] < left and number[j] < left and parent[i] != parent[j]:
             i, j = parent[i], parent[j]
         more: int = number[i] - number[j]

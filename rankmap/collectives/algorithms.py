@@ -54,6 +54,7 @@ def binomial_levels(ranks: int) -> list[Level]:
     The root first sends half way across: v to v + 2^k, k falling.
     """
     levels = []
+    # Parents are the multiples of 2^(k + 1): all that were reached on earlier levels.
     for k in reversed(range(log2_up(ranks))):
         parent = np.arange(0, ranks, 2 << k)
         parent = parent[parent + (1 << k) < ranks]
@@ -77,6 +78,7 @@ def scatter_blocks(ranks: int, root: int, block: float) -> list[Part]:
 
     def step(k: int) -> BlockStep:
         parent, child = levels[k]
+        # A child at distance 2^k heads the subtree child … child + 2^k - 1, cut at the last rank.
         count = np.minimum(1 << (len(levels) - 1 - k), ranks - child)
         return BlockStep(
             (parent + root) % ranks, (child + root) % ranks, (child + root) % ranks, count
@@ -107,6 +109,8 @@ def bruck_steps(ranks: int, root: int, block: float) -> list[Part]:
     rank = np.arange(ranks)
 
     def step(k: int) -> BlockStep:
+        # Rank r has the blocks r … r + 2^k - 1 (mod P); the last round sends only the P - 2^k that
+        # are missing.
         return BlockStep(rank, (rank - (1 << k)) % ranks, rank, min(1 << k, ranks - (1 << k)))
 
     return [Part("bruck", log2_up(ranks), step, block, ranks)]
@@ -122,6 +126,7 @@ def double_blocks(ranks: int, root: int, block: float) -> list[Part]:
     rank = np.arange(ranks)
 
     def step(k: int) -> BlockStep:
+        # Before round k a rank has the blocks of its aligned group of 2^k ranks.
         return BlockStep(rank, rank ^ (1 << k), rank >> k << k, 1 << k)
 
     return [Part("doubling", log2_up(ranks), step, block, ranks)]
@@ -168,6 +173,7 @@ def _down_binary_tree(ranks: int, root: int, size: float) -> list[Part]:
     """Return Open MPI's binary tree: a rank of level l sends to those 2^l and 2 x 2^l on."""
     levels: list[Level] = []
     for level in range(log2_up(ranks + 1) - 1):
+        # Level l are the ranks 2^l - 1 … 2^(l + 1) - 2, counted from the root.
         first = (1 << level) - 1
         parent = np.repeat(np.arange(first, 2 * first + 1), 2)
         child = parent + np.tile([1, 2], len(parent) // 2) * (1 << level)
@@ -179,6 +185,7 @@ def _down_wide_tree(ranks: int, root: int, size: float) -> list[Part]:
     """Return the k-nomial tree of radix 4: a rank sends to three others, those farthest first."""
     levels: list[Level] = []
     reach = 1
+    # Built from the leaves: at distance `reach` the multiples of 4 reach serve the next three.
     while reach < ranks:
         parent = np.repeat(np.arange(0, ranks, RADIX * reach), RADIX - 1)
         child = parent + np.tile(np.arange(1, RADIX), len(parent) // (RADIX - 1)) * reach
@@ -207,6 +214,8 @@ def _ring_all(ranks: int, root: int, size: float) -> list[Part]:
     def tell(k: int) -> BlockStep:
         return BlockStep(rank, (rank + 1) % ranks, (rank + 1 - k) % ranks)
 
+    # Reduce-scatter: after P - 1 steps rank r holds the sum of block r + 1; an allgather round the
+    # same ring starts from there. Each rank sends 2 (P - 1) / P of the buffer.
     return [ring._replace(name="reduce", combine=True), ring._replace(step=tell)]
 
 
@@ -225,6 +234,8 @@ def _exchange_with_neighbours(ranks: int, root: int, block: float) -> list[Part]
         target = (rank + np.where((rank + k) % 2 == 0, 1, -1)) % ranks
         if not k:
             return BlockStep(rank, target, rank)
+        # In each step after the first a rank passes on the pair of blocks that it got in the step
+        # before, from the other side.
         away = -(k // 2) if k % 2 == 0 else k // 2  # the pair that an even rank heard of last
         pair = rank // 2 + np.where(rank % 2 == 0, away, -away)
         return BlockStep(rank, target, 2 * pair % ranks, 2)
@@ -236,6 +247,7 @@ def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and the same backwards as an allgather."""
     on = _Folded(ranks)
     block = size / on.power
+    # Each rank sends 2 (2^k - 1) / 2^k of the buffer, in 2k steps.
     halving = _recursive_halving(on, block)
     return [
         *on.fold(block, on.power),
@@ -304,6 +316,7 @@ def _recursive_halving(on: _Folded, block: float) -> Part:
 
     def step(k: int) -> BlockStep:
         half = on.power >> (k + 1)
+        # A place keeps the half that its bit k names, and sends the other.
         first = _kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
         return BlockStep(on.rank(place), on.rank(place ^ (1 << k)), first, half)
 
@@ -313,6 +326,7 @@ def _recursive_halving(on: _Folded, block: float) -> Part:
 def _kept_block(place: Ints, k: int, power: int) -> Ints:
     """Return the first block that each place still has after k halvings."""
     first = np.zeros_like(place)
+    # Bit j of the place chose between halves of power / 2^(j + 1) blocks.
     for j in range(k):
         first += (place >> j & 1) * (power >> (j + 1))
     return first
@@ -335,6 +349,8 @@ def _reduce_and_gather(ranks: int, root: int, size: float) -> list[Part]:
 
     def step(k: int) -> BlockStep:
         j = rounds - 1 - k
+        # The gather undoes the halving, its last round first: of every two partners the one that is
+        # not on the root's side sends what it has.
         sends = (place >> (j + 1) == home >> (j + 1)) & (place >> j != home >> j)
         here = place[sends]
         first = _kept_block(here, j + 1, on.power)
@@ -351,6 +367,8 @@ def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
 
     def step(k: int) -> BlockStep:
         mask = on.power >> (k + 1)
+        # The farthest partner first: what is sent are the blocks of the partner's half, which are
+        # consecutive; ranks that are folded in have theirs in it.
         low = (place ^ mask) & ~(mask - 1)
         first = on.start(low)
         return BlockStep(on.rank(place), on.rank(place ^ mask), first, on.start(low + mask) - first)
@@ -457,6 +475,7 @@ def call_steps(
         pairwise = algorithm == "pairwise"
         turns = [partner_in_turn(rank, turn, ranks, pairwise) for turn in range(1, ranks)]
         if not pairwise:  # posted at once
+            # All messages in one step: they share the links at the same time.
             turns = [np.concatenate([rank[:0], *turns])]
         for targets in turns:
             yield np.resize(rank, len(targets)), targets, size, 1
@@ -500,5 +519,6 @@ def _messages_of_call(kind: str, algorithm: str, size: int, root: int) -> tuple[
         columns += ((a, b, share * times, times) for a, b, share, times in steps)
     parts = zip(*(np.broadcast_arrays(*part) for part in columns), strict=True)
     source, target, shares, counts = (np.concatenate(column) for column in parts)
+    # One row for each pair of ranks: in several steps the same two may talk.
     pair, share, messages = sum_by_key(source * size + target, shares, counts)
     return np.stack([*np.divmod(pair, size), messages]), share

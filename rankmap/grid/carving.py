@@ -45,6 +45,7 @@ def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     count = math.prod(pattern.grid)
     cells = np.stack(np.unravel_index(np.arange(count), pattern.grid), axis=1).astype(np.int64)
     out = np.empty(count, dtype=np.int64)
+    # The best cut depends on the form of a part alone, and a regular grid has few forms.
     cuts: dict[tuple[bytes, bytes], tuple[Ints, int]] = {}  # of parts of one form, anywhere
     todo = [(cells, 0, count, len(levels) - 1)]
     while todo:
@@ -60,6 +61,8 @@ def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
         if alike not in cuts:
             cuts[alike] = _best_cut(pattern, local, sizes)
         order, at = cuts[alike]
+        # Both parts take consecutive stretches of the order: the first one ends where the other
+        # begins.
         todo.append((points[order[:at]], low, low + at, level))
         todo.append((points[order[at:]], low + at, high, level))
     return out
@@ -81,6 +84,7 @@ def _cut_candidates(places: Ints, low: int, high: int) -> Ints:
     """Return the boundaries near the middle of a stretch, the nearest first, a few."""
     off = np.abs(2 * places - low - high)
     nearest = np.argsort(off, kind="stable")[:9]
+    # Not too far off the middle: long thin remainders cost more later than is won now.
     close = nearest[off[nearest] <= max(int(off[nearest[0]]), 2 * SLACK * (high - low))]
     return places[close]
 
@@ -103,6 +107,8 @@ def _best_cut(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
     sizes = sizes[: 5 if thorough else 3]
     share = sizes / count
     first = at < sizes
+    # The weight across the cut over sqrt(4 s (1 - s)), s being the share of the first part: 1 for a
+    # cut in the middle, more the more uneven it is.
     prices = pattern.cut(first, (at < count) & ~first) / np.sqrt(4 * share * (1 - share))
     least, best = math.inf, 0
     for way, price in enumerate(prices.ravel().tolist()):
@@ -172,6 +178,7 @@ class _Carving:
         places = np.flatnonzero(np.diff(side[order])) + 1
         if not len(places):
             return None
+        # Only between different coordinates: nodes of one plane stay together.
         at = int(places[np.argmin(np.abs(2 * places - len(nodes)))])
         return nodes[order[:at]], nodes[order[at:]]
 
@@ -182,6 +189,8 @@ class _Carving:
         local = self.points[cells] - self.points[cells].min(axis=0)
         shape = local.max(axis=0) + 1
         least, best = math.inf, np.zeros(len(cells), dtype=bool)
+        # Candidates are the first cells along each order of the axes, from either end: parts
+        # bounded by planes, up to one incomplete row.
         for axes in self.axes:
             order = np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
             for turned in (order, order[::-1]):
@@ -189,6 +198,9 @@ class _Carving:
                 first_half[turned[:size]] = True
                 both = np.zeros((2, *shape.tolist()), dtype=bool)
                 both[(first_half.astype(np.int64), *local.T)] = True
+                # J is not known before all cells are on nodes. It is estimated: cells of the first
+                # half are as far from their neighbours elsewhere as its centre is, and those of the
+                # two halves are `apart`.
                 cost = float(pull[first_half].sum() + apart * self.model.cut(both[1], both[0]))
                 if cost < least - 1e-9:
                     least, best = cost, first_half
@@ -206,6 +218,7 @@ class _Carving:
         return np.asarray((weight * more).sum(axis=1))
 
     def _hops(self, a: Floats, b: Floats) -> Floats:
+        # The shorter way round each axis: min(|a - b|, extent - |a - b|).
         apart = np.abs(a - b)
         return np.asarray(np.minimum(apart, np.abs(self.extents - apart)).sum(axis=-1))
 

@@ -32,5 +32,6 @@ class Coarse:
             total += weight * np.count_nonzero(a[here] & b[there], axis=axes)
             total += weight * np.count_nonzero(b[here] & a[there], axis=axes)
         for axis, weight in enumerate(self.lines):
+            # All-to-all within each line: every cell of a with every cell of b that is on the line.
             total += weight * (a.sum(axis=axis) * b.sum(axis=axis)).sum(axis=axes[:-1])
         return total

@@ -39,6 +39,8 @@ class BoxLayout:
         out = np.zeros((len(digits), axes), dtype=np.int64)
         for at, (axis, size) in enumerate(self.parts):
             digit = digits[:, at]
+            # Boustrophedon: in every odd stretch the near part runs backwards, so that the last
+            # point of a stretch is one hop from the first of the next.
             back = out[:, axis] % 2 == 1
             out[:, axis] = out[:, axis] * size + np.where(back, size - 1 - digit, digit)
         return out
@@ -79,6 +81,7 @@ def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape,
             return
         axis, extent = axes[at], box[axes[at]]
         for k, side in enumerate(left):
+            # A dimension takes whole axes: what is left of its extent must be a multiple.
             if side % extent == 0:
                 less = (*left[:k], side // extent, *left[k + 1 :])
                 yield from give(
@@ -103,6 +106,8 @@ def lay_grid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> 
             inner = math.prod(box[a] for a in dim_axes[at + 1 :])
             digit, rest = np.divmod(rest, inner)
             out[:, axis] = digit
+            # The remaining axes run backwards where this digit is odd: from one digit to the next
+            # only this axis changes, which is one hop.
             rest = np.where(digit % 2 == 1, inner - 1 - rest, rest)
     return out
 
@@ -118,5 +123,6 @@ def hops(model: Coarse, periodic: Sequence[bool], points: Ints, extents: Sequenc
         for column, extent in zip(points.T, extents, strict=True):
             a, b = offset_ends(column.reshape(model.grid), periodic, offset)
             apart = np.abs(a - b)
+            # The shorter way round the ring: min(d, extent - d).
             total += weight * float(np.minimum(apart, extent - apart).sum())
     return total

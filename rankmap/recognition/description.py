@@ -153,6 +153,7 @@ def _staged_stencils(recording: Recording) -> str:
             single.setdefault(phase.calls, []).append(phase)
     sentences = []
     for calls, phases in single.items():
+        # Chains of Sendrecv have a call site for each direction: only together are they a stencil.
         stencil = stencil_in(join_traffic(phase.sent for phase in phases), ranks)
         if stencil and len(phases) > 1:
             what = f"{_stencil_words(stencil)}, staged by direction"
@@ -167,6 +168,8 @@ def _shared_stencil(recording: Recording) -> str:
     parts = [
         phase
         for phase in recording.phases
+        # Not all ranks post from this place: red-black orders, or borders that have code of their
+        # own.
         if phase.kind == "point-to-point" and len(np.unique(phase.sent.source)) < ranks
     ]
     stencil = stencil_in(join_traffic(part.sent for part in parts), ranks, math.inf)
@@ -202,6 +205,7 @@ def _named_transposes(recording: Recording, most: float) -> str:
     alltoall_bytes = sum(int(phase.messages().bytes.sum()) for phase in phases)
     if " and " not in lines or alltoall_bytes < most:
         return ""
+    # The mean block of a pair, over all calls.
     block = sum(int(collective.bytes.sum()) for collective in called) / sum(
         int(collective.calls.sum()) for collective in called
     )
@@ -217,9 +221,12 @@ def _named_stencil(recording: Recording, most: float) -> str:
     if not stencil or stencil.reach > 1 or sent.bytes.sum() < most:
         return ""
     ends = np.unravel_index(sent.source, stencil.dims), np.unravel_index(sent.target, stencil.dims)
+    # Along which dimension a message goes: the one in which its ends differ (stencils of reach 1
+    # alone get here).
     along = np.not_equal(*map(np.array, ends))
     size = [sent.bytes[row].sum() / sent.messages[row].sum() for row in along]
     weights = tuple(float(f"{mean / min(size):.3g}") for mean in size)
+    # Messages per step: at most one means direction by direction (`staged`).
     together = sum(int(p.sent.messages.sum()) for p in phases) / sum(p.steps for p in phases)
     equal = set(weights) == {1.0}
     named = replace(stencil, weights=() if equal else weights, staged=together <= 1)

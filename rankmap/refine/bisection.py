@@ -88,9 +88,12 @@ def cluster_vertices(g: Csr, label: Bytes, most: int, state: State) -> tuple[Int
             weight = size[v] if of[v] < 0 else held[of[v]]
             if label[v] != label[u] or weight + size[u] > most:
                 continue
+            # Rated by weight over size: heavy neighbours alone would soon be one huge cluster,
+            # which no balanced bisection can place.
             rating = w[e] / weight
             if rating > best_rating:
                 best, best_rating = v, rating
+        # Alone, as a new pair, or into the cluster that the best neighbour is in already.
         if best < 0:
             of[u] = count
             held[count] = size[u]
@@ -216,6 +219,8 @@ def swap_half_names(g: Csr, target: int, half: Bytes) -> None:
         lean += g.bias[u] if half[u] == 1 else -g.bias[u]
         ones += g.size[u] * half[u]
         total += g.size[u]
+    # Swapping all vertices keeps the cut and turns the sign of the bias: it is worth while where
+    # the sum of the biases of half 1 is above that of half 0.
     if lean > 0 and abs(ones - target) <= 2 * max(largest, abs(total - ones - target)):
         for u in range(len(half)):
             half[u] = 1 - half[u]
@@ -228,6 +233,8 @@ def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state:
     for level in range(top - 1, -1, -1):
         half = half[ofs[level + 1]]
         unit = level == 0 and len(half) == total
+        # Coarse vertices are too large for an exact balance: the slack shrinks from 1/100 of the
+        # size at the top to what is allowed on the finest graph.
         slack = give if unit else max(give, 1, total // (200 + 100 * (top - level)))
         refine_halves(graphs[level], half, target, slack, 60 + len(half) // 40, long(3), state)
     return half
@@ -244,6 +251,7 @@ def bisect_once(g: Csr, target: int, give: int, state: State) -> Bytes:
         tried = grow_half(top, target, state)
         swap_half_names(top, target, tried)
         cost = refine_halves(top, tried, target, slack, long(60), long(4), state)
+        # Balance first, then the cut; a size within the slack is as good as an exact one.
         off = max(abs(size_of_half(top.size, tried) - target), slack)
         if off < best_off or (off == best_off and cost < best):
             half, best, best_off = tried, cost, off
@@ -260,9 +268,12 @@ def bisect_from_nothing(g: Csr, target: int, give: int, tries: int, state: State
         half, best = np.zeros(n, dtype=np.int8), 1e300
         graphs, ofs = coarsen_graph(g, half, n // SHRINK, state)
         top = graphs[-1]
+        # As often as asked, but with at most 1.5 times the graph's own edges in all tries.
         for _ in range(max(1, min(tries, 3 * len(g.adj) // (2 * len(top.adj) + 1)))):
             tried = bisect_once(top, target, give, state)
             off = max(0, abs(size_of_half(top.size, tried) - target) - max(give, 1, n // 200))
+            # A percent more for each vertex beyond the slack: a cheap cut of wrong sizes has to be
+            # paid for when it is balanced.
             cost = cost_of_halves(top, tried) * (1 + 0.01 * off)
             if cost < best:
                 half, best = tried, cost
@@ -276,6 +287,8 @@ def refine_again(g: Csr, target: int, give: int, label: Bytes, given: Bytes, sta
     """Return given halves, refined on graphs in which only vertices of one label are joined."""
     graphs, ofs = coarsen_graph(g, label, long(COARSE), state)
     half = given.copy()
+    # All members of a cluster have one label, and with it one half: the given halves can be stated
+    # on every coarser graph.
     for k in range(1, len(graphs)):
         half = label_clusters(ofs[k], half, len(graphs[k].size))
     slack = give if len(graphs) == 1 else max(give, 1, len(given) // 200)
@@ -310,10 +323,13 @@ def bisect(g: Csr, target: int, give: int, starts: int, allowed: float, state: S
         cycles -= 1
         other = (best + 1 + draw(state) % (halvings - 1)) % halvings
         for u in range(len(label)):
+            # Vertices of one label are in the same half in both parents, the four labels being the
+            # four combinations: what parents agree on is contracted, and only the rest is open.
             label[u] = 2 * pool[best, u] + pool[other, u]
         child = refine_again(g, target, give, label, pool[best], state)
         child_cost = cost_of_halves(g, child)
         if child_cost < cost[best]:
+            # A better child takes the place of the worst, so the pool keeps its size.
             copy_part(child, long(0), n, pool[worst], long(0))
             cost[worst] = child_cost
             best, worst = extreme_places(cost[:halvings])

@@ -47,6 +47,8 @@ def cost_of_nodes(ptr: Ints, adj: Ints, w: Reals, node: Ints, far: Reals, outer:
     total = 0.0
     for u in range(len(node)):
         for e in range(ptr[u], ptr[u + 1]):
+            # Every edge is in the rows of both its ends, so each side adds half of w d(node u, node
+            # v).
             total += 0.5 * w[e] * far[node[u], node[adj[e]]]
         if len(outer) > 0:
             total += outer[u, node[u]]
@@ -63,8 +65,12 @@ def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
     copy_part(member, first[p], first[p + 1], mine, long(0))
     copy_part(member, first[q], first[q + 1], mine, target)
     sub = induced_graph(g, mine, local)
+    # An edge between the two nodes costs w d(p, q) where its ends part, and nothing where they are
+    # together: with these weights the cut of the halves is the part of J that a division decides.
     for e in range(len(sub.w)):
         sub.w[e] *= far[p, q]
+    # The other part is linear: bias[u] = sum over neighbours v elsewhere of w (d(q, r) - d(p, r)),
+    # r being the node of v, is what u costs more on q than on p.
     for i in range(len(mine)):
         u = mine[i]
         if len(outer) > 0:
@@ -77,6 +83,8 @@ def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
     present = np.ones(len(mine), dtype=np.int8)
     present[:target] = 0
     before = cost_of_halves(sub, present)
+    # The label is the present division, so no cluster spans both halves and the start is what there
+    # is: the result is never worse.
     half = refine_again(sub, target, long(0), present, present, state)
     if before - cost_of_halves(sub, half) <= 1e-9 * abs(before):
         return False
@@ -124,6 +132,8 @@ def exchange_pairs(x: PlacedRanks, rounds: int, state: State) -> None:
                 break
             cost[p, q] = 0.0
             tick(state, nodes * nodes // 4)
+            # Nothing has moved on either node since the pair was tried: the outcome would be the
+            # same.
             if tried[p, q] >= max(changed[p], changed[q]):
                 continue
             clock += 1
@@ -142,6 +152,7 @@ def choose_nodes(far: Floats, p: int, q: int, many: int, state: State) -> Longs:
     for c in (p, q):
         for r in range(len(far)):  # of nodes that are equally far, any
             near[r] = far[c, r] * (1 + 1e-9 * (draw(state) & 0xFFFF))
+        # The node itself comes first.
         near[c] = -1.0
         for _ in range(min(many, len(far))):
             r, _ = extreme_places(near)
@@ -161,6 +172,8 @@ def outermost_cut(some: Longs, priority: Longs, low: int, high: int) -> int:
     """Return where some nodes part: at the outermost of the machine's cuts between them."""
     cut, best = low + 1, priority[some[low] + 1]
     for i in range(low + 1, high):
+        # Between two chosen nodes lie cuts of nodes that were not chosen; the outermost one counts,
+        # as it stands for the longest way in the machine.
         for t in range(some[i - 1] + 1, some[i] + 1):
             if priority[t] < best:
                 cut, best = i, priority[t]
@@ -174,6 +187,8 @@ def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: Stat
     ranks = np.arange(len(x.node)).astype(np.int32)
     where = np.zeros((len(ranks), 2), dtype=np.int32)
     where[:, 1] = len(some)
+    # Breadth first: all parts of one size are known before any is halved again, so that the pull of
+    # the other ranks is of one resolution.
     todo = [(0, len(some))]
     done = 0
     while done < len(todo):
@@ -185,6 +200,8 @@ def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: Stat
         a, b, c = first[low], first[cut], first[high]
         these = ranks[a:c].copy()
         sub = induced_graph(x.g, these, x.local)
+        # Edges to ranks that stay where they are, and to ranks of other parts, of which only the
+        # part is known so far, enter as a bias; edges inside are the graph.
         lean_at_cut(x.outer, these, low, cut, high, sub.bias)
         add_pull(x.g, these, where, np.array([low, cut, high]), x.far, sub)
         tick(state, 3 * len(sub.adj) + 8 * len(these))
@@ -214,12 +231,15 @@ def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> No
             near[i, j] = far[some[i], some[j]]
     sub, others = induced_graph(x.g, mine, x.local), outer_costs(x, mine, some)
     now, local = np.empty_like(was), np.full(len(was), -1, dtype=np.int32)
+    # A small problem of its own: the chosen nodes with their distances, the ranks on them, and what
+    # edges to all other ranks cost on each node.
     anew = PlacedRanks(sub, now, bounds, near, others, np.empty_like(was), local)
     place_from_nothing(anew, some, priority, state)
     exchange_pairs(anew, long(2), state)
     tick(state, 4 * len(sub.adj) + 2 * len(mine) * k)
     before = cost_of_nodes(sub.ptr, sub.adj, sub.w, was, near, others)
     after = cost_of_nodes(sub.ptr, sub.adj, sub.w, now, near, others)
+    # Only a real gain is kept: a tie would move ranks for nothing, and the search in circles.
     if before - after <= 1e-9 * abs(before):
         return
     order = ranks_by_node(now, bounds)
@@ -244,6 +264,8 @@ def replace_ranks(
     copy_part(ranks_by_node(node, first), long(0), n, x.member, long(0))
     done, idle = 0, 0
     allowed += float(state[1])
+    # Where ranks talk across nodes there is something to win: a random edge that leaves its node
+    # says where to look, so nodes are drawn in proportion to the number of such edges.
     while done < most * n and idle < 1000 and float(state[1]) < allowed:
         idle += 1
         u = draw(state) % n

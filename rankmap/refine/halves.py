@@ -38,6 +38,8 @@ def push_vertex(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int
         count += 1
         heap[i] = v
         place[v] = i
+    # Up while the parent has a smaller key, then down while a child has a larger one; after a
+    # change of the key only one of the two moves.
     while i > 0 and key[heap[(i - 1) // 2]] < key[v]:
         up = heap[(i - 1) // 2]
         heap[i] = up
@@ -66,6 +68,7 @@ def drop_vertex(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int
     i = place[v]
     place[v] = -1
     count -= 1
+    # The last vertex fills the gap, and is sifted from there.
     if i < count:
         last = heap[count]
         heap[i] = last
@@ -92,6 +95,7 @@ def cost_of_halves(g: Csr, half: Bytes) -> float:
         for e in range(ptr[u], ptr[u + 1]):
             if half[adj[e]] != half[u]:
                 total += 0.5 * w[e]
+        # The bias of half 0 is the zero point.
         total += bias[u] * half[u]
     return total
 
@@ -127,7 +131,10 @@ def fill_heaps(g: Csr, half: Bytes, every: bool, queue: Queue) -> float:
             else:
                 outside += w[e]
         lean = bias[u] if half[u] == 1 else -bias[u]
+        # Moving u makes its edges inside its half cross and those across stay: the cost falls by
+        # outside - inside, and by what it leans towards the other half.
         gain[u] = outside - inside + lean
+        # Twice the cost: edges across count at both ends, so the bias is doubled, too.
         cut += outside + 2 * bias[u] * half[u]
         if outside > 0 or lean > 0 or every:
             h = half[u]
@@ -147,8 +154,11 @@ def run_pass(
     largest = 1
     for u in range(len(size)):
         largest = max(largest, size[u])
+    # A coarse vertex may be larger than the slack: without room for half of it no vertex could move
+    # at all.
     give = slack if largest == 1 else max(slack, largest // 2)
     best, best_off, best_at, moves = cut, max(abs(held - target), slack), 0, 0
+    # Past worse states for `patience` moves, and for as long as the sizes are wrong.
     while moves - best_at < patience or abs(held - target) > slack:
         h = choose_half(held, target, give, counts, heaps, gain)
         if h < 0:
@@ -161,6 +171,8 @@ def run_pass(
         counts[2] += 3 * (ptr[u + 1] - ptr[u]) + 4
         for e in range(ptr[u], ptr[u + 1]):
             v = adj[e]
+            # The edge from u to v now crosses (v gains 2w by following) or no longer does (v loses
+            # 2w).
             gain[v] += -2 * w[e] if half[v] == half[u] else 2 * w[e]
             if not locked[v]:
                 counts[half[v]] = push_vertex(heaps[half[v]], place, gain, counts[half[v]], long(v))
@@ -169,6 +181,7 @@ def run_pass(
         off = max(abs(held - target), slack)
         if off < best_off or (off == best_off and cut < best - 1e-12 * abs(best)):
             best, best_off, best_at = cut, off, moves
+    # Back to the best state: the moves after it are undone, the last one first.
     for i in range(moves - 1, best_at - 1, -1):
         u = moved[i]
         held += size[u] if half[u] == 1 else -size[u]

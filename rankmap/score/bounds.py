@@ -52,6 +52,8 @@ def by_level_bound(cuts: Floats, distance: Distance) -> float:
     `cuts` (k + 1,): for each level, a weight that edges leaving its blocks have at least: those
     that leave a node first, an innermost block next …; 0 for the whole system.
     """
+    # J = sum over l of (d(l+1) - d(l)) cut(l) telescopes only with distances that do not fall; the
+    # running minimum from the outside in makes them so, and is never above them.
     least = np.minimum.accumulate(distance.level_distance[::-1])[::-1]
     return float(np.diff(least) @ cuts[: len(least) - 1])
 
@@ -89,10 +91,12 @@ def _nearest_partners(pattern: Lines, placement: Placement, distance: Distance) 
         zip(placement.counts.tolist(), distance.rows(), strict=True)
     ):
         order = np.argsort(far, kind="stable")
+        # The rank itself takes one slot of its node.
         room = placement.counts[order] - (order == node)
         before = np.minimum(np.cumsum(room) - room, partners)
         taken = np.minimum(room, partners - before)
         total += count * float(taken @ far[order])
+    # Each pair was counted at both of its ends.
     return pattern.weight * total / 2
 
 
@@ -104,6 +108,8 @@ def least_cuts(graph: Graph, capacity: list[Ints]) -> Floats:
     row = graph.row
     weight = graph.weights[np.lexsort((-graph.weights, row))]  # heaviest first in each rank's row
     place = np.arange(len(row)) - graph.indptr[row]
+    # The c - 1 heaviest edges of a rank may stay in its block; the others leave it, and are seen
+    # from both ends.
     degrees = [weight[place >= int(c.max()) - 1].sum() / 2 for c in capacity]
     forest = _SpanningForest(graph)
     return np.array([max(d, forest.least(c)) for d, c in zip(degrees, capacity, strict=True)])
@@ -120,6 +126,7 @@ class _SpanningForest:
         rank = inverse(np.argsort(weight, kind="stable"))
         left = np.arange(len(a))
         while len(left):
+            # Boruvka: every part takes the lightest edge that leaves it.
             best = np.full(graph.size, len(a))
             np.minimum.at(best, part[a[left]], rank[left])
             np.minimum.at(best, part[b[left]], rank[left])
@@ -137,10 +144,13 @@ class _SpanningForest:
     def least(self, capacity: Ints) -> float:
         """Return the weight that edges between blocks of these capacities have at least."""
         held = np.cumsum(np.sort(capacity)[::-1])
+        # A part of s ranks touches at least as many blocks as the largest ones that hold s slots.
         blocks = np.searchsorted(held, self._sizes, side="left") + 1
         by_part = np.argsort(self._of, kind="stable")
         of = self._of[by_part]
         place = np.arange(len(of)) - np.searchsorted(of, of)
+        # At least k - 1 edges join k blocks; the k - 1 lightest of the forest weigh no more than
+        # any such edges.
         return float(self._weight[by_part][place < blocks[of] - 1].sum())
 
 
@@ -151,6 +161,7 @@ def _join_parts(part: Ints, a: Ints, b: Ints) -> Ints:
         low = np.minimum(label[a], label[b])
         np.minimum.at(label, a, low)
         np.minimum.at(label, b, low)
+        # Pointer jumping: labels reach their part's lowest in a logarithmic number of rounds.
         label = label[label]
         if (label[a] == label[b]).all():
             return np.asarray(label[part])

@@ -133,6 +133,7 @@ def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
         good = (below <= ends) & (ends <= above)
         if ranks.all(bool(good.all())):
             return Bounds(lower, upper, rounds)
+        # Too few items up to the key: it lies above; too many below it: it lies below.
         short, far = ~good & (above < ends), ~good & (below > ends)
         low[short] = middle[short] + np.uint64(1)
         high[far] = middle[far] - np.uint64(1)
@@ -141,6 +142,7 @@ def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
 def _key_extent(ranks: Ranks, keys: Keys) -> tuple[np.uint64, np.uint64]:
     """Return the smallest and the largest key over all ranks; the same twice for none."""
     low, high = (keys[0], keys[-1]) if len(keys) else (np.uint64(2**64 - 1), np.uint64(0))
+    # One reduction for both: the largest key is the complement of the least complement.
     low, far = ranks.least(np.array([low, ~high], np.uint64))
     high = ~far
     return min(low, high), high
@@ -153,6 +155,8 @@ def layout_row(lower: Ints, upper: Ints, end: int) -> Ints:
     of the result. Returns (P,): L[i, :].
     """
     room = upper - lower
+    # All keys below the splitter go before the end; of those equal to it the ranks give in turn,
+    # the first as many as it has, until the row sums to N^c.
     wanted = end - int(lower.sum())
     solved: Ints = lower + np.clip(wanted - (np.cumsum(room) - room), 0, room)
     return solved
