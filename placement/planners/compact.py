@@ -187,8 +187,8 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
     forced = np.bincount(inner, weights=must, minlength=chassis) > 0
     middle = fewest_children(outer, held, forced, need)
     groups = len(np.unique(outer[middle]))
-    # b blades of a set hold at most b t + (sum over its blades of max(size - t, 0)) nodes, for every
-    # threshold t: sets of chassis are compared by these sums.
+    # b blades of a set hold at most b t + (sum over all its blades of max(size - t, 0)) nodes, for
+    # every threshold t: sets of chassis are compared by these sums.
     thresholds = np.concatenate([[0], np.unique(size)[:-1]])
     # nodes beyond t a blade, by chassis; a blade that must be in counts whole
     over = [np.where(must, size, np.maximum(size - t, 0)) for t in thresholds]
