@@ -54,7 +54,7 @@ MOST_US, LEAST_STEPS = 3e5, 6
 
 #: Steps that are looked at where each one's bytes are divided: more move a time by 0.3 % at most
 #: on drawn jobs, and take 1 ms each.
-MOST_DIVIDED = 24
+MOST_DIVIDED = 16
 
 #: us that a step takes for each channel of the network, about, where a routing takes long.
 US_A_CHANNEL = {"single": 1.0, "adaptive": 0.45}
@@ -257,7 +257,7 @@ def most_steps(channels: int, ranks: int, routing: str) -> int:
     >>> most_steps(3072, 512, "minimal"), most_steps(24576, 512, "single")
     (364, 12)
     >>> most_steps(96, 512, "adaptive")
-    24
+    16
     """
     us = 300 + US_A_CHANNEL.get(routing, 0.15) * channels + 0.12 * ranks
     most = max(LEAST_STEPS, int(MOST_US / us))

@@ -143,6 +143,13 @@ class TimeCost:
         """Return seconds that its order of the ranks takes on any nodes."""
         return self.model.floor(placement)
 
+    def at_once(self, placement: Placement) -> float:
+        """Return the seconds with all bytes of each exchange together; steps take no less."""
+        model, left = self.model, self.model.left(placement)
+        return model.histogram(placement) + sum(
+            model.cost(phase, left, below=0.0).seconds for phase in model.phases(placement)
+        )
+
     def orders(
         self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
     ) -> dict[str, Make]:

@@ -25,7 +25,7 @@ from nidmap.placement.support.array_types import Ints
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.search.budget import LIMITS, Budget
-from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Cost, Ranking, TimeCost
+from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Cost, Ranking, TimeCost, divides_steps
 from nidmap.rankmap.search.exact_steps import ExactSteps
 from nidmap.rankmap.search.node_sets import grid_on_boxes
 from nidmap.rankmap.search.priced_steps import PricedSteps
@@ -144,7 +144,7 @@ class Enumeration:
         if first:  # it wins most, and later there may be no time for it
             self._judge_searched_orders()
         self._judge_grids()
-        for choice in self.choices:
+        for choice in self._promising():
             self._judge_order(choice, ROW_MAJOR)
         self._judge_orders()
         if self.ordered and not first:
@@ -162,13 +162,26 @@ class Enumeration:
         compact = sorted(choices[given:], key=lambda choice: spread_of(machine, choice.rows))
         self.choices = choices[:given] + compact
 
+    def _promising(self) -> list[_NodeChoice]:
+        """Return the choices in the order in which they are judged.
+
+        Where steps of an exchange are divided one after the other, those first whose bytes take
+        least all at once, which is known soon.
+        """
+        if not (isinstance(self.cost, TimeCost) and divides_steps(self.cost.model, self.placement)):
+            return self.choices
+        at_once = {
+            choice.name: self.cost.at_once(self._placed(choice, None)) for choice in self.choices
+        }
+        return sorted(self.choices, key=lambda choice: at_once[choice.name])
+
     def _judge_orders(self) -> None:
         """Judge all other orders on all choices, until no bound is clearly below the best."""
-        pairs = sorted(self._bounded_pairs(), key=lambda pair: pair[0])
+        pairs = sorted(self._bounded_pairs(), key=lambda pair: pair[:2])
         steps_too = self.budget.left // 2  # they want judgements as well
         if len(pairs) <= self.budget.left or self.cost.model.routing == "adaptive":
             steps_too = 0
-        for bound, choice, name, placement in pairs:
+        for bound, _, choice, name, placement in pairs:
             if self.budget.left <= steps_too:
                 return
             if self.best is not None and bound >= self.best.cost * (1 - LIMITS.clearly):
@@ -177,16 +190,19 @@ class Enumeration:
             else:
                 self._judge(choice, name, placement)
 
-    def _bounded_pairs(self) -> Iterator[tuple[float, _NodeChoice, str, Placement]]:
-        """Yield each order on each choice, the best choices first, and what it takes at least."""
+    def _bounded_pairs(self) -> Iterator[tuple[float, int, _NodeChoice, str, Placement]]:
+        """Yield each order on each choice with what it takes at least, and its turn.
+
+        Early turns have the first orders on the best choices.
+        """
         ranked = sorted(self.choices, key=lambda choice: choice.best)
-        for name in self.orders:
-            for choice in ranked:
+        for turn, name in enumerate(self.orders):
+            for place, choice in enumerate(ranked):
                 if self.budget.past:
                     return
                 placement = None if name in choice.costs else self._ordered(choice, name)
                 if placement is not None:
-                    yield self._floor(placement), choice, name, placement
+                    yield self._floor(placement), turn + place, choice, name, placement
 
     def _floor(self, placement: Placement) -> float:
         """Return what an order of the ranks costs at least, on any nodes."""
