@@ -16,7 +16,7 @@ from nidmap.placement.network import ROUTINGS
 from nidmap.rankmap import orders
 from nidmap.rankmap.emit import FORMATS as ORDER_FORMATS
 
-_TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n\n?)(.*?)(\n*<!-- end -->)", re.S)
+_TABLE = re.compile(r"<!-- table: ([\w-]+) -->\n.*?<!-- end -->", re.S)
 
 #: What a registry cannot say in a docstring: `auto` is found by the front door.
 _AUTO = "Choose nodes and rank order together, by the least predicted time for `--pattern`."
@@ -133,9 +133,9 @@ TABLES = {
 
 def rewritten(page: str) -> str:
     """Return a page with its tables as the registries are now."""
-    return _TABLE.sub(lambda m: f"{m[1]}{TABLES[m[2]]()}{m[4]}", page)
+    return _TABLE.sub(lambda m: f"<!-- table: {m[1]} -->\n\n{TABLES[m[1]]()}\n\n<!-- end -->", page)
 
 
 def named(page: str) -> list[str]:
     """Return the tables that a page has."""
-    return [name for _, name, _, _ in _TABLE.findall(page)]
+    return _TABLE.findall(page)
