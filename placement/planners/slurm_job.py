@@ -103,7 +103,7 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
         weight=(ones if weight is None else weight)[order],
         cpus=cores[order],
     )
-    for cpus in [-1, *sorted(set(job.cpus[job.free].tolist()))[:-1]]:
+    for cpus in [-1, *np.unique(job.cpus[job.free])[:-1].tolist()]:
         rows = pick(replace(job, free=job.free & ((job.cpus > cpus) | job.must)))
         if rows is not None:
             return order[np.sort(rows)]
@@ -187,6 +187,11 @@ def _cut_runs(job: SlurmJob) -> _Runs:
     0 there, where it means "none yet" elsewhere).
     """
     free, nodes = np.flatnonzero(job.free), np.flatnonzero(job.free & ~job.must)
+    if len(free) == len(nodes):  # the usual case, in no time
+        breaks = (np.diff(nodes) != 1) | (np.diff(job.weight[nodes]) != 0)
+        edges = np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(nodes)]])
+        first, last = (edges[:-1], edges[1:]) if len(nodes) else (edges[:0], edges[:0])
+        return _runs_between(job, nodes, first, last, np.full(len(first), -1))
     columns = (free, job.must[free], job.weight[free], np.searchsorted(nodes, free))
     runs: list[list[int]] = []  # first and last place in `nodes`, first required node or -1
     before, weight, required, size = -2, -1, -1, 0  # weight -1: none yet
@@ -207,8 +212,13 @@ def _cut_runs(job: SlurmJob) -> _Runs:
         runs[-1][1] = place + 1
         size, weight = size + 1, its_weight
     first, last, required_node = np.array(runs, dtype=np.int64).reshape(-1, 3).T
-    cpus = np.add.reduceat(job.cpus[nodes], first) if runs else first
-    return _Runs(nodes, first, last, required_node, job.weight[nodes[last - 1]], cpus, last - first)
+    return _runs_between(job, nodes, first, last, required_node)
+
+
+def _runs_between(job: SlurmJob, nodes: Ints, first: Ints, last: Ints, required: Ints) -> _Runs:
+    """Return the runs of `nodes` with what they weigh and have."""
+    cpus = np.add.reduceat(job.cpus[nodes], first) if len(first) else first
+    return _Runs(nodes, first, last, required, job.weight[nodes[last - 1]], cpus, last - first)
 
 
 def _required_stretches(runs: _Runs) -> list[list[Ints]]:

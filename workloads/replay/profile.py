@@ -30,14 +30,20 @@ class Profile:
 
     def earliest(self, count: int, lasting: float, after: float = -np.inf) -> float:
         """Return the first time, not before `after`, from which so many nodes are free so long."""
-        enough = self.free >= count
-        enough[: max(0, int(np.searchsorted(self.times, after, "right")) - 1)] = False
-        short = np.append(np.flatnonzero(~enough), len(enough))
-        starts = np.flatnonzero(enough)
-        ends = np.append(self.times, np.inf)[short[np.searchsorted(short, starts)]]
-        begin = np.maximum(self.times[starts], after)
-        fitting = np.flatnonzero(ends >= begin + lasting)
-        return float(begin[fitting[0]]) if len(fitting) else float("inf")
+        times, enough = self.times, self.free >= count
+        at = max(0, int(np.searchsorted(times, after, "right")) - 1)
+        while at < len(enough):
+            at += int(enough[at:].argmax())
+            begin = max(float(times[at]), after)
+            last = int(np.searchsorted(times, begin + lasting, "left"))
+            span = enough[at:last]
+            short = int(span.argmin()) if len(span) else 0
+            if enough[at] and (not len(span) or span[short]):
+                return begin
+            if not enough[at]:
+                break
+            at += short
+        return float("inf")
 
     def take(self, begin: float, end: float, count: int) -> None:
         """Take so many nodes from `begin` to `end`."""
@@ -48,6 +54,7 @@ class Profile:
         """Return the step that begins then, which is made where none does."""
         at = int(np.searchsorted(self.times, time, "left"))
         if at == len(self.times) or self.times[at] != time:
-            self.times = np.insert(self.times, at, time)
-            self.free = np.insert(self.free, at, self.free[at - 1] if at else self.free[0])
+            times, free = self.times, self.free
+            self.times = np.concatenate((times[:at], (time,), times[at:]))
+            self.free = np.concatenate((free[:at], free[max(at - 1, 0) : max(at, 1)], free[at:]))
         return at

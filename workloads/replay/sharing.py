@@ -94,7 +94,7 @@ class Network:
             choices = quick_choices(self.machine, self.machine.compute, count)
             self._best[count, cost] = 1.0  # while the choices are held against it
             times = [self._idle.slowdown(self.footprint(app, rows)) for _, rows in choices]
-            self._best[count, cost] = min(times)
+            self._best[count, cost] = max(min(times), 1e-300)  # 0: nothing takes time
         return self._best[count, cost]
 
     def footprint(self, app: Application, rows: Ints) -> Footprint:
@@ -146,7 +146,7 @@ class Sharing:
         self.network = network
         self.rate: Floats = np.zeros(len(network.bandwidth))
         self.users: Ints = np.zeros(len(network.bandwidth), dtype=np.int32)
-        self.prints: dict[int, tuple[Footprint, float]] = {}
+        self.prints: dict[int, tuple[Footprint, float, Floats]] = {}
         self._joined: _Joined | None = None
 
     @property
@@ -156,7 +156,7 @@ class Sharing:
 
     def add(self, job: int, footprint: Footprint, rounds: float) -> None:
         """Let a job send so many rounds of its pattern a second on the average."""
-        self.prints[job] = footprint, rounds
+        self.prints[job] = footprint, rounds, footprint.whole * rounds
         self.rate[footprint.all_links] += footprint.all_amounts * rounds
         self.users[footprint.all_links] += 1
         self._joined = None
@@ -165,7 +165,7 @@ class Sharing:
         """Take a job away; return whether it was there."""
         if job not in self.prints:
             return False
-        footprint, rounds = self.prints.pop(job)
+        footprint, rounds, _ = self.prints.pop(job)
         self.users[footprint.all_links] -= 1
         self.rate[footprint.all_links] -= footprint.all_amounts * rounds
         self.rate[footprint.all_links[self.users[footprint.all_links] == 0]] = 0.0
@@ -175,12 +175,12 @@ class Sharing:
     def slowdowns(self) -> Floats:
         """Return how many times as long each job communicates as alone on the best nodes."""
         if self._joined is None:
-            self._joined = _join(list(self.prints.values()))
+            self._joined = _join([(footprint, own) for footprint, _, own in self.prints.values()])
         return self._times(self._joined)
 
     def slowdown(self, footprint: Footprint) -> float:
         """Return the same for one more job, beside all that are there."""
-        joined = _join([(footprint, 0.0)])
+        joined = _join([(footprint, np.zeros(len(footprint.links)))])
         return float(self._times(joined, more=1)[0])
 
     def _times(self, joined: _Joined, more: int = 0) -> Floats:
@@ -209,11 +209,11 @@ class _Joined(NamedTuple):
     best: Floats
 
 
-def _join(prints: Sequence[tuple[Footprint, float]]) -> _Joined:
+def _join(prints: Sequence[tuple[Footprint, Floats]]) -> _Joined:
     sizes = np.cumsum([0, *(len(footprint.links) for footprint, _ in prints)])
     phases = np.array([len(footprint.least) for footprint, _ in prints])
-    columns = zip(*((f.links, f.amount, f.whole * r, f.first + at, f.least, f.posted)
-                    for (f, r), at in zip(prints, sizes, strict=False)), strict=True)  # fmt: skip
+    columns = zip(*((f.links, f.amount, own, f.first + at, f.least, f.posted)
+                    for (f, own), at in zip(prints, sizes, strict=False)), strict=True)  # fmt: skip
     best = np.array([footprint.best for footprint, _ in prints])
     parts: list[Any] = [np.concatenate(column) for column in columns]
     parts += [np.repeat(np.arange(len(prints)), phases), best]
