@@ -105,13 +105,14 @@ class QuickCost:
             return Span(cost, cost, cost)
         cut = direct = likely = 0.0
         for phase in self.phases(rows):
-            least, straight = cut_times(self.machine, rows, phase.traffic)
-            least = max(least, phase.least)
+            bound, straight = cut_times(self.machine, rows, phase.traffic)
+            least = max(bound, phase.least)
             straight = max(least, straight)
             cut += least + phase.posted
             direct += straight + phase.posted
-            adapts = self.model.routing == "adaptive"
-            likely += (math.sqrt(least * straight) if adapts else straight) + phase.posted
+            likely += straight + phase.posted
+            if self.model.routing == "adaptive":
+                likely += float(diverted_time(bound, least, straight, self.model.loss)) - straight
         return Span(cut, likely, direct)
 
     def phases(self, rows: Ints) -> list[PhaseCost]:
@@ -136,6 +137,18 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[PhaseCost]:
 def _is_complete(pattern: Pattern) -> bool:
     """Return whether every rank sends as much to every other."""
     return isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
+
+
+def diverted_time(
+    cut: float | Floats, least: float | Floats, direct: float | Floats, loss: float
+) -> Floats:
+    """Return the likely seconds where routers adapt: so much is diverted as has to be.
+
+    From the direct links to the cuts, which nothing beats; `loss` as a share where all is diverted.
+    """
+    gap = np.maximum(np.subtract(direct, cut), 1e-300)
+    diverted = np.clip(np.subtract(direct, least) / gap, 0.0, 1.0)
+    return np.minimum(direct, least * (1 + loss * diverted))
 
 
 def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, float]:

@@ -48,6 +48,10 @@ class Outcome:
     # them
     past_limit: int
 
+    def of(self, job: int) -> Ints:
+        """Return the nodes of a job."""
+        return self.rows[self.first[job] : self.first[job + 1]].astype(np.int64)
+
 
 class Replay:
     """A trace on a machine under one policy."""

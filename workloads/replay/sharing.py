@@ -23,7 +23,13 @@ from nidmap.placement.network import channels
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import GB
 from nidmap.rankmap.past_jobs import quick_choices
-from nidmap.rankmap.past_jobs.quick_cost import PhaseCost, QuickCost, unit_bandwidths, unit_loads
+from nidmap.rankmap.past_jobs.quick_cost import (
+    PhaseCost,
+    QuickCost,
+    diverted_time,
+    unit_bandwidths,
+    unit_loads,
+)
 from nidmap.rankmap.predict import Job, Predictor
 
 #: Links that take a smaller part of the time of a phase's busiest one are never waited for.
@@ -75,6 +81,7 @@ class Network:
                 "a replay needs bandwidths, as in -m MACHINE,bw=10",
             )
         self.routed = machine.topology.kind == "torus"
+        self.loss = cost.model.loss
         self.adaptive = cost.model.routing == "adaptive" and not self.routed
         bandwidth = channels(machine).bandwidth if self.routed else unit_bandwidths(machine)
         self.bandwidth: Floats = np.append(bandwidth, np.inf)  # the last one: no link at all
@@ -189,9 +196,11 @@ class Sharing:
         others = self.rate[links] - joined.own
         left = np.maximum(bandwidth - others, bandwidth / np.maximum(self.users[links] + more, 1))
         busiest = np.maximum.reduceat(joined.amount / left, joined.first)
-        cut = np.maximum(busiest[0::2], joined.least)
-        direct = np.maximum(busiest[1::2], cut)
-        seconds = (np.sqrt(cut * direct) if self.network.adaptive else direct) + joined.posted
+        least = np.maximum(busiest[0::2], joined.least)
+        seconds = np.maximum(busiest[1::2], least)
+        if self.network.adaptive:
+            seconds = diverted_time(busiest[0::2], least, seconds, self.network.loss)
+        seconds = seconds + joined.posted
         times: Floats = np.bincount(joined.job, seconds) / joined.best
         return times
 

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The quick times of a replay against the predictor's, with every link routed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.quantities import GB
+from nidmap.rankmap.past_jobs import quick_choices
+from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.background import Other
+from nidmap.workloads.replay.engine import Outcome
+from nidmap.workloads.replay.sharing import Application, Network, Sharing
+from nidmap.workloads.replay.trace import Trace
+
+
+class Sample(NamedTuple):
+    """A job as it started beside others: how many times as long it communicated."""
+
+    job: int
+    beside: int  # jobs that communicated then
+    quick: float
+    routed: float
+
+    @property
+    def error(self) -> float:
+        """By which share the quick one is off."""
+        return abs(self.quick - self.routed) / self.routed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Neighbour(Other):
+    """A job beside others that sends its own pattern."""
+
+    where: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    rate: Floats = field(default_factory=lambda: np.empty(0))  # GB/s on the channels `where`
+
+    def sent(self, machine: object, routing: str) -> tuple[Ints, Floats]:
+        """Return the channels that it sends over, and GB/s on each."""
+        return self.where, self.rate
+
+
+class Checker:
+    """Samples the starts of jobs in a replay."""
+
+    def __init__(self, network: Network, trace: Trace, apps: list[Application]) -> None:
+        self.network, self.trace, self.apps = network, trace, apps
+        self._models: dict[tuple[str, int, float | None], Predictor] = {}
+        self._best: dict[tuple[int, Predictor], float] = {}
+
+    def samples(self, outcome: Outcome, count: int, seed: int = 0) -> list[Sample]:
+        """Return so many jobs on several nodes, drawn by a seed, in the order of their starts."""
+        fit = np.flatnonzero((self.trace.nodes > 1) & ([app.share > 0 for app in self.apps]))
+        rng = np.random.default_rng(seed)
+        drawn = rng.choice(fit, min(count, len(fit)), replace=False)
+        return [self._sample(outcome, job) for job in np.sort(drawn).tolist()]
+
+    def _sample(self, outcome: Outcome, job: int) -> Sample:
+        when = outcome.start[job]
+        running = (outcome.start < when) & (outcome.end > when) & (self.trace.nodes > 1)
+        beside = [k for k in np.flatnonzero(running).tolist() if self.apps[k].share]
+        sharing, others = Sharing(self.network), []
+        for other in beside:
+            rows = outcome.of(other)
+            footprint = self.network.footprint(self.apps[other], rows)
+            share, slowdown = self.apps[other].share, outcome.slowdown[other]
+            rounds = share / (footprint.best * (1 - share + share * slowdown))
+            sharing.add(other, footprint, rounds)
+            others.append(self._neighbour(other, rows, rounds))
+        rows = outcome.of(job)
+        quick = sharing.slowdown(self.network.footprint(self.apps[job], rows))
+        model = self._model(self.apps[job])
+        crowded = Predictor(self.network.machine, Job(*self.apps[job][:3], background=others))
+        routed = crowded.time(crowded.place(rows)) / self._best_time(model, len(rows))
+        return Sample(job, len(beside), quick, routed)
+
+    def _model(self, app: Application) -> Predictor:
+        key = app[:3]
+        if key not in self._models:
+            self._models[key] = Predictor(self.network.machine, Job(*key))
+        return self._models[key]
+
+    def _best_time(self, model: Predictor, count: int) -> float:
+        if (count, model) not in self._best:
+            machine = self.network.machine
+            choices = quick_choices(machine, machine.compute, count)
+            self._best[count, model] = min(model.time(model.place(rows)) for _, rows in choices)
+        return self._best[count, model]
+
+    def _neighbour(self, job: int, rows: Ints, rounds: float) -> _Neighbour:
+        """Return a job with what it puts on each channel."""
+        model = self._model(self.apps[job])
+        rate = np.zeros(len(model.channels))
+        for phase in model.phases(model.place(rows)):
+            carried = model.loads(phase.total, None)
+            rate[carried.used] += carried.carried * (rounds / GB)
+        where = np.flatnonzero(rate)
+        return _Neighbour(rows, 1.0, str(job), where=where, rate=rate[where])
+
+
+def check_words(samples: list[Sample]) -> str:
+    """Return in one sentence how far the quick times are off."""
+    errors = np.array([sample.error for sample in samples])
+    quick, routed = (np.array([s[k] for s in samples]) for k in (2, 3))
+    pairs = np.triu_indices(len(samples), 1)
+    apart = np.abs(np.log(routed[pairs[0]] / routed[pairs[1]])) > np.log(1.1)
+    same = np.sign(quick[pairs[0]] - quick[pairs[1]]) == np.sign(
+        routed[pairs[0]] - routed[pairs[1]]
+    )
+    order = (
+        f", {same[apart].mean():.0%} of pairs that differ in the same order" if apart.any() else ""
+    )
+    return (
+        f"quick times against the predictor's with every link routed, {len(samples)} jobs beside "
+        f"{np.median([s.beside for s in samples]):.0f} others: off by {np.median(errors):.1%} in "
+        f"the median, {np.percentile(errors, 90):.1%} for one in ten{order}".replace("%", " %")
+    )
