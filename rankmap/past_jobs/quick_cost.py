@@ -9,14 +9,13 @@ Nothing is routed. Of what a job sends, phase by phase, this looks at
   chassis … over the links that join these two. Routers that keep to minimal ways are no
   faster, where links join the two at all.
 
-Where routers adapt, the likely time is the geometric mean of the two, elsewhere that of
-direct links. A node's own links and what its ranks can send are in both. On a torus, and
+Where routers adapt, the likely time is that of the cuts and what it costs to divert as much as
+direct links cannot take, elsewhere that of direct links. A node's own links and what its ranks can send are in both. On a torus, and
 where no bandwidth is known, a placement costs what it costs a search (`rankmap/search/cost.py`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -59,6 +58,8 @@ class PhaseCost(NamedTuple):
     least: float
     posted: float
     traffic: Traffic  # between indices of the job's nodes
+    # how much longer it takes, as a share, where links are always busy: messages of steps meet
+    meeting: float = 0.0
 
 
 class _Level(NamedTuple):
@@ -107,12 +108,14 @@ class QuickCost:
         for phase in self.phases(rows):
             bound, straight = cut_times(self.machine, rows, phase.traffic)
             least = max(bound, phase.least)
-            straight = max(least, straight)
-            cut += least + phase.posted
-            direct += straight + phase.posted
-            likely += straight + phase.posted
+            slowest = max(least, straight)
+            seconds = slowest
             if self.model.routing == "adaptive":
-                likely += float(diverted_time(bound, least, straight, self.model.loss)) - straight
+                way = bound, least, straight, self.model.values.loss, phase.meeting
+                seconds = float(diverted_time(*way))
+            cut += least + phase.posted
+            likely += seconds + phase.posted
+            direct += max(slowest, seconds) + phase.posted
         return Span(cut, likely, direct)
 
     def phases(self, rows: Ints) -> list[PhaseCost]:
@@ -131,7 +134,9 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[PhaseCost]:
         if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
             traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
-        yield PhaseCost(*model.node_limits(phase), traffic)
+        steps = phase.steps is not None and not phase.dependent
+        meeting = model.constants.meeting * (1 - model.values.ahead[0]) if steps else 0.0
+        yield PhaseCost(*model.node_limits(phase), traffic, meeting)
 
 
 def _is_complete(pattern: Pattern) -> bool:
@@ -140,15 +145,23 @@ def _is_complete(pattern: Pattern) -> bool:
 
 
 def diverted_time(
-    cut: float | Floats, least: float | Floats, direct: float | Floats, loss: float
+    cut: float | Floats,
+    least: float | Floats,
+    direct: float | Floats,
+    loss: float,
+    meeting: float | Floats = 0.0,
 ) -> Floats:
     """Return the likely seconds where routers adapt: so much is diverted as has to be.
 
-    From the direct links to the cuts, which nothing beats; `loss` as a share where all is diverted.
+    From the direct links to the cuts, which nothing beats; `loss` as a share where all is diverted,
+    `meeting` where links are always busy.
     """
     gap = np.maximum(np.subtract(direct, cut), 1e-300)
     diverted = np.clip(np.subtract(direct, least) / gap, 0.0, 1.0)
-    return np.minimum(direct, least * (1 + loss * diverted))
+    busy = np.minimum(1.0, direct / np.maximum(least, 1e-300))
+    return np.minimum(np.maximum(direct, least), least * (1 + loss * diverted)) * (
+        1 + meeting * busy
+    )
 
 
 def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, float]:

@@ -60,6 +60,7 @@ class Footprint:
     # least, posted: (p,) seconds of a phase on any network, and those that come on top
     least: Floats
     posted: Floats
+    meeting: Floats  # (p,), as of a `PhaseCost`
     # all_links, all_amounts: (m,), float64 (m,) All of them, once each, for the others that share
     # them
     all_links: Ints
@@ -81,7 +82,7 @@ class Network:
                 "a replay needs bandwidths, as in -m MACHINE,bw=10",
             )
         self.routed = machine.topology.kind == "torus"
-        self.loss = cost.model.loss
+        self.loss = cost.model.values.loss
         self.adaptive = cost.model.routing == "adaptive" and not self.routed
         bandwidth = channels(machine).bandwidth if self.routed else unit_bandwidths(machine)
         self.bandwidth: Floats = np.append(bandwidth, np.inf)  # the last one: no link at all
@@ -130,6 +131,7 @@ class Network:
             np.append(total, 0.0)[np.searchsorted(used, entries)],
             np.array([phase.least for phase in phases]),
             np.array([phase.posted for phase in phases]),
+            np.array([phase.meeting for phase in phases]),
             used, total, self.best(app, len(rows)),
         )  # fmt: skip
 
@@ -196,10 +198,11 @@ class Sharing:
         others = self.rate[links] - joined.own
         left = np.maximum(bandwidth - others, bandwidth / np.maximum(self.users[links] + more, 1))
         busiest = np.maximum.reduceat(joined.amount / left, joined.first)
-        least = np.maximum(busiest[0::2], joined.least)
-        seconds = np.maximum(busiest[1::2], least)
+        cut, direct = busiest[0::2], busiest[1::2]
+        least = np.maximum(cut, joined.least)
+        seconds = np.maximum(direct, least)
         if self.network.adaptive:
-            seconds = diverted_time(busiest[0::2], least, seconds, self.network.loss)
+            seconds = diverted_time(cut, least, direct, self.network.loss, joined.meeting)
         seconds = seconds + joined.posted
         times: Floats = np.bincount(joined.job, seconds) / joined.best
         return times
@@ -214,6 +217,7 @@ class _Joined(NamedTuple):
     first: Ints
     least: Floats
     posted: Floats
+    meeting: Floats
     job: Ints
     best: Floats
 
@@ -221,7 +225,7 @@ class _Joined(NamedTuple):
 def _join(prints: Sequence[tuple[Footprint, Floats]]) -> _Joined:
     sizes = np.cumsum([0, *(len(footprint.links) for footprint, _ in prints)])
     phases = np.array([len(footprint.least) for footprint, _ in prints])
-    columns = zip(*((f.links, f.amount, own, f.first + at, f.least, f.posted)
+    columns = zip(*((f.links, f.amount, own, f.first + at, f.least, f.posted, f.meeting)
                     for (f, own), at in zip(prints, sizes, strict=False)), strict=True)  # fmt: skip
     best = np.array([footprint.best for footprint, _ in prints])
     parts: list[Any] = [np.concatenate(column) for column in columns]
