@@ -10,8 +10,9 @@ Nothing is routed. Of what a job sends, phase by phase, this looks at
   faster, where links join the two at all.
 
 Where routers adapt, the likely time is that of the cuts and what it costs to divert as much as
-direct links cannot take, elsewhere that of direct links. A node's own links and what its ranks can send are in both. On a torus, and
-where no bandwidth is known, a placement costs what it costs a search (`rankmap/search/cost.py`).
+direct links cannot take, elsewhere that of direct links. A node's own links and what its ranks
+can send are in both. On a torus, and where no bandwidth is known, a placement costs what it costs
+a search (`rankmap/search/cost.py`).
 """
 
 from __future__ import annotations
