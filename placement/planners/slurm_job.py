@@ -103,7 +103,7 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
         weight=(ones if weight is None else weight)[order],
         cpus=cores[order],
     )
-    for cpus in [-1, *np.unique(job.cpus[job.free])[:-1].tolist()]:
+    for cpus in [-1, *sorted(set(job.cpus[job.free].tolist()))[:-1]]:
         rows = pick(replace(job, free=job.free & ((job.cpus > cpus) | job.must)))
         if rows is not None:
             return order[np.sort(rows)]
