@@ -135,8 +135,9 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[PhaseCost]:
         if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
             traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
-        steps = phase.steps is not None and not phase.dependent
-        meeting = model.constants.meeting * (1 - model.values.ahead[0]) if steps else 0.0
+        meeting = 0.0
+        if phase.steps is not None and not phase.dependent:
+            meeting = model.constants.meeting * (1 - model.values.ahead[0])
         yield PhaseCost(*model.node_limits(phase), traffic, meeting)
 
 

@@ -22,7 +22,7 @@ class Sample(NamedTuple):
     """A job as it started beside others: how many times as long it communicated."""
 
     job: int
-    beside: int  # jobs that communicated then
+    neighbours: int  # jobs that communicated then
     quick: float
     routed: float
 
@@ -62,9 +62,9 @@ class Checker:
     def _sample(self, outcome: Outcome, job: int) -> Sample:
         when = outcome.start[job]
         running = (outcome.start < when) & (outcome.end > when) & (self.trace.nodes > 1)
-        beside = [k for k in np.flatnonzero(running).tolist() if self.apps[k].share]
+        running_jobs = [k for k in np.flatnonzero(running).tolist() if self.apps[k].share]
         sharing, others = Sharing(self.network), []
-        for other in beside:
+        for other in running_jobs:
             rows = outcome.of(other)
             footprint = self.network.footprint(self.apps[other], rows)
             share, slowdown = self.apps[other].share, outcome.slowdown[other]
@@ -76,7 +76,7 @@ class Checker:
         model = self._model(self.apps[job])
         crowded = Predictor(self.network.machine, Job(*self.apps[job][:3], background=others))
         routed = crowded.time(crowded.place(rows)) / self._best_time(model, len(rows))
-        return Sample(job, len(beside), quick, routed)
+        return Sample(job, len(running_jobs), quick, routed)
 
     def _model(self, app: Application) -> Predictor:
         key = app[:3]
@@ -116,6 +116,6 @@ def check_words(samples: list[Sample]) -> str:
     )
     return (
         f"quick times against the predictor's with every link routed, {len(samples)} jobs beside "
-        f"{np.median([s.beside for s in samples]):.0f} others: off by {np.median(errors):.1%} in "
+        f"{np.median([s.neighbours for s in samples]):.0f} others: off by {np.median(errors):.1%} in "
         f"the median, {np.percentile(errors, 90):.1%} for one in ten{order}".replace("%", " %")
     )
