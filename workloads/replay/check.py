@@ -105,17 +105,14 @@ class Checker:
 def check_words(samples: list[Sample]) -> str:
     """Return in one sentence how far the quick times are off."""
     errors = np.array([sample.error for sample in samples])
-    quick, routed = (np.array([s[k] for s in samples]) for k in (2, 3))
-    pairs = np.triu_indices(len(samples), 1)
-    apart = np.abs(np.log(routed[pairs[0]] / routed[pairs[1]])) > np.log(1.1)
-    same = np.sign(quick[pairs[0]] - quick[pairs[1]]) == np.sign(
-        routed[pairs[0]] - routed[pairs[1]]
-    )
-    order = (
-        f", {same[apart].mean():.0%} of pairs that differ in the same order" if apart.any() else ""
-    )
+    quick, routed = (np.log([sample[k] for sample in samples]) for k in (2, 3))
+    a, b = np.triu_indices(len(samples), 1)
+    apart = np.abs(routed[a] - routed[b]) > np.log(1.1)
+    same = np.sign(quick[a] - quick[b]) == np.sign(routed[a] - routed[b])
+    order = f"; {same[apart].mean():.0%} of unlike pairs in the same order" if apart.any() else ""
+    others = np.median([sample.neighbours for sample in samples])
     return (
-        f"quick times against the predictor's with every link routed, {len(samples)} jobs beside "
-        f"{np.median([s.neighbours for s in samples]):.0f} others: off by {np.median(errors):.1%} in "
-        f"the median, {np.percentile(errors, 90):.1%} for one in ten{order}".replace("%", " %")
+        f"quick times against the predictor's with every link routed, {len(samples)} jobs with "
+        f"{others:.0f} neighbours: off by {np.median(errors):.1%} in the median, "
+        f"{np.percentile(errors, 90):.1%} for one in ten{order}".replace("%", " %")
     )

@@ -23,7 +23,7 @@ from nidmap.workloads.replay.policies import NAMES, Site, make_policy
 from nidmap.workloads.replay.readers import read_trace
 from nidmap.workloads.replay.report import Report
 from nidmap.workloads.replay.scheduler import Rules
-from nidmap.workloads.replay.study import Case, Study, run_study
+from nidmap.workloads.replay.study import Case, Study, check_study, run_study
 from nidmap.workloads.replay.synthetic import parse_synthetic
 from nidmap.workloads.replay.trace import Trace, fit_trace
 from nidmap.workloads.world import run_guarded
@@ -62,12 +62,14 @@ if TYPE_CHECKING:
 @click.option("--down", metavar="LIST", help="Nodes that take no jobs.")
 @click.option("-o", "--output", "folder", metavar="DIR", help="Keep replays, report and page here.")
 @click.option("--resume", "resumed", is_flag=True, help="Go on with the replays kept in -o DIR.")
+@click.option("--check", "samples", type=click.IntRange(2), metavar="N",
+              help="Hold the quick times of N jobs against the predictor's.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(
     source: str, specs: tuple[str, ...], policies: str, applications: str | None, shares: str,
     seeds: int, ppn: int | None, backfill: str, tested: int, resolution: float,
     per_node: float | None, scale: str, days: float, down: str | None, folder: str | None,
-    resumed: bool, as_json: bool,
+    resumed: bool, samples: int | None, as_json: bool,
 ) -> int | None:  # fmt: skip
     """Replay a site's jobs on its machine under several policies, and say who loses.
 
@@ -113,7 +115,8 @@ def replay(
             summaries = run_study(study, resumed, show)
         if summaries is None:
             return 0
-        report = Report(study, summaries, machine.notes)
+        checked = (check_study(study, samples),) if samples else ()
+        report = Report(study, summaries, (*machine.notes, *checked))
         _write_report(report, folder, as_json)
         return 0
 

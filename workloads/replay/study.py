@@ -22,6 +22,7 @@ from nidmap.placement.support.writing import write_output
 from nidmap.rankmap.past_jobs import UNKNOWN, application_of
 from nidmap.rankmap.past_jobs import Application as Known
 from nidmap.rankmap.tasks import run_tasks
+from nidmap.workloads.replay.check import Checker, check_words
 from nidmap.workloads.replay.engine import Outcome, Replay
 from nidmap.workloads.replay.results import summarize
 from nidmap.workloads.replay.scheduler import Rules
@@ -118,6 +119,18 @@ def _network_of(machine: Machine) -> Network:
     if id(machine) not in _networks:
         _networks[id(machine)] = machine, Network(machine)
     return _networks[id(machine)][1]
+
+
+def check_study(study: Study, samples: int) -> str:
+    """Hold the quick times of the first case against the predictor's; return it in words."""
+    case = study.cases[0]
+    trace, apps, network = (
+        study.trace(case),
+        draw_applications(study, case),
+        _network_of(study.machine),
+    )
+    outcome = Replay(study.machine, trace, case.policy, study.rules, study.up, apps, network).run()
+    return check_words(Checker(network, trace, apps).samples(outcome, samples))
 
 
 # --- many of them, kept ---------------------------------------------------------------

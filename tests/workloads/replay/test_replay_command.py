@@ -100,3 +100,13 @@ def test_a_kept_replay_that_is_none(tool, tmp_path):
     code, _, err = tool(*words, "-o", "kept", "--resume")
     assert code == 3
     assert "is no replay" in err
+
+
+def test_quick_times_are_held_against_the_predictor(tool):
+    """On a tree all bytes of two leaves cross one link: both ways to count say the same."""
+    words = ("lublin:days=0.5,load=0.9", "-m", "fattree:leaf=4,leaves=4,spines=1,bw=1,latency=0")
+    code, out, _ = tool(*words, "--policies", "slurm", "--shares", "0.5", "--check", "12")
+    assert code == 0
+    line = next(line for line in out.splitlines() if "quick times against" in line)
+    assert "12 jobs" in line
+    assert float(line.partition("off by ")[2].split(" %")[0]) < 5
