@@ -108,6 +108,8 @@ def stencil_of(graph: Graph) -> Stencil | None:
     bounds that know grids. Nothing is taken on likeness: the stencil's own edges must be the
     graph's, every one and every weight.
     """
+    if _has_many_offsets(graph):
+        return None
     row = graph.row
     once = row < graph.indices
     offset, first = np.unique((graph.indices - row)[once], return_index=True)
@@ -123,6 +125,14 @@ def stencil_of(graph: Graph) -> Stencil | None:
                 if same and np.allclose(graph_of_stencil.weights, graph.weights, rtol=1e-12):
                     return candidate
     return None
+
+
+def _has_many_offsets(graph: Graph) -> bool:
+    """Return whether the first edges alone join ranks at more offsets than a stencil has."""
+    rows = min(graph.size, int(np.searchsorted(graph.indptr, 64 * MOST_OFFSETS)))
+    row = np.repeat(np.arange(rows), np.diff(graph.indptr[: rows + 1]))
+    ends = graph.indices[: len(row)]
+    return len(np.unique((ends - row)[row < ends])) > MOST_OFFSETS
 
 
 def _stencils_of_strides(
@@ -215,13 +225,17 @@ def from_entries(entries: Entries, both: bool, spec: str) -> Graph:
     more: dict[str, Any] = {"stated": entries.stated, "spec": spec, "notes": tuple(notes)}
     if both and uneven:
         ways = Traffic.of(low, high, there), Traffic.of(high, low, back)
-        more["directed"] = join_traffic(way.some(way.bytes != 0).away() for way in ways)
+        more["directed"] = join_traffic(
+            way.some((way.bytes != 0) & (way.source != way.target)) for way in ways
+        )
     return from_edges(entries.ranks, low, high, total, **more)
 
 
 def _pair_weights(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
     """Return each pair of ranks once, and what goes up and down the numbers of its ranks."""
-    n, sent = max(entries.ranks, 1), entries.sent.some(entries.sent.bytes != 0)
+    n, sent = max(entries.ranks, 1), entries.sent
+    if not sent.bytes.all():
+        sent = sent.some(sent.bytes != 0)
     pair = np.minimum(sent.source, sent.target) * n + np.maximum(sent.source, sent.target)
     up = sent.source <= sent.target
     upward, downward = np.where(up, sent.bytes, 0.0), np.where(up, 0.0, sent.bytes)
