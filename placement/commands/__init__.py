@@ -135,6 +135,8 @@ class _Closed(io.TextIOBase):
 #: Package -> the extra that brings it.
 EXTRAS = {
     "ducc0": "fft",
+    "jinja2": "web",
+    "markupsafe": "web",
     "quart": "web",
     "prometheus_client": "web",
     "quickjs": "web",
@@ -152,10 +154,13 @@ EXTRAS = {
 
 #: Packages whose users know them by another name than their module's.
 NAMES = {
+    "jinja2": "Jinja2",
+    "markupsafe": "MarkupSafe",
     "prometheus_client": "prometheus-client",
     "quart": "Quart",
     "quickjs": "quickjs-ng",
     "resvg_py": "resvg-py",
+    "werkzeug": "Werkzeug",
 }
 
 

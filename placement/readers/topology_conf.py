@@ -184,6 +184,10 @@ def _declare_switch(statement: Statement) -> w.Declared:
     nodes, children, level = (statement.rest.get(k, "") for k in ("nodes", "switches", "level"))
     if level.strip("0"):  # scontrol's: the nodes of an upper switch are those of its leaves
         nodes = ""
+    if nodes.upper() == "ALL":
+        what = f"{statement.value} has Nodes={nodes}, which names no node here"
+        hint = "topology.conf lists names; ALL is a word of partitions"
+        raise statement.error(what, hint)
     return w.Declared(statement.value, nodes, children, statement.line)
 
 

@@ -151,8 +151,8 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
 def _compile_library(compiler: Compiler, env: Mapping[str, str], work: str, library: str) -> None:
     """Compile with the MPI's headers; link with no MPI, since names of libraries differ."""
     object_file = os.path.join(work, "nidmap_mpi.o")
-    flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
-    _call_compiler([compiler.path, *flags, "-c", str(SOURCE), "-o", object_file], env)
+    own = shlex.split(env.get(FLAGS, ""))
+    _call_compiler([compiler.path, *_FLAGS, *own, "-c", str(SOURCE), "-o", object_file], env)
     linker = [find_program(env.get("CC", "") or "cc", env) or compiler.path, "-shared", "-o"]
     bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
     empty = {name: os.path.join(work, name) for name in _SYSTEM}
@@ -166,7 +166,8 @@ def _compile_library(compiler: Compiler, env: Mapping[str, str], work: str, libr
             ["true"], {**env, "LD_PRELOAD": library, "LD_BIND_NOW": "1"}
         )  # nothing is missing
     except LaunchError:
-        _call_compiler([*linker, library, object_file, "-ldl", "-lpthread"], env)
+        system = ["-ldl", "-lpthread", *own]  # a sanitizer's flags bring its runtime
+        _call_compiler([*linker, library, object_file, *system], env)
 
 
 def _call_compiler(words: Sequence[str], env: Mapping[str, str]) -> None:

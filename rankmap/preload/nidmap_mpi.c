@@ -18,8 +18,9 @@
  * A failure of ours never changes what the program does: where memory or a
  * file cannot be had, counting stops and the calls go on.
  */
-#include "counting.h"
-#include "order.h"
+/* One unit, so that a user's static program needs one file more (record --link), and every call of
+ * ours inlines: real_calls.c, then counting.c, then order.c, each on what stands before it. */
+#include "order.c"
 
 #include <sys/mman.h>
 
@@ -488,5 +489,5 @@ TOPOLOGIES(PMPI_Cart_create, PMPI_Graph_create, PMPI_Dist_graph_create, PMPI_Dis
 BEGINS(PMPI_Init, (int *argc, char ***argv), (argc, argv))
 BEGINS(PMPI_Init_thread, (int *argc, char ***argv, int wanted, int *given), (argc, argv, wanted, given))
 ENDS(PMPI_Finalize, PMPI_Abort, PMPI_Pcontrol)
-#include "fortran.h"
+#include "fortran.c"
 #endif

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is not installed is said in one line; the core does its work without any extra."""
 
+import ast
+import itertools
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -8,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nidmap.placement.commands import EXTRAS, missing
+from nidmap.placement.commands import EXTRAS, NAMES, missing
 from nidmap.placement.sites.loading import tomllib
 from nidmap.workloads.results import save
 
@@ -104,9 +107,31 @@ def test_every_extra_brings_what_is_said_to_be_in_it():
     brought = project["optional-dependencies"]
     for module, extra in EXTRAS.items():
         name = str(missing(module)).split("needs ")[1].split(",")[0]
-        several = {"llvmlite": "numba", "werkzeug": "Quart"}
+        several = {"llvmlite": "numba"}
         assert any(one.startswith(several.get(module, name)) for one in brought[extra]), module
     everything = brought["all"][0]
     assert set(EXTRAS.values()) <= set(everything[len("nidmap[") : -1].split(","))
     core = {one.split(">")[0] for one in project["dependencies"]}
     assert core == {"numpy", "click", "msgspec", "PyYAML", "tomli"}
+
+
+def test_what_is_imported_is_declared():
+    """Every package that our code names in an import is one that pyproject.toml names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [
+        *project["dependencies"],
+        *itertools.chain(*project["optional-dependencies"].values()),
+    ]
+    declared = {re.split(r"[^A-Za-z0-9_.-]", one)[0].lower() for one in wanted}
+    others = {"yaml": "pyyaml", "llvmlite": "numba"}  # numba's own part
+    imported = set()
+    for room in ("placement", "rankmap", "workloads", "web"):
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    imported.add((node.module or "").partition(".")[0])
+    imported -= {*sys.stdlib_module_names, "nidmap"}
+    names = {module: others.get(module, NAMES.get(module, module)).lower() for module in imported}
+    assert not {module for module, name in names.items() if name not in declared}

@@ -180,6 +180,7 @@ def test_repeats_in_one_list_are_one():
         ("# only\n\n", "t: nothing in it but comments"),
         ("SwitchName=a Nodes=n[1-\n", "t:1: Nodes: 'n[1-' has an unmatched bracket"),
         ("SwitchName=a Nodes=,\n", "t:1: Nodes: ',' names nothing"),
+        ("SwitchName=a Nodes=ALL\n", "t:1: a has Nodes=ALL, which names no node here"),
         ("SwitchName=a Nodes=n1*3\n", "t:1: Nodes: 'n1*3' is not a list of names"),
         (GOOD + "SwitchName=c Node=n9\n", "t:4: unknown keyword 'node'"),
         (GOOD + "Nodes=n9 SwitchName=c\n", "t:4: unknown keyword 'nodes'"),

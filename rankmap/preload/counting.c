@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a process counts: its steps, phases and communicators, and the requests that it keeps. */
-#pragma once
-#include "real_calls.h"
+#include "real_calls.c"
 
 #define SITE (fortran_site ? fortran_site : __builtin_return_address(0))
 #define COUNTING (all.on && !inside && !is_own_call(__builtin_return_address(0)))
@@ -424,7 +423,7 @@ INSIDE struct comm *describe_group(MPI_Group group, int rank, int inter)
     return c;
 }
 
-/* What stands for MPI_COMM_WORLD where its ranks are in order (order.h). */
+/* What stands for MPI_COMM_WORLD where its ranks are in order (order.c). */
 static struct {
     int replaced;
     MPI_Comm comm;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The MPI library's own calls, found by name when each is first needed. All else stands on this. */
-#pragma once
 #define _GNU_SOURCE
 #include <features.h>
 /* glibc 2.38 gives strtol and scanf names that older ones do not have. */

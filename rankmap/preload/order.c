@@ -6,8 +6,7 @@
  * question to its standard input and reads the answer from its standard output), and
  * $NIDMAP_CHECK_REORDER makes every order another one, to find programs that cannot bear it.
  * Whatever fails, the processes keep the order that they have, and one line says so. */
-#pragma once
-#include "counting.h"
+#include "counting.c"
 
 #include <poll.h>
 #include <spawn.h>
