@@ -35,25 +35,14 @@ class Answer(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What one path is answered with.
+    """What one path is answered with."""
 
-    Attributes
-    ----------
-    raw, packed : bytes
-        As it is, and compressed by gzip.
-    tag : str
-        Names this content (ETag).
-    kind : str
-        Media type.
-    cache : str
-        How long it may be kept.
-    """
-
+    # raw, packed: as it is, and compressed by gzip
     raw: bytes
     packed: bytes
-    tag: str
-    kind: str = JSON
-    cache: str = "private, no-cache"
+    tag: str  # names this content (ETag)
+    kind: str = JSON  # media type
+    cache: str = "private, no-cache"  # how long it may be kept
 
     @classmethod
     def of(cls, raw: bytes, level: int = 0, kind: str = JSON, tag: str = "") -> Document:
@@ -64,16 +53,7 @@ class Document(NamedTuple):
     def answer(self, accept: str, known: str) -> Answer:
         """Return what one reader is sent.
 
-        Parameters
-        ----------
-        accept, known : str
-            The request's Accept-Encoding and If-None-Match, '' where it has none.
-
-        Examples
-        --------
-        >>> found = json_document({"a": 1}, "a-1")
-        >>> found.answer("", "").raw, found.answer("gzip", 'W/"a-1"').status
-        (b'{"a":1}', 304)
+        `accept`, `known`: the request's Accept-Encoding and If-None-Match, '' where it has none.
         """
         headers = {"Cache-Control": self.cache, "ETag": f'W/"{self.tag}"'}
         if known and parse_etags(known).contains_weak(self.tag):
@@ -97,13 +77,7 @@ def kept_document(name: str, text: str) -> Document:
 
 @lru_cache(maxsize=256)
 def takes_gzip(accept: str) -> bool:
-    """Tell whether the other end takes gzip, by its Accept-Encoding.
-
-    Examples
-    --------
-    >>> [takes_gzip(text) for text in ("", "gzip, br", "gzip;q=0", "*", "identity")]
-    [False, True, False, True, False]
-    """
+    """Tell whether the other end takes gzip, by its Accept-Encoding."""
     return parse_accept_header(accept).quality("gzip") > 0
 
 

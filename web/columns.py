@@ -46,25 +46,13 @@ _PATTERNS = (
 
 
 def code_column(values: Array) -> dict[str, list[Any]]:
-    """Return a column as its distinct values and a code for each row.
-
-    Examples
-    --------
-    >>> code_column(np.array(["up", "down", "up"]))
-    {'values': ['down', 'up'], 'codes': [1, 0, 1]}
-    """
+    """Return a column as its distinct values and a code for each row."""
     distinct, codes = np.unique(values, return_inverse=True)
     return {"values": distinct.tolist(), "codes": codes.reshape(-1).tolist()}
 
 
 def folded_rows(rows: Iterable[int] | Ints) -> str:
-    """Return rows as ranges, the order kept.
-
-    Examples
-    --------
-    >>> folded_rows([3, 4, 5, 9, 1])
-    '3-5,9,1'
-    """
+    """Return rows as ranges, the order kept."""
     values = np.asarray(list(rows) if not isinstance(rows, np.ndarray) else rows, dtype=np.int64)
     if not len(values):
         return ""
@@ -74,15 +62,7 @@ def folded_rows(rows: Iterable[int] | Ints) -> str:
 
 
 def document(machine: Machine) -> dict[str, Any]:
-    """Return what the page needs to know of a machine once.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = document(parse_spec("torus:2x2"))
-    >>> found["count"], found["nodes"]["coords"], found["nodes"]["cname"]
-    (4, [[0, 1, 0, 1], [0, 0, 1, 1], [0, 0, 0, 0]], [])
-    """
+    """Return what the page needs to know of a machine once."""
     topology = machine.topology
     return {
         "schema": SCHEMA,

@@ -46,13 +46,7 @@ _BEARER = re.compile(r"bearer[ ]+(\S+)[ ]*", re.IGNORECASE)
 
 
 def own_names(host: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Return the names under which a server that is bound to `host` may be asked for.
-
-    Examples
-    --------
-    >>> sorted(own_names("127.0.0.1"))
-    ['127.0.0.1', '[::1]', 'localhost']
-    """
+    """Return the names under which a server that is bound to `host` may be asked for."""
     names = {"localhost", "127.0.0.1", "[::1]", *more}
     address = _host_address(host)
     if host.lower() not in ("", "localhost") and not (address and address.is_loopback):
@@ -68,15 +62,7 @@ def _host_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | 
 
 
 def token_in(path: str) -> str:
-    """Return the token that a file holds; a file that is not there is made, with a new one.
-
-    Raises
-    ------
-    UsageError
-        Others may read the file, or what it holds is not a token.
-    OutputError
-        It cannot be made.
-    """
+    """Return the token that a file holds; a file that is not there is made, with a new one."""
     shown = f"--token {printable(path)}"
     try:
         if not os.path.exists(path):
@@ -99,40 +85,24 @@ def token_in(path: str) -> str:
 
 @dataclass(frozen=True)
 class Guard:
-    """The rules of one server.
+    """The rules of one server."""
 
-    Attributes
-    ----------
-    token : str
-        '' where anyone who reaches the server may ask.
-    names : frozenset of str
-        Hosts that may be asked for.
-    portals : frozenset of str
-        Hosts whose pages may ask though the request names another host: proxies that rewrite it.
-    addresses : bool
-        True where any plain address may be asked for too (a bind to all interfaces).
-    cookie : str
-        Name of the cookie; cookies do not know ports, so the port is in it.
-    """
-
-    token: str = ""
+    token: str = ""  # '' where anyone who reaches the server may ask
+    # Hosts that may be asked for
     names: frozenset[str] = field(default_factory=lambda: own_names(""))
+    # Hosts whose pages may ask though the request names another host: proxies that rewrite it
     portals: frozenset[str] = frozenset()
+    # True where any plain address may be asked for too (a bind to all interfaces)
     addresses: bool = False
-    cookie: str = "nidmap"
+    cookie: str = "nidmap"  # name of the cookie; cookies do not know ports, so the port is in it
 
     def refusal(
         self, method: str, path: str, query: str, headers: Mapping[str, str]
     ) -> Answer | None:
         """Return how a request is refused, None where it is not.
 
-        Parameters
-        ----------
-        method, path : str
-        query : str
-            What stands behind the ``?``; a token there counts for the page only.
-        headers : mapping
-            By lower-case name.
+        `query`: what is after the ``?``; a token there counts for the page only. `headers`:
+        by lower-case name.
         """
         host = _HOST.fullmatch(headers.get("host", ""))
         name = host.group(1).lower().rstrip(".") if host else ""

@@ -30,11 +30,7 @@ def document(prediction: Prediction, limit: int) -> replies.Prediction:
 
     A router that touches a channel with load has the busiest one's share.
 
-    Parameters
-    ----------
-    prediction : Prediction
-    limit : int
-        Links that are listed.
+    `limit`: links that are listed.
     """
     weight = _channel_weights(prediction.loads)
     top = float(weight.max(initial=0.0))

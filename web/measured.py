@@ -58,13 +58,7 @@ class _Row(NamedTuple):
 
 
 def measured(machine: Machine, path: str, links: int) -> replies.Measured:
-    """Return what a file of counters says of a machine's links, the busiest of so many first.
-
-    Raises
-    ------
-    ParseError
-        It cannot be read, or names no link of the machine.
-    """
+    """Return what a file of counters says of a machine's links, the busiest of this many first."""
     if not path:
         raise UsageError("no counters of links are served", "nidmap web serve --link-loads FILE")
     known = channels(machine, "")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes for people: those that a pasted text names, what is known of them, lists to take away.
 
-What stands around a list where it was copied from is blanked, so that every
+What is around a list where it was copied from is blanked, so that every
 word keeps its place, and every bad word is named where it stands.
 """
 
@@ -37,10 +37,10 @@ MOST = 1000
 #: Bad words that are named; more are counted.
 MOST_ERRORS = 20
 
-#: Words that are looked up one by one when so many are bad already.
+#: Words that are looked up one by one when this many are bad already.
 _MOST_TRIED = 500
 
-#: Characters of a text up to which what stands around its names is looked for.
+#: Characters of a text up to which what is around its names is looked for.
 _LONGEST_WRAPPED = 200_000
 
 _WORD = re.compile(r"(?:[^\s,\[\]]|\[[^\[\]]*\]|[\[\]])+")
@@ -60,25 +60,9 @@ _PLACE = re.compile(r"\d+-\d+|#|[cCxX]\d+[-cC]")
 def resolve(machine: Machine, text: str) -> replies.Resolved:
     """Return the rows that a pasted text names, and what in it names nothing.
 
-    Parameters
-    ----------
-    machine : Machine
-    text : str
-        Anything that `nidmap.placement.nodelist.NodeList.parse` reads; also with what
-        stands around a list in a batch script, in quotes, in JSON, in PBS's
-        vnodes, and what ``squeue --json`` prints.
-
-    Returns
-    -------
-    Resolved
-        With ``jobs`` where the text lists several.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = resolve(parse_spec("torus:4x4"), "nid00002 nope 5-6")
-    >>> found.rows, found.errors[0].token, found.errors[0].column
-    ([2, 5, 6], 'nope', 10)
+    `text`: anything that `nidmap.placement.nodelist.NodeList.parse` reads; also with what is
+    around a list in a batch script, in quotes, in JSON, in PBS's vnodes, and what ``squeue
+    --json`` prints. With ``jobs`` where the text lists several.
     """
     reading = _read_wrapped(machine, text)
     reading.jobs = _queued_jobs(machine, text)
@@ -86,7 +70,7 @@ def resolve(machine: Machine, text: str) -> replies.Resolved:
 
 
 def _read_wrapped(machine: Machine, text: str) -> replies.Resolved:
-    """Return the rows of a text, of what stands inside its wrapping where that names more."""
+    """Return the rows of a text, of what is inside its wrapping where that names more."""
     reading = _read_rows(machine, text)
     if reading.ok or len(text) > _LONGEST_WRAPPED:
         return reading
@@ -112,14 +96,7 @@ def _queued_jobs(machine: Machine, text: str) -> list[replies.NamedJob]:
 
 
 def _table_jobs(text: str) -> Iterator[tuple[str, str]]:
-    r"""Yield id and nodes of each row of a table by squeue.
-
-    Examples
-    --------
-    >>> rows = "JOBID NAME ST NODES NODELIST(REASON)\n7 wrf R 2 n[1-2]\n8 a PD 1 (Priority)\n"
-    >>> list(_table_jobs(rows))
-    [('7', 'n[1-2]')]
-    """
+    r"""Yield id and nodes of each row of a table by squeue."""
     head, *rows = text.strip().split("\n")
     names = head.split()
     if names[:1] != ["JOBID"] or not names[-1].startswith("NODELIST"):
@@ -131,24 +108,10 @@ def _table_jobs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _unwrap_words(text: str) -> Iterator[str]:
-    """Yield a text without what may stand around its names, each of the same length.
+    """Yield a text without what may be around its names, each of the same length.
 
     The last one is not text of the same length: the nodes of all jobs in what
     ``squeue --json`` printed.
-
-    Examples
-    --------
-    >>> [other.split() for other in _unwrap_words("#SBATCH -N 2 -w nid[00001-00002]")]
-    [['nid[00001-00002]']]
-    >>> [other.split() for other in _unwrap_words('["n1", "n2"]')]
-    [['n1', ',', 'n2']]
-    >>> [other.split() for other in _unwrap_words("(n1:ncpus=4)+(n2:ncpus=4)")]
-    [['n1', 'n2']]
-    >>> list(_unwrap_words("n1,n2"))
-    []
-    >>> job = '{"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]"}'
-    >>> list(_unwrap_words(f'{{"jobs": [{job}]}}'))[-1]
-    'n[1-2]'
     """
     for bare in (_DIRECTIVE.sub(_blank_directive, text), _VNODE.sub(_blank_vnode, text),
                  _blank_quotes(text)):  # fmt: skip
@@ -213,7 +176,7 @@ def _split_words(machine: Machine, text: str) -> Iterator[str]:
 
 
 def _bad_words(machine: Machine, words: list[str]) -> dict[str, ParseError | None]:
-    """Return the words that name nothing, and why; None for those beyond the first so many."""
+    """Return the words that name nothing, and why; None for those beyond the first this many."""
     known = _known_words(machine)
     bad: dict[str, ParseError | None] = {}
     for tried, word in enumerate(w for w in dict.fromkeys(words) if w not in known):
@@ -257,7 +220,7 @@ def _known_words(machine: Machine) -> set[str]:
 
 
 def _word_place(text: str, word: str, line: int = 0) -> tuple[int, int]:
-    """Return the line and column, from 1, at which a word stands by itself."""
+    """Return the line and column, from 1, at which a word is by itself."""
     if not word:
         return line, 0
     match = re.search(rf"(?<![^\s,]){re.escape(word)}(?![^\s,*:])", text)
@@ -271,15 +234,7 @@ def _word_place(text: str, word: str, line: int = 0) -> tuple[int, int]:
 
 
 def describe_nodes(machine: Machine, now: Snapshot, text: str) -> replies.Nodes:
-    """Return all that is known of some nodes.
-
-    Raises
-    ------
-    ParseError
-        A node that the machine does not have.
-    UsageError
-        More nodes than `MOST`.
-    """
+    """Return all that is known of some nodes."""
     _refuse_many(NodeList.length_of(text))
     rows = rows_of(machine, text, repeats=True)
     _refuse_many(len(rows))
@@ -315,13 +270,7 @@ def _describe_node(
 
 
 def emit_nodes(machine: Machine, wanted: Emit) -> replies.Emitted:
-    """Return nodes as text in a format of ``nidmap plan --format``.
-
-    Raises
-    ------
-    ParseError, UsageError
-        A node that is not there; a format that there is not, or that does not fit the site.
-    """
+    """Return nodes as text in a format of ``nidmap plan --format``."""
     rows = rows_of(machine, wanted.nodes)
     names = nodes_of(machine, rows)
     emission = Emission(

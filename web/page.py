@@ -80,11 +80,7 @@ def served_files() -> dict[str, str]:
 def export_page(title: str, data: Mapping[str, Any]) -> str:
     """Return the page with its style, its script and its data in it.
 
-    Parameters
-    ----------
-    title : str
-    data : mapping
-        What the page finds in the element ``nidmap-data``.
+    `data`: what the page finds in the element ``nidmap-data``.
     """
     style = (STATIC / STYLE).read_text(encoding="utf-8")
     script = bundle_modules(page_modules())
@@ -123,7 +119,7 @@ def _trust_html(text: str) -> Markup:
 
 
 def _inert_json(data: Mapping[str, Any]) -> str:
-    """Return data as JSON that cannot end the element it stands in."""
+    """Return data as JSON that cannot end the element it is in."""
     text = msgspec.json.encode(data).decode()
     for mark, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"),
                        ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):  # fmt: skip
@@ -150,48 +146,21 @@ def bundle_modules(modules: Mapping[str, str], entry: str = ENTRY) -> str:
     lines (function, async function, const, class). Nothing else: no default,
     no dynamic import, no cycle.
 
-    Parameters
-    ----------
-    modules : mapping of str to str
-        Texts by path; those that `entry` does not need are left out.
-    entry : str
-
-    Raises
-    ------
-    NidmapError
-        A module that is not written so, or that is missing.
-
-    Examples
-    --------
-    >>> print(bundle_modules({"main.js": 'import { a } from "./x.js";\\na();',
-    ...               "x.js": "export function a() {}"}))
-    (() => {
-    "use strict";
-    const _x_js = (() => {
-    function a() {}
-    return { a };
-    })();
-    const _main_js = (() => {
-    const { a } = _x_js;
-    a();
-    return {  };
-    })();
-    })();
-    <BLANKLINE>
+    `modules`: texts by path; those that `entry` does not need are left out.
     """
     parts = [_as_function(name, modules[name]) for name in needed_modules(modules, entry)]
     return "\n".join(["(() => {", '"use strict";', *parts, "})();", ""])
 
 
 def needed_modules(modules: Mapping[str, str], entry: str = ENTRY) -> list[str]:
-    """Return the modules that one needs, itself the last, each behind those that it imports."""
+    """Return the modules that one needs, itself the last, each after those that it imports."""
     ordered: list[str] = []
     _visit_module(modules, entry, ordered, [])
     return ordered
 
 
 def _visit_module(modules: Mapping[str, str], name: str, done: list[str], way: list[str]) -> None:
-    """Add a module behind those that it needs."""
+    """Add a module after those that it needs."""
     if name in done:
         return
     if name in way:
@@ -204,13 +173,7 @@ def _visit_module(modules: Mapping[str, str], name: str, done: list[str], way: l
 
 
 def _imported_path(name: str, file: str) -> str:
-    """Return the path of what a module imports.
-
-    Examples
-    --------
-    >>> _imported_path("views/plans.js", "../core/marks.js")
-    'core/marks.js'
-    """
+    """Return the path of what a module imports."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), file))
 
 
@@ -239,11 +202,8 @@ def _module_variable(name: str) -> str:
 def draw_svg(data: Mapping[str, Any]) -> str:
     """Return what a page of these data shows, as SVG: the whole machine and its legend.
 
-    Parameters
-    ----------
-    data : mapping
-        Those of an exported page (`page_data`), with ``view`` (of
-        `nidmap.web.layout.layout`), ``theme`` and the ``sentence`` above.
+    `data`: those of an exported page (`page_data`), with ``view`` (of
+    `nidmap.web.layout.layout`), ``theme`` and the ``sentence`` above.
     """
     import quickjs
 
@@ -281,32 +241,15 @@ class Mark(NamedTuple):
 
 
 def file_name(machine: Machine, form: str) -> tuple[str, str]:
-    """Return the name of a file that is taken away, and its media type.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> file_name(parse_spec("torus:2x2"), "svg")
-    ('torus-2x2.svg', 'image/svg+xml')
-    """
+    """Return the name of a file that is removed, and its media type."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", machine.name)[:60] or "machine"
     return f"{name}.{form}", _KINDS[form]
 
 
 def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]:
-    """Return a file's content and the sentence that stands in it.
+    """Return a file's content and the sentence that is in it.
 
-    Parameters
-    ----------
-    machine : Machine
-    now : Snapshot
-    wanted : Export
-        What is marked and how it is shown; pattern, ranks and order are for the sentence.
-
-    Raises
-    ------
-    UsageError
-        The machine has no such view, or colours need nodes that are not named.
+    `wanted`: what is marked and how it is shown; pattern, ranks and order are for the sentence.
     """
     marks = _marks_with_nodes(machine, wanted)
     if wanted.colour in _ASKED and not marks and not wanted.focus:

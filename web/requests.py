@@ -180,7 +180,7 @@ class Mark(Struct, forbid_unknown_fields=True):
 
 
 class Export(Struct, forbid_unknown_fields=True):
-    """A picture or a page that is to be taken away."""
+    """A picture or a page that is to be removed."""
 
     format: Literal["svg", "png", "html"] = "svg"
     nodes: Text = ""
@@ -206,24 +206,12 @@ class Export(Struct, forbid_unknown_fields=True):
 
 
 def decode_body(raw: bytes | str, kind: type[T]) -> T:
-    """Return a body as its Struct.
-
-    Raises
-    ------
-    msgspec.ValidationError, msgspec.DecodeError
-        It is something else.
-    """
+    """Return a body as its Struct."""
     return msgspec.convert(_whole_numbers(msgspec.json.decode(raw)), kind)
 
 
 def _whole_numbers(value: Any) -> Any:
-    """Return a value with whole numbers as integers: JSON's 4.0 is one too.
-
-    Examples
-    --------
-    >>> _whole_numbers({"ppn": 4.0, "marks": [{"hue": 1.0}], "bytes": 0.5})
-    {'ppn': 4, 'marks': [{'hue': 1}], 'bytes': 0.5}
-    """
+    """Return a value with whole numbers as integers: JSON's 4.0 is one too."""
     if isinstance(value, dict):
         return {key: _whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -232,30 +220,17 @@ def _whole_numbers(value: Any) -> Any:
 
 
 class Path(NamedTuple):
-    """One path that the server answers.
-
-    Attributes
-    ----------
-    method, url : str
-    answer : callable or None
-        Takes the service and what is asked, and returns a response, or the bytes of JSON.
-    request : Struct or None
-        What is asked: in the query of a GET, in the body of a POST.
-    summary : str
-        What it is for.
-    reply : Struct or None
-        What is answered; None for what is not JSON.
-    kinds : tuple of str
-        Media types of its answers.
-    """
+    """One path that the server answers."""
 
     method: str
     url: str
+    # Takes the service and what is asked, and returns a response, or the bytes of JSON
     answer: Callable[..., Awaitable[Any]] | None
+    # What is asked: in the query of a GET, in the body of a POST
     request: type[msgspec.Struct] | None
-    summary: str
-    reply: type[msgspec.Struct] | None = None
-    kinds: tuple[str, ...] = ("application/json",)
+    summary: str  # what it is for
+    reply: type[msgspec.Struct] | None = None  # what is answered; None for what is not JSON
+    kinds: tuple[str, ...] = ("application/json",)  # media types of its answers
 
 
 #: Answers that any path may give, and those that a calculation may give besides.
@@ -281,16 +256,7 @@ _CALCULATED = {
 
 
 def document(api: Sequence[Path]) -> dict[str, Any]:
-    """Return the description of an API in OpenAPI 3.1.
-
-    Examples
-    --------
-    >>> found = document([Path("GET", "/api/v1/jobs", None, None, "The jobs.", replies.Jobs)])
-    >>> found["openapi"], found["paths"]["/api/v1/jobs"]["get"]["operationId"]
-    ('3.1.0', 'jobs')
-    >>> found["components"]["schemas"]["Reply.ListedJob"]["required"]
-    ['id', 'count', 'name', 'partition', 'ppn', 'nodelist']
-    """
+    """Return the description of an API in OpenAPI 3.1."""
     asked, schemas = _describe_structs([path.request for path in api if path.request], "")
     answers = [path.reply for path in api if path.reply]
     told, components = _describe_structs([*answers, replies.Problem], "Reply.")
@@ -317,7 +283,7 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
 def _describe_structs(
     kinds: Sequence[type[msgspec.Struct]], prefix: str
 ) -> tuple[dict[type[msgspec.Struct], Any], dict[str, Any]]:
-    """Return the schema of each Struct, and the parts of all by their names behind a prefix."""
+    """Return the schema of each Struct, and the parts of all by their names after a prefix."""
     found, parts = msgspec.json.schema_components(
         kinds, ref_template=f"#/components/schemas/{prefix}{{name}}"
     )
@@ -328,7 +294,7 @@ def _describe_structs(
 def _describe_path(
     path: Path, known: dict[type[msgspec.Struct], Any], schemas: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what is said of one path; the fields that a GET asks leave the schemas."""
+    """Return what is stated about one path; the fields that a GET asks leave the schemas."""
     question, statuses = path.request.__name__ if path.request else "", _ALWAYS
     if path.request:
         statuses = statuses | _CALCULATED

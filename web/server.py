@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server: sockets, limits on connections, uvicorn, and what stands before the application.
+"""The server: sockets, limits on connections, uvicorn, and what is before the application.
 
 Every request passes the `Gateway` once; what readers ask for most, the state
 and whether it is new, is answered there.
@@ -54,18 +54,12 @@ CONNECTIONS = 1500
 #: glibc's name for the number of heaps.
 _M_ARENA_MAX = -8
 
-#: Open files that so many connections need.
+#: Open files that this many connections need.
 FILES = 4096
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes any free one.
-
-    Raises
-    ------
-    UsageError
-        The address is not this host's, or is taken.
-    """
+    """Return a listening socket; port 0 takes any free one."""
     try:
         addresses = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -89,15 +83,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 @contextlib.contextmanager
 def bound_socket(path: str) -> Iterator[socket.socket]:
-    """Listen on a Unix socket that its owner alone may use; it is removed at the end.
-
-    Raises
-    ------
-    UsageError
-        Something else stands there, or a server is using it.
-    OutputError
-        It cannot be made.
-    """
+    """Listen on a Unix socket that its owner alone may use; it is removed at the end."""
     path = os.path.expanduser(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         mask = os.umask(0o177)
@@ -135,14 +121,7 @@ def _remove_socket(path: str) -> None:
 
 
 def run(service: Service, sock: socket.socket) -> None:
-    """Serve until a signal ends it.
-
-    Parameters
-    ----------
-    service : Service
-    sock : socket
-        Listening.
-    """
+    """Serve until a signal ends it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     with contextlib.suppress(OSError, ValueError):
@@ -249,11 +228,7 @@ _LOCKED_HEADERS = {"Content-Type": "text/html; charset=utf-8", "Connection": "cl
 class Gateway:
     """The ASGI application of one server.
 
-    Parameters
-    ----------
-    inner : ASGI application
-        Answers what is let through and does not lie ready.
-    service : Service
+    `inner`: answers what is let through and does not lie ready.
     """
 
     def __init__(self, inner: Any, service: Service) -> None:

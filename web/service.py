@@ -63,54 +63,24 @@ _COMPILING = 600.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How a machine is served.
+    """How a machine is served."""
 
-    Attributes
-    ----------
-    prefix : str
-        The path that a proxy serves it under, from ``/`` to ``/``.
-    users : bool
-        Show users' names.
-    owner : str
-        Whose jobs come first; '': nobody's.
-    taken : float or None
-        Unix time of the machine's own states.
-    every : float
-        Seconds between two questions to the sources while somebody looks.
-    plans : int or None
-        Long calculations at once; None: by the number of cores.
-    waiting : int
-        Long calculations that may wait.
-    seconds : float
-        Longest calculation.
-    applications : tuple of Application
-        What jobs send, by their names and users.
-    link_loads : str
-        A file of link counters (`nidmap.web.measured`), '' for none.
-    """
-
-    prefix: str = "/"
-    users: bool = False
-    owner: str = ""
-    taken: float | None = None
-    every: float = 3.0
-    plans: int | None = None
-    waiting: int = 8
-    seconds: float = 60.0
-    applications: tuple[Application, ...] = ()
-    link_loads: str = ""
+    prefix: str = "/"  # the path that a proxy serves it under, from ``/`` to ``/``
+    users: bool = False  # show users' names
+    owner: str = ""  # whose jobs come first; '' means nobody's
+    taken: float | None = None  # unix time of the machine's own states
+    every: float = 3.0  # seconds between two questions to the sources while somebody looks
+    plans: int | None = None  # long calculations at once; None means by the number of cores
+    waiting: int = 8  # long calculations that may wait
+    seconds: float = 60.0  # longest calculation
+    applications: tuple[Application, ...] = ()  # what jobs send, by their names and users
+    link_loads: str = ""  # a file of link counters (`nidmap.web.measured`), '' for none
 
 
 class Service:
     """One machine, ready to be served.
 
-    Parameters
-    ----------
-    machine : Machine
-    sources : tuple of str
-        Where states and jobs come from (`nidmap.web.snapshot`).
-    guard : Guard or None
-    settings : Settings
+    `sources`: where states and jobs come from (`nidmap.web.snapshot`).
     """
 
     def __init__(
@@ -160,17 +130,7 @@ class Service:
     async def document(self, path: str, view: str = "") -> Document:
         """Return what lies ready under a path.
 
-        Parameters
-        ----------
-        path : str
-            One that `has_document`.
-        view : str
-            Of the layout, one view by its id; '' for all.
-
-        Raises
-        ------
-        UsageError
-            No such view.
+        `path`: one that `has_document`. `view`: of the layout, one view by its id; '' for all.
         """
         if path in self._files:
             return self._files[path]
@@ -267,24 +227,11 @@ class Service:
 class LiveSnapshot:
     """Keeps the newest snapshot, asking its sources in the background.
 
-    Parameters
-    ----------
-    machine : Machine
-    sources : tuple of str
-        ``slurm`` or files (`nidmap.web.snapshot`); empty: the machine's own states, for ever.
-    ask : async callable
-        Returns a new snapshot, or raises a NidmapError.
-    every : float
-        Seconds between two questions while somebody looks; else half a minute at least.
-    first : Snapshot or None
-        What there is before the sources have answered; None: the machine's own states.
-
-    Attributes
-    ----------
-    snapshot : Snapshot
-        The newest.
-    state, jobs : Document
-        The snapshot as it is sent, and its jobs with their node lists.
+    `sources`: ``slurm`` or files (`nidmap.web.snapshot`); empty: the machine's own states, for
+    ever. `ask`: returns a new snapshot, or raises a NidmapError. `every`: seconds between two
+    questions while somebody looks; else half a minute at least. `first`: what there is before the
+    sources have answered; None means the machine's own states. `snapshot`: the newest. `state`,
+    `jobs`: the snapshot as it is sent, and its jobs with their node lists.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nidmap.web.snapshot import Job, Snapshot
     from nidmap.web.workers import Lane
 
-#: Seconds for which a job's figures are good: what is free beside it changes meanwhile.
+#: Seconds for which a job's figures are good: what is free next to it changes meanwhile.
 GOOD = 300.0
 
 #: What a job has no figures for that could not be judged in time.
@@ -44,18 +44,10 @@ _NOTHING = ("spread", "best", "slowdown", "slowdown_low", "slowdown_high", "judg
 
 
 class Question(NamedTuple):
-    """What running jobs are held against.
+    """What running jobs are compared with."""
 
-    Attributes
-    ----------
-    applications : tuple of Application
-        The first that fits a job says what it sends.
-    ppn : int
-        Ranks per node of a job that does not tell its own.
-    """
-
-    applications: tuple[Application, ...] = ()
-    ppn: int = 1
+    applications: tuple[Application, ...] = ()  # the first that fits a job says what it sends
+    ppn: int = 1  # ranks per node of a job that does not tell its own
 
 
 class Judged(NamedTuple):
@@ -174,32 +166,7 @@ def _free_by_unit(machine: Machine, free: Mask) -> tuple[str, list[str], list[in
 
 
 def metrics(machine: Machine, now: Snapshot, jobs: Sequence[replies.JudgedJob]) -> bytes:
-    r"""Write the free nodes now, and what was found of the jobs, as OpenMetrics text.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.web.snapshot import of_dump
-    >>> torus = parse_spec("torus:2x2")
-    >>> job = replies.JudgedJob(
-    ...     id='7"', rows="0-7", count=8, name="", partition="", ppn=4, touches={"x": 2},
-    ...     patterns=["ring"], spread=0.5, best="", slowdown=1.2, slowdown_low=1.1,
-    ...     slowdown_high=1.5, judged=None)
-    >>> for line in metrics(torus, of_dump(torus), [job]).decode().splitlines():
-    ...     if line[0] != "#":
-    ...         print(line)
-    nidmap_free_nodes{level="x",unit="0"} 2.0
-    nidmap_free_nodes{level="x",unit="1"} 2.0
-    nidmap_free_fragmentation_ratio 0.0
-    nidmap_job_nodes{job="7\""} 8.0
-    nidmap_job_spread_ratio{job="7\""} 0.5
-    nidmap_job_slowdown_ratio{job="7\"",pattern="ring",ppn="4"} 1.2
-    nidmap_job_slowdown_low_ratio{job="7\"",pattern="ring",ppn="4"} 1.1
-    nidmap_job_slowdown_high_ratio{job="7\"",pattern="ring",ppn="4"} 1.5
-    nidmap_job_touches{job="7\"",level="x"} 2.0
-    nidmap_states_assumed 1.0
-    nidmap_states_stale 0.0
-    """
+    r"""Write the free nodes now, and what was found of the jobs, as OpenMetrics text."""
     registry = CollectorRegistry()
     registry.register(_Gauges(machine, now, jobs))
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]

@@ -60,27 +60,15 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A job that holds nodes of the machine.
-
-    Attributes
-    ----------
-    id, name, partition : str
-    user : str
-        '' unless users are shown.
-    mine : bool
-        Whether it is of the user whose jobs come first.
-    rows : int64 (k,)
-    record : JobRecord or None
-        As its source has it, but for the nodes: never shown.
-    """
+    """A job that holds nodes of the machine."""
 
     id: str
-    rows: Ints
+    rows: Ints  # (k,)
     name: str = ""
     partition: str = ""
-    user: str = ""
-    mine: bool = False
-    record: JobRecord | None = None
+    user: str = ""  # '' unless users are shown
+    mine: bool = False  # whether it is of the user whose jobs come first
+    record: JobRecord | None = None  # as its source has it, but for the nodes: never shown
 
     def document(self) -> replies.RunningJob:
         """Return the job as it is answered."""
@@ -92,74 +80,35 @@ class Job:
 
 
 class Offer(NamedTuple):
-    """The nodes that a plan may choose from: what `NodeRequest` says of them.
+    """The nodes that a plan may choose from: what `NodeRequest` says of them."""
 
-    Attributes
-    ----------
-    candidates : bool (n,)
-        Nodes that are free.
-    states : str (n,)
-        Why the others are not.
-    promised : bool (n,) or None
-        Free nodes that are left to pending jobs which name them.
-    notes : tuple of str
-    """
-
-    candidates: Mask
-    states: Strs
-    promised: Mask | None = None
+    candidates: Mask  # (n,), nodes that are free
+    states: Strs  # (n,), why the others are not
+    promised: Mask | None = None  # (n,), free nodes that are left to pending jobs which name them
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """States and jobs of a machine's n nodes.
+    """States and jobs of a machine's n nodes."""
 
-    Attributes
-    ----------
-    source : str
-        ``slurm``, ``file`` or ``dump``.
-    state : str (n,)
-    planned : bool (n,)
-    jobs : tuple of Job
-    partitions : dict of str to int64 (k,)
-        Rows of each of Slurm's partitions, by its name.
-    default_partition : str
-        Where a job goes that names none; '' where nothing says.
-    promised : dict of str to NodeList
-        The nodes that pending jobs name, by the job's id.
-    unknown : int
-        Nodes of the source that the machine does not have.
-    notes : tuple of str
-    taken : float or None
-        Unix time of the answer; None where it has no time.
-    took : float
-        Seconds that a scheduler needed for it.
-    stale : bool
-        True where the source has not answered since.
-    error : str
-        Why.
-    assumed : bool
-        Whether nothing tells the nodes' states, so that all are taken as free.
-    version : int
-        Grows with every change of what is above, but not with `taken` alone.
-    """
-
-    source: str
-    state: Strs
-    planned: Mask
+    source: str  # ``slurm``, ``file`` or ``dump``
+    state: Strs  # (n,)
+    planned: Mask  # (n,)
     jobs: tuple[Job, ...] = ()
+    # (k,), rows of each of Slurm's partitions, by its name
     partitions: dict[str, Ints] = field(default_factory=dict)
-    default_partition: str = ""
+    default_partition: str = ""  # where a job goes that names none; '' where unknown
+    # The nodes that pending jobs name, by the job's id
     promised: dict[str, NodeList] = field(default_factory=dict)
-    unknown: int = 0
+    unknown: int = 0  # nodes of the source that the machine does not have
     notes: tuple[str, ...] = ()
-    taken: float | None = None
-    took: float = 0.0
-    stale: bool = False
-    error: str = ""
-    assumed: bool = False
-    version: int = 1
+    taken: float | None = None  # unix time of the answer; None where it has no time
+    took: float = 0.0  # seconds that a scheduler needed for it
+    stale: bool = False  # True where the source has not answered since
+    error: str = ""  # why
+    assumed: bool = False  # whether nothing tells the nodes' states, so that all are taken as free
+    version: int = 1  # grows with every change of what is above, but not with `taken` alone
 
     def now(self, machine: Machine) -> Machine:
         """Return the machine as of now: its free nodes may be planned on."""
@@ -174,13 +123,7 @@ class Snapshot:
         return self.now(machine).free
 
     def offer(self, machine: Machine, partition: str = "") -> Offer:
-        """Return what a plan may use now of one of Slurm's partitions; '': of all.
-
-        Raises
-        ------
-        UsageError
-            There is no such partition.
-        """
+        """Return what a plan may use now of one of Slurm's partitions; '': of all."""
         now = self.now(machine)
         if partition:
             if partition not in self.partitions:
@@ -242,13 +185,7 @@ class Snapshot:
 
 
 def _kind_of(word: str) -> int:
-    """Return the kind that a state's word says; what nobody knows is not free and not down.
-
-    Examples
-    --------
-    >>> [_KINDS[_kind_of(word)] for word in ("idle", "idle*", "mixed+", "down*", "drained", "")]
-    ['free', 'held', 'busy', 'down', 'held', 'held']
-    """
+    """Return the kind that a state's word says; what nobody knows is not free and not down."""
     plain = word.rstrip("*~#!%$@^+-")
     if word in FREE_STATES:
         return _FREE
@@ -260,17 +197,7 @@ def _kind_of(word: str) -> int:
 def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
     """Return the states that the machine's own dump or site gives.
 
-    Parameters
-    ----------
-    machine : Machine
-    taken : float or None
-        Unix time of the dump; None where there is none.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> of_dump(parse_spec("torus:2x2")).document(parse_spec("torus:2x2")).counts
-    {'up': 4}
+    `taken`: unix time of the dump; None where there is none.
     """
     assumed = taken is None and bool((machine.state == "up").all())
     return Snapshot("dump", machine.state, machine.planned, taken=taken, assumed=assumed)
@@ -314,13 +241,6 @@ def _mask_names(text: str, names: Iterable[str]) -> str:
     """Return a text without the names in it: people put their own into their jobs' names.
 
     A name of one or two letters is masked where it is a word: it is inside most others.
-
-    Examples
-    --------
-    >>> _mask_names("Alice-run7", ["alice"]), _mask_names("run7", ["alice"])
-    ('…-run7', 'run7')
-    >>> _mask_names("standard_a", ["a"])
-    'standard_…'
     """
     folded = text.casefold()
     words = sorted({n for n in names if n and n.casefold() in folded}, key=len, reverse=True)
@@ -345,24 +265,9 @@ def ask_sources(
 ) -> Snapshot:
     """Ask all sources and return what they say together.
 
-    Parameters
-    ----------
-    machine : Machine
-    sources : tuple of str
-        ``slurm`` or files: a dump with states (``sinfo -N -l``, xtprocadmin …), the
-        output of ``squeue --json``, or a list of the free nodes. Empty: the
-        machine's own states.
-    users : bool
-        Keep users' names.
-    owner : str
-        Whose jobs are told from the others' even so; '': nobody's.
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down or slow.
-    ParseError
-        A file cannot be read, or none of its nodes is the machine's.
+    `sources`: ``slurm`` or files: a dump with states (``sinfo -N -l``, xtprocadmin …), the output
+    of ``squeue --json``, or a list of the free nodes. Empty: the machine's own states. `users`:
+    keep users' names. `owner`: whose jobs are told from the others' even so; '' means nobody's.
     """
     snapshot = of_dump(machine)
     for source in sources:

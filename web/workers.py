@@ -6,7 +6,7 @@ one calculation can be ended without the others. Questions that are answered
 in milliseconds have a lane to themselves: they never wait for a long one.
 
 A calculation that searches says how far it is, and can be told to end with the
-best that it has found (`report_progress`): over a pipe beside the executor.
+best that it has found (`report_progress`): over a pipe next to the executor.
 """
 
 from __future__ import annotations
@@ -81,15 +81,8 @@ class DefectError(NidmapError):
 class Lane:
     """Calculations of one kind for one machine.
 
-    Parameters
-    ----------
-    machine : Machine
-    processes : int
-        Calculations at once.
-    waiting : int
-        Questions that may wait for a process.
-    seconds : float
-        Longest calculation.
+    `processes`: calculations at once. `waiting`: questions that may wait for a process.
+    `seconds`: longest calculation.
     """
 
     def __init__(self, machine: Machine, processes: int, waiting: int, seconds: float) -> None:
@@ -123,31 +116,10 @@ class Lane:
         Where the caller is cancelled, as when its client has hung up, the
         calculation is ended too.
 
-        Parameters
-        ----------
-        function : callable
-            Of a module, so that another process finds it by its name.
-        *arguments
-            Anything that can be pickled.
-        question : str
-            Its asker's name for it: a new one takes the place of an old one of the same name.
-        told : callable or None
-            Is told what the calculation reports.
-        seconds : float or None
-            How long it may take; None: as long as all others.
-
-        Raises
-        ------
-        BusyError
-            At once, where too many wait already.
-        TooSlowError
-            It took too long; its process was ended.
-        DefectError
-            Its process ended by itself.
-        UsageError
-            A newer question took its place.
-        NidmapError
-            Whatever the function raised.
+        `function`: of a module, so that another process finds it by its name. `arguments`:
+        anything that can be pickled. `question`: its asker's name for it: a new one takes the
+        place of an old one of the same name. `told`: is told what the calculation reports.
+        `seconds`: how long it may take; None means as long as all others.
         """
         if question in self._asked:
             old = self._asked[question]
@@ -344,10 +316,7 @@ def _end_with_server() -> None:
 def report_progress(said: Callable[[], dict[str, Any]]) -> bool:
     """Say how far a calculation is; return whether it is to end with the best so far.
 
-    Parameters
-    ----------
-    said : callable
-        Makes what is said, where it is time to say something.
+    `said`: makes what is said, where it is time to say something.
     """
     global _next, _end
     now = time.monotonic()

@@ -88,17 +88,6 @@ def routings(machine: Machine) -> tuple[str, ...]:
 
     The default is the one that the machine is known to have: as its site or
     ``-m …,routing=…`` states it, as `nidmap calibrate` measured it, or as its fabric has.
-
-    Raises
-    ------
-    UsageError
-        Where there is no model of the machine's network.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> routings(parse_spec("torus:4x4"))
-    ('dimension-order', 'single')
     """
     kind = machine.topology.kind
     if kind not in ROUTINGS:
@@ -114,25 +103,12 @@ def routings(machine: Machine) -> tuple[str, ...]:
 
 
 def usual_loss(machine: Machine) -> float:
-    """Return how much longer channels likely take where all bytes are diverted, as a share.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> usual_loss(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
-    0.24
-    """
+    """Return how much longer channels likely take where all bytes are diverted, as a share."""
     return float(machine.topology.parameters.get("loss", LOSS))
 
 
 def check_routing(machine: Machine, routing: str) -> str:
-    """Return `routing`, or the default for ''.
-
-    Raises
-    ------
-    UsageError
-        Where it does not apply; the hint names those that do.
-    """
+    """Return `routing`, or the default for ''."""
     known = routings(machine)
     if routing and routing not in known:
         raise UsageError(
@@ -154,26 +130,7 @@ def _import_module(name: str) -> ModuleType:
 def channels(machine: Machine, routing: str = "") -> Channels:
     """Return the directed channels that carry load under a routing.
 
-    Parameters
-    ----------
-    machine : Machine
-    routing : str
-        '' is the machine's default.
-
-    Returns
-    -------
-    Channels
-
-    Raises
-    ------
-    UsageError
-        Where the routing does not apply, or the links are unknown.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> len(channels(parse_spec("dragonfly:groups=2,chassis=1,blades=4,nodes=1,global=4")))
-    32
+    `routing`: '' is the machine's default.
     """
     routing = check_routing(machine, routing)
     table: Channels = _routing_module(machine, routing).channels(machine)
@@ -188,38 +145,9 @@ def loads(
 ) -> Loads:
     """Return the bytes on every channel when the whole demand is sent.
 
-    Parameters
-    ----------
-    machine : Machine
-    demand : Demand
-        Of this machine.
-    routing : str
-        '' is the machine's default.
-    loss : float or None
-        How much longer channels take under ``adaptive`` where all bytes are diverted, as a share;
-        None: as the machine states, or as is likely (`usual_loss`).
-
-    Returns
-    -------
-    Loads
-
-    Raises
-    ------
-    UsageError
-        Where the routing does not apply, or the links are unknown.
-    NidmapError
-        Where no path joins two routers that exchange bytes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.traffic import Traffic
-    >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
-    >>> found = loads(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1.0)), "minimal")
-    >>> by_name = dict(zip(found.channels.names().tolist(), found.load.tolist()))
-    >>> by_name["g0c0b0->g1c0b0 blue"]
-    8.0
+    `demand`: of this machine. `routing`: '' is the machine's default. `loss`: how much longer
+    channels take under ``adaptive`` where all bytes are diverted, as a share; None means as the
+    machine states, or as is likely (`usual_loss`).
     """
     return next(loads_of_each(machine, [demand], routing, loss))
 
@@ -230,16 +158,6 @@ def loads_of_each(
     """Yield the `loads` of each of some demands, as steps of an exchange are: one by one.
 
     Where routers adapt, demands that have the same routers are divided faster together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> from nidmap.placement.traffic import Traffic
-    >>> m = parse_spec("torus:4,bw=1")
-    >>> steps = [Demand.of(m, Traffic.of(np.arange(4), (np.arange(4) + k) % 4, k)) for k in (1, 2)]
-    >>> [float(found.load.max()) for found in loads_of_each(m, steps)]
-    [1.0, 4.0]
     """
     routing = check_routing(machine, routing)
     for demand in demands:
@@ -276,31 +194,8 @@ def loads_of_each(
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:
     """Return the expected channels of each class on the way between routers.
 
-    Parameters
-    ----------
-    machine : Machine
-    source, target : int (m,)
-        Router indices.
-    routing : str
-        '' is the machine's default.
-
-    Returns
-    -------
-    float64 (m, classes)
-        One column per class, as in `Channels.kinds`.
-
-    Raises
-    ------
-    UsageError, NidmapError
-        As for `loads`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
-    >>> hops(m, np.array([0, 0]), np.array([1, 2]), "minimal").tolist()
-    [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
+    `source`, `target` (m,): router indices. `routing`: '' is the machine's default. Returns (m,
+    classes): one column per class, as in `Channels.kinds`.
     """
     routing = check_routing(machine, routing)
     steps: Floats = _routing_module(machine, routing).hops(machine, source, target, routing)
@@ -312,32 +207,10 @@ def next_channel(
 ) -> NDArray[np.int32]:
     """Return the channel by which a router forwards to a node.
 
-    Parameters
-    ----------
-    machine : Machine
-    routing : str
-        One of `SINGLE_PATH` that applies to the machine.
-    nodes : int64 (k,) or None
-        Rows of the nodes that are destinations; None: all.
-
-    Returns
-    -------
-    int32 (routers, nodes)
-        Row of `channels` ``(machine, routing)``; -1 where the node is
-        attached to the router. A node with several NICs is reached by the
-        switch of its first one, or by any that lies on the way.
-
-    Raises
-    ------
-    UsageError, NidmapError
-        As for `loads`; also where the table would be too large, or the
-        routing has several paths.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> next_channel(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1")).tolist()
-    [[-1, 0], [1, -1]]
+    `routing`: one of `SINGLE_PATH` that applies to the machine. `nodes` (k,): rows of the nodes
+    that are destinations; None means all. Returns (routers, nodes): row of `channels` ``(machine,
+    routing)``; -1 where the node is attached to the router. A node with several NICs is reached
+    by the switch of its first one, or by any that lies on the way.
     """
     routing = check_routing(machine, routing)
     if routing not in SINGLE_PATH:

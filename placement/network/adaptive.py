@@ -66,13 +66,8 @@ FEW_WITH_SPINES = "fewer than three groups: adaptive is the same as minimal"
 class Pairs:
     """Router pairs of different groups, each with a share of its own.
 
-    Parameters
-    ----------
-    routers : TouchedRouters
-    listed : list of tuple of int64, int64, float64 (p,)
-        Of each demand the rows of sources and of targets, and bytes.
-    joined : bool (n, n)
-        Groups between which bytes take the ways here.
+    `listed` (p,): of each demand the rows of sources and of targets, and bytes. `joined` (n, n):
+    groups between which bytes take the ways here.
     """
 
     def __init__(
@@ -103,12 +98,7 @@ class Pairs:
 
 
 class Between:
-    """All router pairs of two groups together, with one share.
-
-    Parameters
-    ----------
-    total : GroupTraffic
-    """
+    """All router pairs of two groups together, with one share."""
 
     def __init__(self, total: GroupTraffic) -> None:
         self.total, self.sums = total, total.away.sum(axis=-2)
@@ -131,36 +121,14 @@ class Between:
 
 
 def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
-    """Return what a reader of the loads should know.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"))
-    ('fewer than three groups: adaptive takes detours inside groups alone',)
-    """
+    """Return what a reader of the loads should know."""
     if groups_of(machine).count > 2:
         return ()
     return (FEW_WITH_SPINES if has_spines(machine) else FEW_GROUPS,)
 
 
 def divide(machine: Machine, demand: Demand) -> Ways:
-    """Divide a demand between minimal ways and detours; see `divide_each`.
-
-    Examples
-    --------
-    Four groups of one router, the links all alike: one minimal way from 0 to
-    1, and two over third groups, which share nothing; a third each.
-
-    >>> import numpy as np
-    >>> from nidmap.placement.network.demand import Demand
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
-    >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
-    >>> round(divide(m, d).detoured, 1)
-    0.7
-    """
+    """Divide a demand between minimal ways and detours; see `divide_each`."""
     return next(divide_each(machine, [demand]))
 
 
@@ -169,23 +137,7 @@ def divide_each(machine: Machine, demands: Sequence[Demand]) -> Iterator[Ways]:
 
     They go through the same tables together: what takes time is not the sums but to ask for them.
 
-    Parameters
-    ----------
-    machine : Machine
-        A dragonfly.
-    demands : sequence of Demand
-        Those of the same routers, about.
-
-    Yields
-    ------
-    Ways
-
-    Raises
-    ------
-    UsageError
-        Where the links are unknown, or there are too many groups.
-    NidmapError
-        Where no way joins two routers that exchange bytes.
+    `machine`: a dragonfly. `demands`: those of the same routers, about.
     """
     groups = groups_of(machine)
     for batch in _split_batches(machine, demands):
@@ -232,27 +184,17 @@ def _pairs_of(demand: Demand) -> int:
 
 
 class _Batch:
-    """Demands that share all tables.
-
-    Attributes
-    ----------
-    touched : TouchedTables
-    demands : sequence of Demand
-    total : GroupTraffic
-        Their bytes between routers that paths of the tables join.
-    lost : bool (groups, groups)
-        Groups that neither links nor a third group join.
-    beyond : bool (demands,)
-        Which have bytes between such groups.
-    variables : Pairs or Between
-    """
+    """Demands that share all tables."""
 
     def __init__(self, touched: TouchedTables, demands: Sequence[Demand], pairwise: bool) -> None:
         groups, routers, units = touched.groups, touched.routers, touched.routers.units
         self.touched, self.demands = touched, demands
+        # Their bytes between routers that paths of the tables join
         self.total = routers.traffic(demands)
+        # (groups, groups), groups that neither links nor a third group join
         self.lost = ~(groups.linked | groups.valiant | groups.same)
         apart = self.lost[np.ix_(units, units)]
+        # (demands,), which have bytes between such groups
         self.beyond: Mask = (self.total.away.sum(axis=-2) * apart).any(axis=(-1, -2))
         if self.beyond.any():
             self.total = self.total.between(~apart)
@@ -271,14 +213,7 @@ class _Batch:
 
 
 class _Shares:
-    """Shares on minimal ways of what can be divided: between groups, and behind it inside them.
-
-    Parameters
-    ----------
-    touched : TouchedGroups
-    total : GroupTraffic
-    variables : Pairs or Between
-    """
+    """Shares on minimal ways of what can be divided: between groups, and after it inside them."""
 
     def __init__(
         self, touched: TouchedGroups, total: GroupTraffic, variables: Pairs | Between
@@ -347,13 +282,7 @@ def _choose_fewest(
 
 
 def _share_of(logit: Floats) -> Floats:
-    """Return shares of logits; all or nothing at both ends.
-
-    Examples
-    --------
-    >>> _share_of(np.array([-12.0, 0.0, 12.0])).tolist()
-    [0.0, 0.5, 1.0]
-    """
+    """Return shares of logits; all or nothing at both ends."""
     share: Floats = np.where(np.abs(logit) < SURE, 1 / (1 + np.exp(-logit)), logit > 0)
     return share
 

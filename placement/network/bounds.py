@@ -49,35 +49,18 @@ HALVINGS = 60
 
 
 class Bound(NamedTuple):
-    """A time that nothing can beat.
+    """A time that nothing can beat."""
 
-    Attributes
-    ----------
-    seconds : float
-        0.0 where no link is limited.
-    why : str
-        One phrase for the reader.
-    """
-
-    seconds: float
-    why: str
+    seconds: float  # 0.0 where no link is limited
+    why: str  # one phrase for the reader
 
 
 class NetworkParts(NamedTuple):
-    """Disjoint parts of the network.
+    """Disjoint parts of the network."""
 
-    Attributes
-    ----------
-    name : str
-        What one part is called.
-    label : int64 (routers,)
-        Part of each router.
-    out, into : float64 (parts,)
-        GB/s of the channels that leave and enter each part.
-    """
-
-    name: str
-    label: Ints
+    name: str  # what one part is called
+    label: Ints  # (routers,), part of each router
+    # out, into: (parts,), GB/s of the channels that leave and enter each part
     out: Floats
     into: Floats
 
@@ -86,16 +69,6 @@ def cut_time(machine: Machine, demand: Demand) -> float:
     """Return the least time of a demand where its nodes are, by any routing, in seconds.
 
     What nodes' own links need is not looked at.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.network.demand import Demand
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("fattree:leaf=4,leaves=2,spines=1,bw=1")
-    >>> cut_time(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1e9)))
-    16.0
     """
     seconds = 0.0
     for parts in partitions(machine):
@@ -116,40 +89,10 @@ def best_bound(
 ) -> Bound:
     """Return the least time of any placement of some nodes, by any routing.
 
-    Parameters
-    ----------
-    machine : Machine
-    count : int
-        Nodes to place.
-    out : float
-        Bytes that every node sends to the others at least (their least; in
-        an all-to-all of k ranks per node and b bytes: (count - 1) k² b).
-    pair : float
-        Bytes that one node sends to another at most (k² b).
-    busiest : float
-        Bytes that the busiest node sends, if more than `out`.
-    among : bool (n,) or None
-        Nodes that may be taken; None: all compute nodes.
-
-    Returns
-    -------
-    Bound
-
-    Raises
-    ------
-    UsageError
-        Where there are fewer such nodes, or a number is negative.
-
-    Examples
-    --------
-    Sixteen nodes on four leaves of four: each node sends to 12 others over
-    its leaf's two links.
-
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("fattree:leaf=4,leaves=4,spines=2,bw=1")
-    >>> found = best_bound(m, 16, out=15e9, pair=1e9)
-    >>> round(found.seconds, 9), found.why
-    (24.0, 'any 16 nodes, whichever router each is on')
+    `count`: nodes to place. `out`: bytes that every node sends to the others at least (their
+    least; in an all-to-all of k ranks per node and b bytes: (count - 1) k² b). `pair`: bytes that
+    one node sends to another at most (k² b). `busiest`: bytes that the busiest node sends, if
+    more than `out`. `among` (n,): nodes that may be taken; None means all compute nodes.
     """
     eligible = machine.compute if among is None else np.asarray(among)
     if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):
@@ -183,15 +126,7 @@ def _crossing_time(amount: Floats, gbs: Floats) -> Floats:
 
 @once
 def partitions(machine: Machine) -> list[NetworkParts]:
-    """Return the partitions of a machine, made once: of routers, and from the outside in.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
-    >>> [part.name for part in partitions(m)]
-    ['router', 'group', 'chassis', 'blade']
-    """
+    """Return the partitions of a machine, made once: of routers, and from the outside in."""
     coords, links = router_coords(machine).astype(np.int64), channels(machine)
     labels = [("router", np.arange(len(coords)))]
     torus = machine.topology.kind == "torus"

@@ -25,30 +25,17 @@ class Channels:
     Parallel links that share their load equally (a black bundle) are one
     channel with the bandwidth of all; cables of switches, of which a message
     takes one, are one channel each.
-
-    Attributes
-    ----------
-    machine : Machine
-    source, target : int32 (c,)
-        Routers that the channel leaves and enters.
-    kind : int8 (c,)
-        Index into `kinds`.
-    kinds : tuple of str
-        ``green``, ``black``, ``blue``; ``local``, ``global``; ``x`` …;
-        ``up1``, ``down1`` ….
-    count : int32 (c,)
-        Parallel links that it stands for.
-    bandwidth : float64 (c,)
-        GB/s of the whole channel; inf where unlimited or unstated.
     """
 
     machine: Machine
+    # source, target: (c,), routers that the channel leaves and enters
     source: NDArray[np.int32]
     target: NDArray[np.int32]
-    kind: NDArray[np.int8]
+    kind: NDArray[np.int8]  # (c,), index into `kinds`
+    # ``green``, ``black``, ``blue``; ``local``, ``global``; ``x`` …; ``up1``, ``down1`` …
     kinds: tuple[str, ...]
-    count: NDArray[np.int32]
-    bandwidth: Floats
+    count: NDArray[np.int32]  # (c,), parallel links that it stands for
+    bandwidth: Floats  # (c,), GB/s of the whole channel; inf where unlimited or unstated
 
     def __len__(self) -> int:
         return len(self.source)
@@ -59,14 +46,6 @@ class Channels:
         Each name is one channel's: of several of a class from one router to
         the same other one (a torus axis of extent 2 has + and -), those after
         the first end in ``#2``, ``#3``.
-
-        Examples
-        --------
-        >>> from nidmap.placement.network import channels
-        >>> from nidmap.placement.specs import parse_spec
-        >>> two = channels(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1"), "minimal")
-        >>> two.names().tolist()
-        ['g0c0b0->g0c0b1 green', 'g0c0b1->g0c0b0 green']
         """
         some = slice(None) if rows is None else rows
         called = router_names(self.machine)
@@ -96,13 +75,6 @@ def from_links(machine: Machine) -> Channels:
     InfiniBand deals flows out to the cables of a bundle whatever their rates, so
     the slowest has its share of the bytes and holds up the others; Aries,
     Gemini and Slingshot choose for each packet, and use what all cables have.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> two = from_links(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1"))
-    >>> two.source.tolist(), two.target.tolist(), two.bandwidth.tolist()
-    ([0, 1], [1, 0], [5.25, 5.25])
     """
     rows = links(machine)
     gbs: Floats = rows.bandwidth
@@ -123,14 +95,7 @@ def from_links(machine: Machine) -> Channels:
 
 
 def has_spines(machine: Machine) -> bool:
-    """Return whether the groups have leaf and spine routers: a DragonFly+.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> has_spines(parse_spec("dragonfly+:groups=2,leaves=2,spines=2,nodes=1"))
-    True
-    """
+    """Return whether the groups have leaf and spine routers: a DragonFly+."""
     return machine.topology.kind == "dragonfly+"
 
 
@@ -142,30 +107,14 @@ def injection_bandwidth(machine: Machine) -> Floats:
     number. Where cables are not listed with rates of their own it is the topology's ``injection``
     (on trees and fat trees: the links between nodes and leaves, ``up0``).
 
-    Returns
-    -------
-    float64 (n,)
-        inf where the machine states none.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> injection_bandwidth(parse_spec("torus:2x2,injection=10")).tolist()
-    [10.0, 10.0, 10.0, 10.0]
+    Returns (n,): inf where the machine states none.
     """
     attachments: Floats = np.maximum(1.0, (machine.router >= 0).sum(axis=1))
     return slowest_attachment(machine) * attachments
 
 
 def slowest_attachment(machine: Machine) -> Floats:
-    """Return GB/s of the slowest of each node's attachments, float64 (n,); inf: no figure.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> slowest_attachment(parse_spec("slingshot:groups=2,switches=1,nodes=1,nics=2")).tolist()
-    [25.0, 25.0]
-    """
+    """Return GB/s of the slowest of each node's attachments, float64 (n,); inf: no figure."""
     figures = machine.topology.bandwidth
     usual = float(figures.get("injection", figures.get("up0", np.inf)))
     if machine.attachment_gbs is None:
@@ -176,42 +125,22 @@ def slowest_attachment(machine: Machine) -> Floats:
 
 
 class Worst(NamedTuple):
-    """The channel, or the node's own link, that takes longest.
+    """The channel, or the node's own link, that takes longest."""
 
-    Attributes
-    ----------
-    kind : str
-        Link class; ``injection`` and ``ejection`` are the nodes' own links.
-    name : str
-        The channel's name, or the node's; '' where nothing takes any time.
-    load : float
-        Bytes.
-    bandwidth : float
-        GB/s.
-    seconds : float
-    """
-
-    kind: str
-    name: str
-    load: float
-    bandwidth: float
+    kind: str  # link class; ``injection`` and ``ejection`` are the nodes' own links
+    name: str  # the channel's name, or the node's; '' where nothing takes any time
+    load: float  # bytes
+    bandwidth: float  # GB/s
     seconds: float
 
 
 class Ways(NamedTuple):
-    """The bytes on channels by two divisions between minimal ways and detours.
+    """The bytes on channels by two divisions between minimal ways and detours."""
 
-    Attributes
-    ----------
-    minimal, best : float64 (c,)
-        None on detours; divided so that the busiest channel takes least.
-    detoured : float
-        Share of the bytes between routers that the best division puts on detours.
-    """
-
+    # minimal, best: (c,), None on detours; divided so that the busiest channel takes least
     minimal: Floats
     best: Floats
-    detoured: float
+    detoured: float  # share of the bytes between routers that the best division puts on detours
 
 
 #: Shares of the best division's detours that are looked at.
@@ -221,12 +150,7 @@ TAKEN = np.linspace(0.0, 1.0, 17)
 def busiest_by_share(load: Floats | Ways, bandwidth: Floats) -> Floats:
     """Return the seconds of the busiest channel by `TAKEN`; one figure of a load without detours.
 
-    Parameters
-    ----------
-    load : float64 (c,) or Ways
-        Bytes.
-    bandwidth : float64 (c,)
-        GB/s.
+    `load` (c,): bytes. `bandwidth` (c,): GB/s.
     """
     if not isinstance(load, Ways):
         return np.atleast_1d((load / (bandwidth * GB)).max(initial=0.0))
@@ -238,39 +162,18 @@ def busiest_by_share(load: Floats | Ways, bandwidth: Floats) -> Floats:
 
 
 class Sending(NamedTuple):
-    """How long what is sent at once takes.
-
-    Attributes
-    ----------
-    seconds : float
-    busy : float
-        Share of that for which the busiest channel is busy.
-    taken : int
-        Place in `TAKEN` of the detours that are taken.
-    """
+    """How long what is sent at once takes."""
 
     seconds: float
-    busy: float
-    taken: int
+    busy: float  # share of that for which the busiest channel is busy
+    taken: int  # place in `TAKEN` of the detours that are taken
 
 
 def pay_for_detours(by_share: Floats, least_s: float, cost: float) -> Sending:
     """Return the least seconds of any share of the detours.
 
-    Parameters
-    ----------
-    by_share : float64 (k,)
-        Of the busiest channel, as `busiest_by_share` has it.
-    least_s : float
-        What nodes' own links and ranks need.
-    cost : float
-        What is added where all detours are taken, as a share.
-
-    Examples
-    --------
-    >>> seconds, busy, taken = pay_for_detours(np.linspace(4.0, 1.0, 17), 2.0, 0.15)
-    >>> round(seconds, 3), round(busy, 3), float(TAKEN[taken])
-    (2.206, 0.969, 0.6875)
+    `by_share` (k,): of the busiest channel, as `busiest_by_share` has it. `least_s`: what nodes'
+    own links and ranks need. `cost`: what is added where all detours are taken, as a share.
     """
     needed = np.maximum(by_share, least_s)
     seconds = needed * (1 + cost * TAKEN[: len(by_share)])
@@ -284,37 +187,19 @@ class Loads:
     """Bytes on every channel of a network when a whole demand is sent.
 
     Loads of the same machine and routing add (a job and its background).
-
-    Attributes
-    ----------
-    channels : Channels
-    used : int64 (k,)
-        The channels that carry anything, ascending.
-    carried : float64 (k,)
-        Bytes on each of them.
-    injection, ejection : float64 (n,)
-        Bytes that each node sends and receives.
-    routing : str
-    wiring : str
-        How routers are joined (`nidmap.placement.topologies.wiring_text`).
-    notes : tuple of str
-        What was assumed on the way, one sentence each.
-    slower : float
-        How many times as long as its bytes need everything is sent.
-    ways : Ways or None
-        Where routers adapt, the divisions between which `load` lies.
     """
 
     channels: Channels
-    used: Ints
-    carried: Floats
+    used: Ints  # (k,), the channels that carry anything, ascending
+    carried: Floats  # (k,), bytes on each of them
+    # injection, ejection: (n,), bytes that each node sends and receives
     injection: Floats
     ejection: Floats
     routing: str
-    wiring: str
-    notes: tuple[str, ...] = ()
-    slower: float = 1.0
-    ways: Ways | None = None
+    wiring: str  # how routers are joined (`nidmap.placement.topologies.wiring_text`)
+    notes: tuple[str, ...] = ()  # what was assumed on the way, one sentence each
+    slower: float = 1.0  # how many times as long as its bytes need everything is sent
+    ways: Ways | None = None  # where routers adapt, the divisions between which `load` lies
 
     @property
     def load(self) -> Floats:
@@ -349,11 +234,7 @@ class Loads:
     def losing(self, loss: float, least_s: float = 0.0) -> Loads:
         """Return the loads where all bytes on detours make sending take 1 + `loss` times as long.
 
-        Parameters
-        ----------
-        loss : float
-        least_s : float
-            What else sending needs; with the nodes' own links where these need longer.
+        `least_s`: what else sending needs; with the nodes' own links where these need longer.
         """
         if self.ways is None:
             return self
@@ -385,10 +266,7 @@ class Loads:
     def nodes(self, kind: str) -> Floats:
         """Return the seconds of every node's own links, float64 (n,).
 
-        Parameters
-        ----------
-        kind : str
-            ``injection`` or ``ejection``.
+        `kind`: ``injection`` or ``ejection``.
         """
         load = self.injection if kind == "injection" else self.ejection
         return np.asarray(load * self.slower / (injection_bandwidth(self.channels.machine) * GB))
@@ -398,17 +276,6 @@ class Loads:
 
         ``injection`` and ``ejection`` first; 0.0 where a class is unlimited
         or carries nothing.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from nidmap.placement.network import Demand, loads
-        >>> from nidmap.placement.traffic import Traffic
-        >>> from nidmap.placement.specs import parse_spec
-        >>> m = parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1,injection=10")
-        >>> demand = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 1e9))
-        >>> loads(m, demand).by_class()["injection"]
-        0.1
         """
         kinds = self.channels.kinds
         most = np.zeros(len(kinds))

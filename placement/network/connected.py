@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free nodes that no path joins to the others: a job cannot have them beside the rest."""
+"""Free nodes that no path joins to the others: a job cannot have them next to the rest."""
 
 from __future__ import annotations
 
@@ -16,26 +16,8 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     Of the parts that a network falls into without its missing links, the one
     with most free nodes counts, or that of the nodes which must be kept.
 
-    Parameters
-    ----------
-    machine : Machine
-    free : bool (n,)
-        Rows that may be chosen.
-    kept : int64 (k,) or None
-        Rows that have to be.
-
-    Returns
-    -------
-    free : bool (n,)
-    note : str
-        '' where every free node is joined to all others.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("torus:4x4")
-    >>> connected_nodes(m, m.free)[1]
-    ''
+    `free` (n,): rows that may be chosen. `kept` (k,): rows that have to be. Returns `free` (n,).
+    Returns `note`: '' where every free node is joined to all others.
     """
     rails = rails_of(machine)
     must = np.zeros(0, dtype=np.int64) if kept is None else kept

@@ -43,67 +43,29 @@ class Demand:
     """Bytes between the nodes of a machine.
 
     Made of `Traffic` by `of`.
-
-    Attributes
-    ----------
-    routers : int
-        Routers of the machine.
-    out, into : float64 (n,)
-        Bytes that leave and enter each node.
-    source, target : int64 (m,)
-        Listed router pairs, ascending, source != target.
-    amount : float64 (m,)
-        Their bytes. What an all-to-all counts too much between two switches
-        of one node is subtracted here, so a sum alone means something.
-    within : AllToAlls
-        The all-to-alls.
-    nodewise : Traffic
-        The same node by node, on machines whose routing looks at the
-        destination node (fat trees); else empty.
-    key : int
-        What tells the demand from others of the machine.
     """
 
-    routers: int
+    routers: int  # routers of the machine
+    # out, into: (n,), bytes that leave and enter each node
     out: Floats
     into: Floats
+    # source, target: (m,), listed router pairs, ascending, source != target
     source: Ints
     target: Ints
+    # (m,), their bytes. What an all-to-all counts too much between two switches of one node is
+    # subtracted here, so a sum alone means something.
     amount: Floats
-    within: AllToAlls = NO_ALL_TO_ALLS
+    within: AllToAlls = NO_ALL_TO_ALLS  # the all-to-alls
+    # The same node by node, on machines whose routing looks at the destination node (fat trees);
+    # else empty
     nodewise: Traffic = NO_TRAFFIC
-    key: int = 0
+    key: int = 0  # what tells the demand from others of the machine
 
     @classmethod
     def of(cls, machine: Machine, traffic: Traffic) -> Demand:
         """Return what traffic between nodes asks of the network.
 
-        Parameters
-        ----------
-        machine : Machine
-        traffic : Traffic
-            Ends are rows of the machine; what a node sends to itself is left out.
-
-        Returns
-        -------
-        Demand
-
-        Raises
-        ------
-        NidmapError
-            Where a node is attached to no router that the machine knows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from nidmap.placement.specs import parse_spec
-        >>> m = parse_spec("torus:4,nodes=2")
-        >>> d = Demand.of(m, Traffic.of(np.array([0, 0, 2]), np.array([1, 2, 2]), 10.0))
-        >>> d.out.tolist(), d.source.tolist(), d.target.tolist()
-        ([20.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0], [1])
-        >>> d = Demand.of(m, Traffic.everyone(np.array([0, 1, 2]), np.array([1, 1, 2]), 1.0))
-        >>> d.out.tolist()[:4], d.total
-        ([3.0, 3.0, 4.0, 0.0], 10.0)
+        `traffic`: ends are rows of the machine; what a node sends to itself is left out.
         """
         traffic, nodes = traffic.away(), len(machine)
         ends = traffic.source, traffic.target
@@ -136,12 +98,8 @@ class Demand:
     def blocks(self) -> Iterator[Pairs]:
         """Yield all router pairs with their bytes, block by block, sources ascending.
 
-        Yields
-        ------
-        source, target : int64 (b,)
-            source != target; each pair comes once over all blocks.
-        bytes : float64 (b,)
-            More than 0.
+        Yields `source, target` (b,): source != target; each pair comes once over all blocks.
+        Yields `bytes` (b,): more than 0.
         """
         used = self.routers_used()
         size, rank = len(used), np.zeros(self.routers, dtype=np.int64)
@@ -165,25 +123,7 @@ class Demand:
     def leaving(self, label: Ints, count: int) -> tuple[Floats, Floats]:
         """Return the bytes that leave and that enter the routers of each label.
 
-        Parameters
-        ----------
-        label : int64 (routers,)
-            0 … count-1; -1 for a router of no part.
-        count : int
-
-        Returns
-        -------
-        out, into : float64 (count,)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from nidmap.placement.specs import parse_spec
-        >>> m = parse_spec("torus:4")
-        >>> parts = np.array([0, 0, 1, 1])
-        >>> every = Demand.of(m, Traffic.everyone(np.arange(3), 1, 1.0))
-        >>> [x.tolist() for x in every.leaving(parts, 2)]
-        [[2.0, 2.0], [2.0, 2.0]]
+        `label` (routers,): 0 … count-1; -1 for a router of no part. Returns `out, into` (count,).
         """
         a, b = label[self.source], label[self.target]
         both = self.within.leaving(label, count)

@@ -52,25 +52,12 @@ FEW = "fewer than three groups: valiant is the same as minimal"
 
 
 def channels(machine: Machine) -> Channels:
-    """Return two channels a row of the machine's links; the same for every routing.
-
-    Raises
-    ------
-    UsageError
-        Where the links are unknown.
-    """
+    """Return two channels a row of the machine's links; the same for every routing."""
     return groups_of(machine).channels
 
 
 def notes(machine: Machine, routing: str) -> tuple[str, ...]:
-    """Return what has to be said of the routes, one sentence each.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"), "valiant")
-    ('fewer than three groups: valiant is the same as minimal',)
-    """
+    """Return what has to be said about the routes, one sentence each."""
     groups = groups_of(machine)
     if routing == "valiant":
         return () if groups.count > 2 else (FEW,)
@@ -86,37 +73,7 @@ def notes(machine: Machine, routing: str) -> tuple[str, ...]:
 
 
 def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
-    """Return the bytes on every channel, float64 (c,).
-
-    Parameters
-    ----------
-    machine : Machine
-    demand : Demand
-    routing : str
-        ``minimal``, ``single`` or ``valiant``.
-
-    Raises
-    ------
-    UsageError
-        Where the links are unknown, or there are too many groups.
-    NidmapError
-        Where no path joins two routers that exchange bytes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.network import Demand
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=1,chassis=2,blades=2,nodes=1")
-    >>> loads(m, Demand.of(m, Traffic.of(np.array([0]), np.array([3]), 8.0)), "minimal").tolist()
-    [4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0]
-    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1")
-    >>> load = loads(m, Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 1.0)), "valiant")
-    >>> {str(n): float(x) for n, x in zip(channels(m).names(), load) if x}
-    {'g0c0b0->g2c0b0 blue': 0.5, 'g0c0b0->g3c0b0 blue': 0.5, 'g2c0b0->g1c0b0 blue': 0.5, \
-'g3c0b0->g1c0b0 blue': 0.5}
-    """
+    """Return the bytes on every channel, float64 (c,)."""
     groups = groups_of(machine)
     if routing == "single":
         return np.maximum(single.loads(groups, demand), 0)
@@ -138,23 +95,7 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
-    """Return the expected channels of each class between routers, float64 (m, classes).
-
-    Raises
-    ------
-    UsageError
-        Where the links are unknown.
-    NidmapError
-        Where no path joins two of the routers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=1,global=1")
-    >>> hops(m, np.array([3, 0]), np.array([4, 3]), "minimal").tolist()
-    [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]
-    """
+    """Return the expected channels of each class between routers, float64 (m, classes)."""
     groups = groups_of(machine)
     source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
     if routing == "single":
@@ -168,18 +109,8 @@ def path_hops(groups: Groups, source: Ints, target: Ints, over: Mask) -> Floats:
 
     A channel's price is 1 in its class: what a path costs is the hops it has.
 
-    Parameters
-    ----------
-    groups : Groups
-    source, target : int64 (m,)
-        Routers.
-    over : bool (count, count)
-        Groups between which traffic goes over a third group.
-
-    Raises
-    ------
-    NidmapError
-        Where no path joins a pair.
+    `source`, `target` (m,): routers. `over` (count, count): groups between which traffic goes
+    over a third group.
     """
     g, h = groups.group[source], groups.group[target]
     turns = over[g, h] & (g != h)
@@ -201,8 +132,6 @@ def path_hops(groups: Groups, source: Ints, target: Ints, over: Mask) -> Floats:
 def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     """Return the channel by which a router forwards to some nodes, -1 where one is attached.
 
-    Returns
-    -------
-    int64 (routers, nodes)
+    Returns (routers, nodes).
     """
     return single.next_channel(groups_of(machine), machine, nodes)

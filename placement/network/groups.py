@@ -39,55 +39,29 @@ MOST_INSIDE, MOST_BETWEEN = 50_000_000, 25_000_000
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of routers in one piece, padded to the size of the largest.
-
-    Attributes
-    ----------
-    channels : Channels
-    count, width : int
-        Groups, and routers of the machine's largest one.
-    named : int
-        Groups of the machine: fewer than `count` where some are in several pieces.
-    group, place : int64 (r,)
-        Group of each router (0 … count-1), and its position in the machine's group.
-    wiring : int64 (count,)
-        Of each group: groups that are wired alike share one.
-    local : LocalPaths
-    inside : int64 (x,)
-        Channels inside groups.
-    lane : int64 (x,)
-        Where each of them stands in tables (groups, positions, lanes), flat.
-    paths : float64 (x,)
-        Paths over each of them: 1, but for parallel blue links inside a group and for cables
-        of a DragonFly+.
-    between : int64 (y,)
-        Channels between groups, by their pair.
-    pair : int64 (y,)
-        Ordered pair of groups of each, g · count + h, ascending.
-    share : float64 (y,)
-        Of its pair's bytes.
-    gate : int64 (y,)
-        Position in the first group of the pair of each of them.
-    pair_links : float64 (count, count)
-        Links from one group to another.
-    """
+    """Groups of routers in one piece, padded to the size of the largest."""
 
     channels: Channels
+    # count, width: groups, and routers of the machine's largest one
     count: int
     width: int
-    named: int
+    named: int  # groups of the machine: fewer than `count` where some are in several pieces
+    # group, place: (r,), group of each router (0 … count-1), and its position in the machine's
+    # group
     group: Ints
     place: Ints
-    wiring: Ints
+    wiring: Ints  # (count,), of each group: groups that are wired alike share one
     local: LocalPaths
-    inside: Ints
-    lane: Ints
+    inside: Ints  # (x,), channels inside groups
+    lane: Ints  # (x,), where each of them is in tables (groups, positions, lanes), flat
+    # (x,), paths over each of them: 1, but for parallel blue links inside a group and for cables of
+    # a DragonFly+
     paths: Floats
-    between: Ints
-    pair: Ints
-    share: Floats
-    gate: Ints
-    pair_links: Floats
+    between: Ints  # (y,), channels between groups, by their pair
+    pair: Ints  # (y,), ordered pair of groups of each, g · count + h, ascending
+    share: Floats  # (y,), of its pair's bytes
+    gate: Ints  # (y,), position in the first group of the pair of each of them
+    pair_links: Floats  # (count, count), links from one group to another
 
     @property
     def routers(self) -> int:
@@ -102,10 +76,7 @@ class Groups:
     def gates(self, units: Ints, others: Ints) -> Floats:
         """Return the share of the links between groups at each position, (u, v, positions).
 
-        Parameters
-        ----------
-        units, others : int64 (u,), (v,)
-            Groups that the links leave, and groups that they lead to.
+        `units`, `others` (u,): groups that the links leave, and groups that they lead to.
         """
         size = len(units) * len(others) * self.width
         pairs = (units[:, None] * self.count + others).ravel()
@@ -190,16 +161,7 @@ class Groups:
     def far_loads(self, demand: Demand, apart: Mask) -> Floats:
         """Return the loads of a demand between groups, by the fewest links, float64 (c,).
 
-        Parameters
-        ----------
-        demand : Demand
-        apart : bool (count, count)
-            The pairs of groups whose bytes count.
-
-        Raises
-        ------
-        NidmapError
-            Where no path joins two routers that exchange bytes.
+        `apart` (count, count): the pairs of groups whose bytes count.
         """
         out = np.zeros(len(self.channels))
         for source, target, amount in demand.blocks():
@@ -211,23 +173,7 @@ class Groups:
 
 @once
 def groups_of(machine: Machine) -> Groups:
-    """Return the groups of a dragonfly; made once a machine.
-
-    Raises
-    ------
-    UsageError
-        Where the links are unknown, or the groups too large for tables of
-        all pairs of their routers.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> groups = groups_of(parse_spec("dragonfly:groups=4,chassis=1,blades=4,nodes=1,global=2"))
-    >>> groups.count, groups.width, groups.local.most
-    (4, 4, 1)
-    >>> groups.gates(np.array([0]), np.array([1]))[0, 0].tolist(), groups.third_share[0, 1].tolist()
-    ([0.5, 0.5, 0.0, 0.0], 0.5)
-    """
+    """Return the groups of a dragonfly; made once a machine."""
     channels = from_links(machine)
     _, label = np.unique(router_coords(machine)[:, 0], return_inverse=True)
     source, target = channels.source.astype(np.int64), channels.target.astype(np.int64)

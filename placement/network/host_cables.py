@@ -20,20 +20,8 @@ MOST_NAMED = 64
 def with_fast_cables(machine: Machine, free: Mask, count: int, must: Ints) -> tuple[Mask, str]:
     """Return the free nodes with the fastest cables, as many rates of them as are needed.
 
-    Parameters
-    ----------
-    machine : Machine
-    free : bool (n,)
-    count : int
-        Nodes wanted.
-    must : int64 (k,)
-        Rows that are taken whatever their cables are.
-
-    Returns
-    -------
-    free : bool (n,)
-    note : str
-        Which are left out, '' for none.
+    `free` (n,). `count`: nodes wanted. `must` (k,): rows that are taken whatever their cables
+    are. Returns `free` (n,). Returns `note`: which are left out, '' for none.
     """
     if machine.attachment_gbs is None:
         return free, ""

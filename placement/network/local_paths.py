@@ -5,7 +5,7 @@ Bytes are split equally over all shortest paths. Groups that are wired alike (al
 machine) are looked at once. The tables are padded to the largest group: a position that a
 group does not have is joined to nothing.
 
-What is known of channels stands in lanes: table (groups, positions, lanes), a lane of a
+What is known of channels is in lanes: table (groups, positions, lanes), a lane of a
 position for each other one that it may be joined to. In the grid of an Aries these are the
 blades of its row and the chassis of its column, 22 and not 96; elsewhere all positions. On
 that grid half of a pair's bytes take the row first and half the column, so sums along rows
@@ -27,75 +27,36 @@ UNREACHED = 16383
 
 
 class Ends(NamedTuple):
-    """Sets of positions of groups of one wiring, as beginnings and ends of paths inside them.
-
-    Attributes
-    ----------
-    wiring : int
-    groups : bool (g,) or slice
-        Which of the groups have it.
-    shape : int64 (m,)
-        Wiring of each of these.
-    share : float64 (m, k, q)
-        Share of each position in each set.
-    lines : float64 (m, k, lanes)
-        The same of each row and column of a grid; empty where there is none.
-    """
+    """Sets of positions of groups of one wiring, as beginnings and ends of paths inside them."""
 
     wiring: int
-    groups: Mask | slice
-    shape: Ints
-    share: Floats
+    groups: Mask | slice  # (g,), which of the groups have it
+    shape: Ints  # (m,), wiring of each of these
+    share: Floats  # (m, k, q), share of each position in each set
+    # (m, k, lanes), the same of each row and column of a grid; empty where there is none
     lines: Floats
 
 
 class Leg(NamedTuple):
-    """Bytes that cross groups, from sets of positions to sets of positions.
+    """Bytes that cross groups, from sets of positions to sets of positions."""
 
-    Attributes
-    ----------
-    starts, ends : tuple of Ends
-        Sets of the same groups.
-    sent : float64 (…, g, k, l)
-        Bytes from each set of `starts` to each of `ends`.
-    """
-
+    # starts, ends: sets of the same groups
     starts: tuple[Ends, ...]
     ends: tuple[Ends, ...]
-    sent: Floats
+    sent: Floats  # (…, g, k, l), bytes from each set of `starts` to each of `ends`
 
 
 class LocalPaths:
     """Shortest paths inside groups of k different wirings.
 
-    Parameters
-    ----------
-    joined : float64 (k, q, q)
-        Channels from position u to v: 0, 1, or more where parallel links
-        count one by one; symmetric.
-
-    Attributes
-    ----------
-    length : int16 (k, q, q)
-        Hops on a shortest path; `UNREACHED` where there is none.
-    most : int
-        The longest shortest path.
-    lanes : int
-        Lanes of a position.
-    lane : int64 (k, q, q)
-        Lane of u that leads to v; without meaning where no channel does.
-
-    Examples
-    --------
-    >>> ring = np.array([[[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0.0]]])
-    >>> paths = LocalPaths(ring)
-    >>> paths.length[0, 0].tolist()
-    [0, 1, 2, 1]
+    `joined` (k, q, q): channels from position u to v: 0, 1, or more where parallel links count
+    one by one; symmetric.
     """
 
     def __init__(self, joined: Floats) -> None:
         self.joined, size = joined, joined.shape[1]
         self._paths = np.broadcast_to(np.eye(size), joined.shape).copy()
+        # (k, q, q), hops on a shortest path; `UNREACHED` where there is none
         self.length = np.where(self._paths > 0, 0, UNREACHED).astype(np.int16)
         self._at = [self._paths.copy()]  # the number of paths of just 0, 1, … hops
         while True:
@@ -106,11 +67,12 @@ class LocalPaths:
             self.length[new > 0] = len(self._at)
             self._paths += new
             self._at.append(new)
-        self.most = len(self._at) - 1
+        self.most = len(self._at) - 1  # the longest shortest path
         self._direct: Floats = np.divide(1.0, joined, out=np.zeros_like(joined), where=joined > 0)
         self._grids = [_grid_sides(wiring) if self.most == 2 else None for wiring in joined]
         self._goal = _lane_goals(joined, self._grids)
-        self.lanes = size if self._goal is None else self._goal.shape[2]
+        self.lanes = size if self._goal is None else self._goal.shape[2]  # lanes of a position
+        # (k, q, q), lane of u that leads to v; without meaning where no channel does
         self.lane: Ints = np.broadcast_to(np.arange(size), joined.shape)
         if self._goal is not None:
             self.lane = np.zeros(joined.shape, dtype=np.int64)
@@ -119,11 +81,7 @@ class LocalPaths:
     def ends(self, shape: Ints, share: Floats) -> tuple[Ends, ...]:
         """Return sets of positions between which bytes go, wiring by wiring.
 
-        Parameters
-        ----------
-        shape : int64 (g,)
-            Wiring of each group.
-        share : float64 (g, k, q)
+        `shape` (g,): wiring of each group. `share` (g, k, q).
         """
         parts = []
         for wiring, some in self._wirings(shape):
@@ -137,18 +95,8 @@ class LocalPaths:
     def carry(self, legs: Sequence[Leg]) -> Floats:
         """Return the bytes on every channel when legs take all shortest paths.
 
-        Returns
-        -------
-        float64 (…, g, q, lanes)
-            Per path over the channel; without meaning where there is no channel.
-
-        Examples
-        --------
-        >>> ring = np.array([[[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0.0]]])
-        >>> paths, one = LocalPaths(ring), np.array([0])
-        >>> first, third = (paths.ends(one, np.eye(4)[None, k : k + 1]) for k in (0, 2))
-        >>> paths.carry([Leg(first, third, np.array([[[8.0]]]))])[0, 0].tolist()
-        [0.0, 4.0, 0.0, 4.0]
+        Returns (…, g, q, lanes): per path over the channel; without meaning where there is no
+        channel.
         """
         sent = legs[0].sent
         out = np.empty((*sent.shape[:-2], self.joined.shape[1], self.lanes))
@@ -215,16 +163,8 @@ class LocalPaths:
     ) -> list[Floats]:
         """Return what a byte pays between sets of positions: `carry` transposed.
 
-        Parameters
-        ----------
-        ends : sequence of (tuple of Ends, tuple of Ends)
-            Where paths begin and end.
-        price : float64 (…, g, q, lanes)
-            Of a byte on each path of each channel; 0 where there is none.
-
-        Returns
-        -------
-        list of float64 (…, g, k, l)
+        `ends`: where paths begin and end. `price` (…, g, q, lanes): of a byte on each path of
+        each channel; 0 where there is none. Returns (…, g, k, l).
         """
         tables = [
             np.empty((*price.shape[:-2], starts[0].share.shape[1], goals[0].share.shape[1]))
@@ -280,7 +220,7 @@ class LocalPaths:
                 yield wiring, slice(None) if some.all() else some
 
     def _padded(self, lanes: Floats) -> Floats:
-        """Return lanes of a grid, with those that other wirings have beside them."""
+        """Return lanes of a grid, with those that other wirings have next to them."""
         more = self.lanes - lanes.shape[-1]
         return np.pad(lanes, [(0, 0)] * (lanes.ndim - 1) + [(0, more)]) if more else lanes
 
@@ -289,12 +229,6 @@ def _grid_sides(joined: Floats) -> tuple[int, int] | None:
     """Return chassis and blades where a group is the full grid of an Aries: None where not.
 
     Every router is joined once to all of its row and all of its column.
-
-    Examples
-    --------
-    >>> one = lambda size: np.ones((size, size)) - np.eye(size)
-    >>> _grid_sides(np.kron(one(2), np.eye(3)) + np.kron(np.eye(2), one(3)))
-    (2, 3)
     """
     size = len(joined)
     for blades in range(2, size // 2 + 1):
@@ -328,15 +262,7 @@ def _lane_goals(joined: Floats, grids: list[tuple[int, int] | None]) -> Ints | N
 
 
 def _turned_lanes(sides: tuple[int, int], lanes: Floats) -> Floats:
-    """Return lanes of a grid turned: what comes in over each where what goes out stood.
-
-    Examples
-    --------
-    >>> lanes = np.zeros((1, 6, 5))
-    >>> lanes[0, 0, 2] = 7  # from the first blade of a row to the third
-    >>> float(_turned_lanes((2, 3), lanes)[0, 2, 0])
-    7.0
-    """
+    """Return lanes of a grid turned: what comes in over each where what goes out stood."""
     chassis, blades = sides
     grid = lanes.reshape(-1, chassis, blades, lanes.shape[-1])
     out = np.zeros_like(grid)

@@ -44,25 +44,8 @@ def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
 
     On a dragonfly by ``minimal`` ways, else by the one path of the default routing.
 
-    Parameters
-    ----------
-    machine : Machine
-    price : float64 (c,)
-        Of a byte on each channel of ``channels(machine)``.
-
-    Returns
-    -------
-    callable or None
-        None where the network is not regular: groups without a link of
-        their own, a fat tree with cables missing.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("torus:5")
-    >>> found = path_costs(m, np.arange(10.0))
-    >>> found(np.array([0, 0]), np.array([2, 4])).tolist()
-    [1.0, 5.0]
+    `price` (c,): of a byte on each channel of ``channels(machine)``. None where the network is
+    not regular: groups without a link of their own, a fat tree with cables missing.
     """
     by_kind = {
         "dragonfly": _on_dragonfly,
@@ -81,11 +64,7 @@ def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
 def _over_switches(machine: Machine, between: PathCosts) -> PathCosts:
     """Return the mean over the pairs of attachments that carry what two nodes exchange.
 
-    Parameters
-    ----------
-    machine : Machine
-    between : callable
-        Costs between routers.
+    `between`: costs between routers.
     """
     rails, table = rails_of(machine), machine.router.astype(np.int64)
 

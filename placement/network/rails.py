@@ -26,28 +26,14 @@ from nidmap.placement.topologies import links, router_count, router_names
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rails:
-    """The parts of a network that the attachments of its nodes are in.
-
-    Attributes
-    ----------
-    machine : Machine
-    part : int64 (n, k)
-        Part of each attachment, its lowest router; -1 where there is none.
-    alike : float64 (n, k)
-        Attachments of the node that are in the same part, at least 1.
-    kind : int64 (n,)
-        Equal for nodes whose shares to any other node are equal.
-    member : int64 (kinds,)
-        A node of each kind.
-    known : dict
-        What `between` has answered.
-    """
+    """The parts of a network that the attachments of its nodes are in."""
 
     machine: Machine
-    part: Ints
-    alike: Floats
-    kind: Ints
-    member: Ints
+    part: Ints  # (n, k), part of each attachment, its lowest router; -1 where there is none
+    alike: Floats  # (n, k), attachments of the node that are in the same part, at least 1
+    kind: Ints  # (n,), equal for nodes whose shares to any other node are equal
+    member: Ints  # (kinds,), a node of each kind
+    # What `between` has answered
     known: dict[tuple[int, int], dict[int, float]] = field(default_factory=dict)
 
     @property
@@ -58,24 +44,9 @@ class Rails:
     def shares(self, a: Ints, b: Ints) -> Iterator[tuple[int, int, Floats]]:
         """Yield each pair of attachments with its share of what nodes `a` send to nodes `b`.
 
-        Parameters
-        ----------
-        a, b : int64
-            Rows of the machine, which broadcast.
-
-        Yields
-        ------
-        i, j : int
-            Columns of ``machine.router`` of the sender and of the receiver.
-        share : float64
-            0 where no path joins them; all are 0 where none joins the nodes.
-
-        Examples
-        --------
-        >>> from nidmap.placement.specs import parse_spec
-        >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
-        >>> [(i, j, share.tolist()) for i, j, share in two.shares(np.array([0]), np.array([4]))]
-        [(0, 0, [0.25]), (0, 1, [0.25]), (1, 0, [0.25]), (1, 1, [0.25])]
+        `a`, `b`: rows of the machine, which broadcast. Yields `i, j`: columns of
+        ``machine.router`` of the sender and of the receiver. Yields `share`: 0 where no path
+        joins them; all are 0 where none joins the nodes.
         """
         weights = list(self._weights(a, b))
         total = np.sum([weight for *_, weight in weights], axis=0)
@@ -91,15 +62,7 @@ class Rails:
             yield i, j, joined / np.maximum(self.alike[a, i], self.alike[b, j])
 
     def between(self, a: int, b: int) -> dict[int, float]:
-        """Return the share of each part in what two kinds of nodes exchange; {} where none is.
-
-        Examples
-        --------
-        >>> from nidmap.placement.specs import parse_spec
-        >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
-        >>> two.between(0, 0)
-        {0: 1.0}
-        """
+        """Return the share of each part in what two kinds of nodes exchange; {} where none is."""
         if (a, b) in self.known:
             return self.known[a, b]
         ends = self.member[[a]], self.member[[b]]
@@ -115,13 +78,6 @@ class Rails:
         """Return the first routers of nodes `a` and `b` that a path joins, int64 (m,) each.
 
         The routers of their first attachments where none is joined.
-
-        Examples
-        --------
-        >>> from nidmap.placement.specs import parse_spec
-        >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
-        >>> [end.tolist() for end in two.first_ends(np.array([0]), np.array([1, 4]))]
-        [[0, 0], [0, 2]]
         """
         a, b = np.broadcast_arrays(a, b)
         source, target = (self.machine.router[end, 0].astype(np.int64) for end in (a, b))
@@ -134,14 +90,7 @@ class Rails:
         return source, target
 
     def joined(self, a: Ints, b: Ints) -> Mask:
-        """Return whether a path joins nodes `a` to nodes `b`, which broadcast.
-
-        Examples
-        --------
-        >>> from nidmap.placement.specs import parse_spec
-        >>> rails_of(parse_spec("torus:4")).joined(np.array([0, 1]), np.array([2])).tolist()
-        [True, True]
-        """
+        """Return whether a path joins nodes `a` to nodes `b`, which broadcast."""
         joined = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype=np.bool_)
         for _, _, weight in self._weights(a, b):
             joined |= weight > 0
@@ -150,13 +99,7 @@ class Rails:
         return joined
 
     def refuse_apart(self, a: Ints, b: Ints) -> None:
-        """Raise NidmapError where no path joins a node of `a` to that of `b`.
-
-        Examples
-        --------
-        >>> from nidmap.placement.specs import parse_spec
-        >>> rails_of(parse_spec("torus:4")).refuse_apart(np.array([0]), np.array([2]))
-        """
+        """Raise NidmapError where no path joins a node of `a` to that of `b`."""
         apart = np.flatnonzero(~self.joined(a, b))
         if len(apart):
             ends = self.machine.router[[a[apart[0]], b[apart[0]]], 0].tolist()
@@ -165,14 +108,7 @@ class Rails:
 
 @once
 def rails_of(machine: Machine) -> Rails:
-    """Return which attachments of a machine's nodes are joined.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> rails_of(parse_spec("torus:4")).part.ravel().tolist()
-    [0, 0, 0, 0]
-    """
+    """Return which attachments of a machine's nodes are joined."""
     cables = links(machine)
     ends = cables.a.astype(np.int64), cables.b.astype(np.int64)
     label = connected_components(router_count(machine), *ends)
@@ -190,12 +126,6 @@ def leaves_top_out(machine: Machine) -> bool:
     """Tell whether the list of switches may lack what joins its trees, as Slurm's files do.
 
     A fabric's own list has every cable.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> leaves_top_out(parse_spec("tree:2x2")), leaves_top_out(parse_spec("torus:4"))
-    (True, False)
     """
     return machine.topology.kind == "tree" and not machine.topology.fabric
 
@@ -209,14 +139,7 @@ def _tell_apart(rows: Ints) -> tuple[Ints, Ints]:
 
 
 def no_path(machine: Machine, source: int, target: int) -> NidmapError:
-    """Return the error that nothing joins two routers.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> print(no_path(parse_spec("torus:4"), 0, 2))
-    no path joins x0 and x2; is the list of links complete?
-    """
+    """Return the error that nothing joins two routers."""
     names = router_names(machine)
     a, b = (printable(str(names[i])) for i in (source, target))
     return NidmapError(f"no path joins {a} and {b}", "is the list of links complete?")

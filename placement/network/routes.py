@@ -21,31 +21,9 @@ def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, 
 
     A node with several links to switches sends by its first.
 
-    Parameters
-    ----------
-    machine : Machine
-    a, b : int64 (m,)
-        Rows of the machine.
-    routing : str
-        One of `nidmap.placement.network.SINGLE_PATH`.
-
-    Returns
-    -------
-    message, channel : int64 (z,)
-        Message and row of `nidmap.placement.network.channels` of each step.
-
-    Raises
-    ------
-    UsageError
-        Where the routing has several paths, or the table of next hops would
-        be too large.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> three, one = np.array([3]), np.array([1])
-    >>> [x.tolist() for x in walk_paths(parse_spec("torus:4"), three, one, "single")]
-    [[0, 0], [3, 0]]
+    `a`, `b` (m,): rows of the machine. `routing`: one of `nidmap.placement.network.SINGLE_PATH`.
+    Returns `message, channel` (z,): message and row of `nidmap.placement.network.channels` of
+    each step.
     """
     kind, passed = machine.topology.kind, None
     if kind == "torus" and routing in SINGLE_PATH:
@@ -69,31 +47,9 @@ def busiest_link_s(
 
     The loads of all links of a large torus take longer than those that a small job uses.
 
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (n,)
-        The job's nodes.
-    steps : sequence of Traffic
-        Between the job's nodes.
-    gbs : float64 (c,)
-        Of the channels.
-    node_gbs : float64 (nodes,)
-        Of the machine's nodes' own links.
-
-    Returns
-    -------
-    float64 (steps,) or None
-        None where messages are not listed, on other networks than tori, and where some of their
-        rings fall into parts.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 1e9)
-    >>> m, rows = parse_spec("torus:4,bw=1"), np.array([0, 1, 2])
-    >>> busiest_link_s(m, rows, [ring], np.ones(8), np.full(4, 2.0)).tolist()
-    [1.0]
+    `rows` (n,): the job's nodes. `steps`: between the job's nodes. `gbs` (c,): of the channels.
+    `node_gbs` (nodes,): of the machine's nodes' own links. Returns (steps,): None where messages
+    are not listed, on other networks than tori, and where some of their rings fall into parts.
     """
     single = machine.topology.kind == "torus" and machine.router.shape[1] == 1
     if not single or any(len(traffic.all_to_alls) for traffic in steps):

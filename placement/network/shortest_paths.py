@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shortest paths between routers joined in any way: one search for the whole house.
 
-The network is a graph of states. Where switches stand in layers (a fat tree
+The network is a graph of states. Where switches are in layers (a fat tree
 with cables missing) a path climbs first and then only descends, so that
 routes cannot deadlock: each switch is two states, one that may still climb
 and one that may not. Where they do not, any path will do and each is one.
@@ -43,35 +43,18 @@ MOST_NEXT = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateGraph:
-    """Steps from state to state, sorted by the first (e rows).
+    """Steps from state to state, sorted by the first (e rows)."""
 
-    Attributes
-    ----------
-    machine : Machine
-        For the names in errors.
-    routers : int
-        State i < routers is router i that may still climb.
-    states : int
-    channel : int64 (e,)
-        Channel of each step.
-    source, target : int64 (e,)
-        States.
-    kind : int64 (e,)
-        Class of the channel.
-    count : float64 (e,)
-        Parallel links of the channel.
-    cost : int64 (e,)
-    """
-
-    machine: Machine
-    routers: int
+    machine: Machine  # for the names in errors
+    routers: int  # state i < routers is router i that may still climb
     states: int
-    channel: Ints
+    channel: Ints  # (e,), channel of each step
+    # source, target: (e,), states
     source: Ints
     target: Ints
-    kind: Ints
-    count: Floats
-    cost: Ints
+    kind: Ints  # (e,), class of the channel
+    count: Floats  # (e,), parallel links of the channel
+    cost: Ints  # (e,)
 
     @property
     def climbs(self) -> bool:
@@ -100,20 +83,10 @@ def graph_of(
 ) -> StateGraph:
     """Return the graph of channels.
 
-    Parameters
-    ----------
-    channels : Channels
-    routers : int
-    level : int (routers,) or None
-        Of each router, 1 at the leaves, where paths climb first and then
-        descend; None where any path will do.
-    count : float64 (c,) or None
-        How many ways each channel is; None: its parallel links.
-    cost : int64 (c,) or None
-        Of a step over each channel; None: 1.
-    order : int64 (c,) or None
-        In which order `chosen_channels` takes the steps from one router;
-        None: that of the channels.
+    `level` (routers,): of each router, 1 at the leaves, where paths climb first and then descend;
+    None where any path will do. `count` (c,): how many ways each channel is; None means its
+    parallel links. `cost` (c,): of a step over each channel; None means 1. `order` (c,): in which
+    order `chosen_channels` takes the steps from one router; None means that of the channels.
     """
     rows = np.arange(len(channels)) if order is None else np.argsort(order, kind="stable")
     source, target = (x[rows].astype(np.int64) for x in (channels.source, channels.target))
@@ -137,17 +110,7 @@ def graph_of(
 def distances(graph: StateGraph, targets: Ints) -> Ints:
     """Return the cost from every state to each target, `UNREACHED` where no path leads.
 
-    Returns
-    -------
-    int64 (states, targets)
-
-    Examples
-    --------
-    >>> from nidmap.placement.network import channels
-    >>> from nidmap.placement.specs import parse_spec
-    >>> ring = graph_of(channels(parse_spec("torus:4")), 4)
-    >>> distances(ring, np.array([0])).ravel().tolist()
-    [0, 1, 2, 1]
+    Returns (states, targets).
     """
     far = np.full((graph.states, len(targets)), UNREACHED)
     for copy in range(0, graph.states, max(1, graph.routers)):
@@ -172,25 +135,18 @@ def distances(graph: StateGraph, targets: Ints) -> Ints:
 
 
 class _Search:
-    """The shortest paths from every state to some targets.
-
-    Attributes
-    ----------
-    far : int64 (states, targets)
-    paths : float64 (states, targets)
-        How many there are.
-    share : float64 (e, targets)
-        What each step has of what leaves its state for a target.
-    """
+    """The shortest paths from every state to some targets."""
 
     def __init__(self, graph: StateGraph, targets: Ints) -> None:
         self.graph, self.targets = graph, targets
-        self.far = distances(graph, targets)
+        self.far = distances(graph, targets)  # (states, targets)
         far, into = self.far[graph.source], self.far[graph.target] + graph.cost[:, None]
         nearer = (far == into) & (far < UNREACHED)
         ways = np.where(nearer, graph.count[:, None], 0.0)
+        # (states, targets), how many there are
         self.paths: Floats = (self.far == 0).astype(np.float64)
         self._ascend(self.paths, lambda: self.paths[graph.target] * ways)
+        # (e, targets), what each step has of what leaves its state for a target
         self.share = self.paths[graph.target] * ways / np.maximum(self.paths[graph.source], 1.0)
 
     def _levels(self) -> list[int]:
@@ -248,19 +204,7 @@ def pair_loads(
 ) -> Floats:
     """Return the bytes on every channel when pairs split over all shortest paths.
 
-    Parameters
-    ----------
-    graph : StateGraph
-    source, target : int64 (m,)
-        Routers.
-    amount : float64 (m,)
-    channels : int
-        How many there are.
-
-    Raises
-    ------
-    NidmapError
-        Where no path joins two of them.
+    `source`, `target` (m,): routers. `amount` (m,). `channels`: how many there are.
     """
     out = np.zeros(channels)
     for some, rows, column in _by_target(graph, target):
@@ -281,13 +225,7 @@ def loads(graph: StateGraph, demand: Demand, channels: int) -> Floats:
 
 
 def mean_hops(graph: StateGraph, source: Ints, target: Ints, kinds: int) -> Floats:
-    """Return the expected channels of each class on the shortest paths, float64 (m, kinds).
-
-    Raises
-    ------
-    NidmapError
-        Where no path joins two of the routers.
-    """
+    """Return the expected channels of each class on the shortest paths, float64 (m, kinds)."""
     out = np.zeros((len(source), kinds))
     for some, rows, column in _by_target(graph, target):
         search = _Search(graph, some)
@@ -300,19 +238,9 @@ def mean_hops(graph: StateGraph, source: Ints, target: Ints, kinds: int) -> Floa
 def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
     """Return one channel by which each router forwards towards each target.
 
-    Parameters
-    ----------
-    graph : StateGraph
-    target : int64 (m,)
-        Routers.
-    turn : int64 (routers, m)
-        Number ``turn`` mod n of the n steps to the neighbours nearest to the
-        target (as ones that may still climb) is taken.
-
-    Returns
-    -------
-    int64 (routers, m)
-        -1 at the target, and where no path leads there.
+    `target` (m,): routers. `turn` (routers, m): number ``turn`` mod n of the n steps to the
+    neighbours nearest to the target (as ones that may still climb) is taken. Returns (routers,
+    m): -1 at the target, and where no path leads there.
     """
     out = np.full((graph.routers, len(target)), -1, dtype=np.int64)
     last = int(np.searchsorted(graph.source, graph.routers))
@@ -344,20 +272,10 @@ def follow_messages(
 ) -> tuple[Ints, Ints, Ints]:
     """Follow messages from router to router by a table of channels.
 
-    Parameters
-    ----------
-    channels : Channels
-    table : int32 or int64 (routers, m)
-        Channel from each router towards each target, -1 where nothing goes on.
-    router, column : int64 (k,)
-        Where each message starts, and its column of the table.
-
-    Returns
-    -------
-    message, channel : int64 (z,)
-        Each step: first those of all messages from where they start, then their second ones.
-    last : int64 (k,)
-        Router at which each message ends.
+    `table` (routers, m): channel from each router towards each target, -1 where nothing goes on.
+    `router`, `column` (k,): where each message starts, and its column of the table. Returns
+    `message, channel` (z,): each step: first those of all messages from where they start, then
+    their second ones. Returns `last` (k,): router at which each message ends.
     """
     message, last = np.arange(len(router)), router.astype(np.int64)
     steps = [(message[:0], message[:0])]

@@ -35,27 +35,18 @@ _KEPT = 1 << 24
 class NextHops:
     """Channels by which routers forward towards others.
 
-    Parameters
-    ----------
-    groups : Groups
-
-    Attributes
-    ----------
-    router : int64 (count, positions)
-        Router at each position of each group, -1 where there is none.
-    channel : int64 (count, positions, positions)
-        Channel from one to the other position, of parallel ones the first.
-    hop : int64 (wirings, positions, positions, most)
-        First hops of the shortest paths from one to another position, ascending.
-    hops : int64 (wirings, positions, positions)
-        How many there are.
+    `hop` (wirings, positions, positions, most): first hops of the shortest paths from one to
+    another position, ascending. `hops` (wirings, positions, positions): how many there are.
     """
 
     def __init__(self, groups: Groups) -> None:
         self.groups = groups
         size = groups.count, groups.width
+        # (count, positions), router at each position of each group, -1 where there is none
         self.router = np.full(size, -1, dtype=np.int64)
         self.router[groups.group, groups.place] = np.arange(groups.routers)
+        # (count, positions, positions), channel from one to the other position, of parallel ones
+        # the first
         self.channel = np.full((*size, groups.width), -1, dtype=np.int64)
         rows = groups.inside[::-1]  # of parallel channels the first is written last
         source, target = (end[rows] for end in (groups.channels.source, groups.channels.target))
@@ -68,11 +59,7 @@ class NextHops:
     def inside(self, group: Ints, here: Ints, there: Ints, turn: Ints) -> Ints:
         """Return the channel from a position of a group towards another one, -1 for none.
 
-        Parameters
-        ----------
-        group, here, there : int64, shapes that broadcast
-        turn : int64
-            Number ``turn`` mod n of the n first hops.
+        `turn`: number ``turn`` mod n of the n first hops.
         """
         wiring = self.groups.wiring[group]
         choices = self.hops[wiring, here, there]
@@ -176,13 +163,7 @@ def _target_batches(groups: Groups, target: Ints) -> Iterator[tuple[Ints, Ints]]
 
 
 def loads(groups: Groups, demand: Demand) -> Floats:
-    """Return the bytes on every channel, float64 (c,).
-
-    Raises
-    ------
-    NidmapError
-        Where no path joins two routers that exchange bytes.
-    """
+    """Return the bytes on every channel, float64 (c,)."""
     load = np.zeros(len(groups.channels))
     for target, source, amount in demand.reversed().blocks():
         for rows, message, channel in _follow_batches(groups, source, target):
@@ -191,13 +172,7 @@ def loads(groups: Groups, demand: Demand) -> Floats:
 
 
 def hops(groups: Groups, source: Ints, target: Ints) -> Floats:
-    """Return the channels of each class on the way between routers, float64 (m, classes).
-
-    Raises
-    ------
-    NidmapError
-        Where no path joins two of them.
-    """
+    """Return the channels of each class on the way between routers, float64 (m, classes)."""
     out = np.zeros((len(source), len(groups.channels.kinds)))
     for rows, message, channel in _follow_batches(groups, source, target):
         np.add.at(out, (rows[message], groups.channels.kind[channel]), 1)
@@ -221,13 +196,7 @@ def _follow_batches(
 
 
 def next_channel(groups: Groups, machine: Machine, nodes: Ints) -> Ints:
-    """Return the channel by which a router forwards to some nodes, (routers, nodes).
-
-    Raises
-    ------
-    UsageError
-        Where the table would be too large.
-    """
+    """Return the channel by which a router forwards to some nodes, (routers, nodes)."""
     shortest_paths.refuse_large_table(groups.routers, len(nodes))
     out = np.full((groups.routers, len(nodes)), -1, dtype=np.int64)
     router = machine.router[nodes, 0].astype(np.int64)

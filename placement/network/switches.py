@@ -39,12 +39,6 @@ def channels(machine: Machine) -> Channels:
 
     A switch forwards by the destination alone, so a message takes one cable of
     several to the same other switch. A class ``up1`` of links is ``down1`` from the upper switch.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
-    ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
     """
     both, rates = from_links(machine), links(machine).rates()
     refuse_many(int(both.count.sum()), machine.name)
@@ -97,27 +91,7 @@ def _switch_levels(machine: Machine) -> Ints | None:
 
 
 def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
-    """Return the bytes on every channel under ``shortest`` or ``single``, float64 (c,).
-
-    Raises
-    ------
-    NidmapError
-        Where no path joins two switches that exchange bytes.
-
-    Examples
-    --------
-    >>> from nidmap.placement.network.demand import Demand
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("fattree:leaf=1,leaves=3,spines=2")
-    >>> one = Demand.of(m, Traffic.of(np.array([0]), np.array([2]), 8.0))
-    >>> for routing in ("shortest", "single"):
-    ...     load = loads(m, one, routing)
-    ...     [(n, x) for n, x in zip(channels(m).names().tolist(), load.tolist()) if x]
-    [('leaf0->spine0 up1', 4.0), ('leaf0->spine1 up1', 4.0), ('spine0->leaf2 down1', 4.0), \
-('spine1->leaf2 down1', 4.0)]
-    [('leaf0->spine0 up1', 8.0), ('spine0->leaf2 down1', 8.0)]
-    """
+    """Return the bytes on every channel under ``shortest`` or ``single``, float64 (c,)."""
     if routing != "single":
         return shortest_paths.loads(graph(machine), demand, len(channels(machine)))
     routers, links = graph(machine).routers, channels(machine)
@@ -196,13 +170,7 @@ def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floa
 
 
 def hops(machine: Machine, source: Ints, target: Ints) -> Floats:
-    """Return the channels between switches, all in the first class, float64 (m, classes).
-
-    Raises
-    ------
-    NidmapError
-        Where no path joins two of them.
-    """
+    """Return the channels between switches, all in the first class, float64 (m, classes)."""
     kinds = max(1, len(channels(machine).kinds))
     mean = shortest_paths.mean_hops(graph(machine), source, target, kinds)
     out = np.zeros_like(mean)
@@ -214,15 +182,6 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     """Return the channel of ``single`` from each switch towards some nodes, (switches, nodes).
 
     -1 where the node is attached to the switch, or no path leads there.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> next_channel(parse_spec("tree:1x2"), "single", np.arange(2)).tolist()
-    [[-1, 0], [1, -1], [2, 3]]
-    >>> m = parse_spec("fattree:leaf=1,leaves=2,spines=2")
-    >>> next_channel(m, "d-mod-k", np.arange(2)).tolist()
-    [[-1, 1], [2, -1], [4, 6], [5, 7]]
     """
     return shortest_paths.stop_at_switches(machine, nodes, _next_channels(machine, nodes))
 

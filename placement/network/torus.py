@@ -46,17 +46,7 @@ TOGETHER = 1 << 18
 def channels(machine: Machine) -> Channels:
     """Return the channels of a torus: x+ of all routers, x-, y+ and so on.
 
-    Returns
-    -------
-    Channels
-        Classes ``x``, ``y``, …. Where links are listed, those that are.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> two = channels(parse_spec("torus:2x1,bw=5"))
-    >>> two.names().tolist(), two.bandwidth.tolist()
-    (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
+    Classes ``x``, ``y``, …. Where links are listed, those that are.
     """
     grid = grid_of(machine)
     axis, way, at = np.nonzero(grid.there)
@@ -77,33 +67,7 @@ def channels(machine: Machine) -> Channels:
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
-    """Return the bytes on every channel.
-
-    Parameters
-    ----------
-    machine : Machine
-    demand : Demand
-    routing : str
-
-    Returns
-    -------
-    float64 (c,)
-
-    Raises
-    ------
-    NidmapError
-        Where missing links leave no path.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.network.demand import Demand
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("torus:4")
-    >>> loads(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))).tolist()
-    [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0]
-    """
+    """Return the bytes on every channel."""
     grid = grid_of(machine)
     dense = np.zeros((len(grid.extents), 2, grid.size))
     far = np.zeros(len(grid.slots))
@@ -126,24 +90,8 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
 def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints, Ints] | None:
     """Return the channels that messages between routers pass, message by message.
 
-    Parameters
-    ----------
-    machine : Machine
-    source, target : int64 (m,)
-        Router indices.
-
-    Returns
-    -------
-    message, channel : int64 (z,)
-        None where some ring falls into parts, so that messages may have several paths.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> ends = np.array([0, 3]), np.array([2, 1])
-    >>> [column.tolist() for column in passed_channels(parse_spec("torus:4"), *ends)]
-    [[0, 0, 1, 1], [0, 1, 3, 0]]
+    `source`, `target` (m,): router indices. Returns `message, channel` (z,): None where some ring
+    falls into parts, so that messages may have several paths.
     """
     grid = grid_of(machine)
     if _is_cut(grid):
@@ -157,23 +105,7 @@ def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints,
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:
     """Return the steps along each axis between routers.
 
-    Parameters
-    ----------
-    machine : Machine
-    source, target : int (m,)
-        Router indices.
-    routing : str
-
-    Returns
-    -------
-    float64 (m, axes)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> hops(parse_spec("torus:8x4"), np.array([0]), np.array([13])).tolist()
-    [[3.0, 1.0]]
+    `source`, `target` (m,): router indices. Returns (m, axes).
     """
     grid, source, target = grid_of(machine), np.asarray(source), np.asarray(target)
     at, to = grid.position[source], grid.position[target]
@@ -196,21 +128,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     To a node that some router cannot reach along the axes all take one of
     the shortest paths.
 
-    Returns
-    -------
-    int64 (routers, nodes)
-        -1 where the node is attached to the router.
-
-    Raises
-    ------
-    UsageError
-        Where the table would be too large.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> next_channel(parse_spec("torus:3"), "single", np.arange(3)).tolist()
-    [[-1, 0, 3], [4, -1, 1], [2, 5, -1]]
+    Returns (routers, nodes): -1 where the node is attached to the router.
     """
     grid = grid_of(machine)
     routers = len(grid.position)
@@ -234,14 +152,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
-    """Return what was assumed: nothing where every ring is whole.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> notes(parse_spec("torus:3x3"))
-    ()
-    """
+    """Return what was assumed: nothing where every ring is whole."""
     grid = grid_of(machine)
     rings_cut = sum(int(np.count_nonzero(gaps)) for gaps in grid.gaps)
     if not rings_cut:

@@ -28,25 +28,13 @@ class Grid:
 
     A slot is (axis, direction, position), direction 0 being +; positions are
     numbered x fastest.
-
-    Attributes
-    ----------
-    extents : tuple of int
-    position : int64 (r,)
-        Of each router.
-    router : int64 (p,)
-        At each position, -1 where there is none.
-    gbs : float64 (axes, 2, p)
-        Of the links that leave each slot.
-    count : int64 (axes, 2, p)
-        How many there are.
     """
 
     extents: tuple[int, ...]
-    position: Ints
-    router: Ints
-    gbs: Floats
-    count: Ints
+    position: Ints  # (r,), of each router
+    router: Ints  # (p,), at each position, -1 where there is none
+    gbs: Floats  # (axes, 2, p), of the links that leave each slot
+    count: Ints  # (axes, 2, p), how many there are
 
     @cached_property
     def there(self) -> Mask:
@@ -145,13 +133,8 @@ def _links_up(
 ) -> tuple[Floats, Ints]:
     """Return GB/s and number of the links one step up an axis from each position, 0 for none.
 
-    Parameters
-    ----------
-    start : int64 (p,)
-        Coordinate of each position on the axis.
-    router : int64 (p,)
-    after : int64 (p,)
-        The position one step up.
+    `start` (p,): coordinate of each position on the axis. `router` (p,). `after` (p,): the
+    position one step up.
     """
     topology, links, other = machine.topology, machine.links, router[after]
     ruled = link_bandwidth(
@@ -181,18 +164,7 @@ def _links_up(
 def ring_steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
     """Return how many steps each way takes in direction + and in direction -; one is 0.
 
-    Parameters
-    ----------
-    start, target : int (m,)
-        Positions on the ring.
-    extent : int
-        Positions that the ring has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [way.tolist() for way in ring_steps(np.array([0, 3, 0]), np.array([2, 0, 3]), 4)]
-    [[2, 1, 0], [0, 0, 1]]
+    `start`, `target` (m,): positions on the ring. `extent`: positions that the ring has.
     """
     ahead = (target - start) % extent
     plus = 2 * ahead <= extent
@@ -202,23 +174,9 @@ def ring_steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
 def product_loads(senders: Floats, receivers: Floats) -> Floats:
     """Return the loads of rings on which i sends senders[i] x receivers[j] to every j.
 
-    Parameters
-    ----------
-    senders, receivers : float64 (lines, extent)
-        Weights of the positions of each ring.
-
-    Returns
-    -------
-    float64 (2, lines, extent)
-        Loads of the + channels and of the - channels by the position that
-        they leave. Exact where the weights are whole numbers whose products
-        add up to less than 2**53.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> product_loads(np.ones((1, 4)), np.ones((1, 4))).tolist()
-    [[[3.0, 3.0, 3.0, 3.0]], [[1.0, 1.0, 1.0, 1.0]]]
+    `senders`, `receivers` (lines, extent): weights of the positions of each ring. Returns (2,
+    lines, extent): loads of the + channels and of the - channels by the position that they leave.
+    Exact where the weights are whole numbers whose products add up to less than 2**53.
     """
     extent = senders.shape[1]
     plus = _one_way(senders, receivers, extent // 2)

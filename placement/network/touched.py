@@ -5,8 +5,8 @@ What a router sends to another group by `minimal` or `valiant` depends on that g
 not on the router there: tables by (group, router, group) tell all loads. A sparse table of
 router pairs by links says the same, but the paths of 64 nodes of Shaheen II over third groups
 are 16 million entries (0.27 s a product), and those of LUMI 300 million. Here are the touched
-groups and routers alone, so the work follows the job and not the machine. Behind the touched
-groups stand the third groups that are looked at: all others for the loads of a division, and a
+groups and routers alone, so the work follows the job and not the machine. After the touched
+groups are the third groups that are looked at: all others for the loads of a division, and a
 few that stand for all while it is sought.
 
 What `TouchedGroups.prices` makes of prices of channels is `TouchedGroups.load` transposed.
@@ -45,19 +45,13 @@ THIRDS, FEW_THIRDS = 2, 4
 
 
 class GroupTraffic(NamedTuple):
-    """Bytes by touched router and far group, and inside groups.
+    """Bytes by touched router and far group, and inside groups."""
 
-    Attributes
-    ----------
-    away, home : float64 (…, n, w, n)
-        From the router at slot s of g to group h, and to that at slot t of h from g.
-    inner : float64 (…, n, w, w)
-        Between the routers of a group.
-    """
-
+    # away, home: (…, n, w, n), from the router at slot s of g to group h, and to that at slot t of
+    # h from g
     away: Floats
     home: Floats
-    inner: Floats
+    inner: Floats  # (…, n, w, w), between the routers of a group
 
     def between(self, joined: Mask) -> GroupTraffic:
         """Return the bytes between groups that are joined, and those inside groups."""
@@ -69,22 +63,16 @@ class GroupTraffic(NamedTuple):
         return GroupTraffic(*(table[some] for table in self))
 
     def minus(self, other: GroupTraffic) -> GroupTraffic:
-        """Return what is left when `other` is taken away."""
+        """Return what is left when `other` is removed."""
         return GroupTraffic(*(a - b for a, b in zip(self, other, strict=True)))
 
 
 class ChannelTables(NamedTuple):
-    """A figure of every channel of the groups that are looked at.
+    """A figure of every channel of the groups that are looked at."""
 
-    Attributes
-    ----------
-    inside : float64 (…, m, q, lanes)
-        Channels inside groups, each of the paths over it.
-    out, back : float64 (…, n, m)
-        All links from a touched group to another one, and from that to the touched one.
-    """
-
-    inside: Floats
+    inside: Floats  # (…, m, q, lanes), channels inside groups, each of the paths over it
+    # out, back: (…, n, m), all links from a touched group to another one, and from that to the
+    # touched one
     out: Floats
     back: Floats
 
@@ -113,20 +101,13 @@ class ChannelTables(NamedTuple):
 
 
 class PathPrices(NamedTuple):
-    """What a byte pays on one kind of path: the prices of its three parts add up.
+    """What a byte pays on one kind of path: the prices of its three parts add up."""
 
-    Attributes
-    ----------
-    away, home : float64 (…, n, w, n)
-    across : float64 (…, n, n)
-    inner : float64 (…, n, w, w)
-        Of paths inside a group.
-    """
-
+    # away, home: (…, n, w, n)
     away: Floats
     home: Floats
-    across: Floats
-    inner: Floats
+    across: Floats  # (…, n, n)
+    inner: Floats  # (…, n, w, w), of paths inside a group
 
     def between(self, source: Ints, target: Ints) -> Floats:
         """Return what a byte pays between touched routers, by their rows, float64 (…, m)."""
@@ -139,20 +120,7 @@ class PathPrices(NamedTuple):
 class TouchedRouters:
     """The routers that a demand has bytes at, group by group.
 
-    Parameters
-    ----------
-    groups : Groups
-    router : int64 (k,)
-        The routers, ascending.
-
-    Attributes
-    ----------
-    units : int64 (n,)
-        Their groups.
-    places : int64 (n, w)
-        Positions of the touched routers of each group; of others where it has fewer than most.
-    row : int64 (routers,)
-        Row in tables (n · w, …) of each router of the machine that is touched.
+    `router` (k,): the routers, ascending. `units` (n,): their groups.
     """
 
     def __init__(self, groups: Groups, router: Ints) -> None:
@@ -163,7 +131,10 @@ class TouchedRouters:
         here[group, place] = True
         slot = np.cumsum(here, axis=1)[group, place] - 1
         self.width = int(slot.max(initial=0)) + 1
+        # (n, w), positions of the touched routers of each group; of others where it has fewer than
+        # most
         self.places = np.argsort(~here, axis=1, kind="stable")[:, : self.width]
+        # (routers,), row in tables (n · w, …) of each router of the machine that is touched
         self.row = np.zeros(groups.routers, dtype=np.int64)
         self.row[router] = group * self.width + slot
 
@@ -220,16 +191,10 @@ class TouchedGroups:
     Paths inside a touched group begin and end at sets of its routers: at each of the touched
     ones, at the gates to each group that is looked at, and at all together, where detours turn.
 
-    Parameters
-    ----------
-    groups : Groups
-    routers : TouchedRouters
-    thirds : int64 (k,)
-        Other groups that are looked at; together they stand for all others.
-    detours : bool
-        Whether anything takes a detour; no third group is looked at where nothing does.
-    mean_passing : bool
-        Whether what a touched group passes on for others is taken for even over its gates.
+    `thirds` (k,): other groups that are looked at; together they stand for all others. `detours`:
+    whether anything takes a detour; no third group is looked at where nothing does.
+    `mean_passing`: whether what a touched group passes on for others is taken for even over its
+    gates.
     """
 
     def __init__(
@@ -324,12 +289,8 @@ class TouchedGroups:
     def load(self, minimal: GroupTraffic, detoured: GroupTraffic | None = None) -> ChannelTables:
         """Return the bytes on the channels.
 
-        Parameters
-        ----------
-        minimal : GroupTraffic
-            What takes minimal paths.
-        detoured : GroupTraffic or None
-            What takes a detour: over a third group, inside a group over another router.
+        `minimal`: what takes minimal paths. `detoured`: what takes a detour: over a third group,
+        inside a group over another router.
         """
         count, members = len(self.third_share), len(self.members)
         sums, local = minimal.away.sum(axis=-2), self.groups.local
@@ -371,14 +332,9 @@ class TouchedGroups:
         One leg takes least time where groups are few, three where what they pass on for
         others is taken in the mean.
 
-        Parameters
-        ----------
-        leaving : float64 (…, n, w, k + w)
-            From each touched router to each set.
-        entering : float64 (…, n, k, w)
-            From each other set to each touched router.
-        crossing : float64 (…, n, n)
-            Between two other groups, over each that is linked to both.
+        `leaving` (…, n, w, k + w): from each touched router to each set. `entering` (…, n, k, w):
+        from each other set to each touched router. `crossing` (…, n, n): between two other
+        groups, over each that is linked to both.
         """
         count = len(self.third_share)
         if not self.mean_passing:
@@ -410,7 +366,7 @@ class TouchedGroups:
     def _over_links(self, table: Floats) -> Floats:
         """Return ``table @ joins``: for each member the sum over the touched groups linked to it.
 
-        Nearly all are, so what those have that are not is taken away from the sum of all.
+        Nearly all are, so what those have that are not is removed from the sum of all.
         """
         count, members = len(self.third_share), len(self.members)
         sums: Floats = np.repeat(table.sum(axis=-1, keepdims=True), members, axis=-1)
@@ -430,10 +386,7 @@ class TouchedGroups:
     def prices(self, price: ChannelTables) -> list[PathPrices]:
         """Return what a byte pays on minimal paths, and on detours where there are any.
 
-        Parameters
-        ----------
-        price : ChannelTables
-            Of a byte on each channel, and on all links of two groups together.
+        `price`: of a byte on each channel, and on all links of two groups together.
         """
         count, members = len(self.third_share), len(self.members)
         inside = price.inside
@@ -509,7 +462,7 @@ class TouchedGroups:
 
 
 def _refuse_many(groups: Groups, touched: int, members: int) -> None:
-    """Raise where a job touches so many groups that their tables would be too large."""
+    """Raise where a job touches this many groups that their tables would be too large."""
     if touched**2 * max(groups.width, members) > MOST_TOUCHED:
         raise UsageError(
             f"{touched} of {groups.count} groups are too many for one job",
@@ -531,20 +484,12 @@ def third_groups(groups: Groups, units: Ints) -> Ints:
 class TouchedTables:
     """What is the same for all demands of the same routers; a table is made when it is asked for.
 
-    Parameters
-    ----------
-    groups : Groups
-    routers : int64 (k,)
-        Ascending.
-
-    Attributes
-    ----------
-    others : int64 (k,)
-        Groups that they are not in, and that detours between theirs lead over.
+    `routers` (k,): ascending.
     """
 
     def __init__(self, groups: Groups, routers: Ints) -> None:
         self.groups, self.routers = groups, TouchedRouters(groups, routers)
+        # (k,), groups that they are not in, and that detours between theirs lead over
         self.others = third_groups(groups, self.routers.units)
 
     @cached_property

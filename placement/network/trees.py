@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees of switches, and fat trees under d-mod-k: one path between any two nodes.
 
-A message climbs to the first switch that stands above both of its ends, and descends.
+A message climbs to the first switch that is above both of its ends, and descends.
 The switches below a cable up and all that hangs on them are a part of the network; what
 leaves the part climbs by its cables, what enters descends by them. So all loads are sums
 over parts, nothing is walked, and an all-to-all needs sums of its weights only.
@@ -58,51 +58,29 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """The cables between the switches of two levels.
+    """The cables between the switches of two levels."""
 
-    Attributes
-    ----------
-    part : int64 (r,)
-        Part below the layer that each router is in; -1 for none (a spine, a router above).
-    port : int64 (n,)
-        Which of the cables of its part is the node's.
-    up, down : int64 (parts + 1, ports)
-        Channels out of and into each part; -1 where there is none, as in the last row.
-    by_sender : bool
-        Whether bytes leave by the sender's cable; else by the receiver's, as they enter.
-    """
-
+    # (r,), part below the layer that each router is in; -1 for none (a spine, a router above)
     part: Ints
-    port: Ints
+    port: Ints  # (n,), which of the cables of its part is the node's
+    # up, down: (parts + 1, ports), channels out of and into each part; -1 where there is none, as
+    # in the last row
     up: Ints
     down: Ints
+    # Whether bytes leave by the sender's cable; else by the receiver's, as they enter
     by_sender: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Layers of cables, the lowest first.
-
-    Attributes
-    ----------
-    layers : tuple of Layer
-    root : int64 (r,)
-        Tree that each router is in, by its root, where nothing joins several.
-    """
+    """Layers of cables, the lowest first."""
 
     layers: tuple[Layer, ...]
-    root: Ints
+    root: Ints  # (r,), tree that each router is in, by its root, where nothing joins several
 
 
 def routings(machine: Machine) -> tuple[str, ...]:
-    """Return the routings that apply, the default first: a tree leaves no choice of switches.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> routings(parse_spec("tree:4x4")), routings(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
-    (('single',), ('d-mod-k', 'single'))
-    """
+    """Return the routings that apply, the default first: a tree leaves no choice of switches."""
     if machine.topology.kind == "fattree":
         return ("shortest" if regular_shape(machine) is None else "d-mod-k", "single")
     parent, _ = _find_parents(machine)
@@ -110,27 +88,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
-    """Return the bytes on every channel, float64 (c,).
-
-    Raises
-    ------
-    NidmapError
-        Where nothing joins two switches that exchange bytes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.network.demand import Demand
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("tree:2x2,bw=5")
-    >>> loads(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))).tolist()
-    [4.0, 4.0, 4.0, 4.0]
-    >>> m = parse_spec("fattree:leaf=2,leaves=2,spines=2")
-    >>> one = Demand.of(m, Traffic.of(np.array([0, 1]), np.array([3, 3]), 5.0))
-    >>> [(n, x) for n, x in zip(channels(m).names().tolist(), loads(m, one).tolist()) if x]
-    [('leaf0->spine1 up1', 10.0), ('spine1->leaf1 down1', 10.0)]
-    """
+    """Return the bytes on every channel, float64 (c,)."""
     tree = tree_of(machine)
     if tree is None:
         return switches.loads(machine, demand, routing)
@@ -162,16 +120,8 @@ def _loads_by_port(
 ) -> tuple[Floats, Floats]:
     """Return the bytes that leave and that enter the parts that nodes are in, by cable.
 
-    Parameters
-    ----------
-    traffic : Traffic
-        Between nodes.
-    part, port : int64 (n,)
-        Part and cable of each node.
-    size : tuple of int
-        Parts and cables.
-    by_sender : bool
-        As of a `Layer`.
+    `traffic`: between nodes. `part`, `port` (n,): part and cable of each node. `size`: parts and
+    cables.
     """
     far = traffic.some(part[traffic.source] != part[traffic.target])
     taken = port[far.source if by_sender else far.target]
@@ -201,24 +151,8 @@ def _all_to_alls_by_port(
 def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
     """Return the channels that messages between nodes pass, in the order of their ways.
 
-    Parameters
-    ----------
-    machine : Machine
-    a, b : int64 (m,)
-        Rows of the machine.
-
-    Returns
-    -------
-    message, channel : int64 (z,)
-        None where the switches make no tree, or a node hangs on several trees.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("tree:1x2x2")
-    >>> message, channel = passed_channels(m, np.array([0]), np.array([3]))
-    >>> channels(m).names(channel).tolist()[::3]
-    ['level1-0->level2-0 up1', 'level2-1->level1-3 down1']
+    `a`, `b` (m,): rows of the machine. Returns `message, channel` (z,): None where the switches
+    make no tree, or a node hangs on several trees.
     """
     tree = tree_of(machine)
     if tree is None or not counts_by_node(machine):
@@ -248,16 +182,6 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
 
     Of a fat tree between leaf switches. Where switches make no tree, all steps count in the
     first class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.specs import parse_spec
-    >>> hops(parse_spec("tree:2x2x2,bw=5"), np.array([0, 0]), np.array([1, 3])).tolist()
-    [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
-    >>> m = parse_spec("fattree:down=2x2x2,up=1x2x2")
-    >>> hops(m, np.array([0, 0, 0]), np.array([0, 1, 2])).tolist()
-    [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
     tree, cables = tree_of(machine), channels(machine)
@@ -274,14 +198,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
-    """Return what was assumed where the switches make no tree, or several.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> notes(parse_spec("tree:2x2")), notes(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
-    ((), ())
-    """
+    """Return what was assumed where the switches make no tree, or several."""
     tree = tree_of(machine)
     if tree is not None and _joined_above(machine):
         roots = len(np.unique(tree.root))
@@ -306,16 +223,6 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     all that a node receives comes by its port of its own number: w1 times
     the bytes of the busiest port, so that bytes over all ports' bandwidth is
     the time of that port.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nidmap.placement.network.demand import Demand
-    >>> from nidmap.placement.traffic import Traffic
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("fattree:down=2x2,up=2x2")
-    >>> [x.tolist() for x in ports(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0)))]
-    [[4.0, 4.0, 4.0, 4.0], [6.0, 6.0, 6.0, 6.0]]
     """
     shape = regular_shape(machine)
     if shape is None or shape.up[0] == 1:
@@ -340,7 +247,7 @@ def tree_of(machine: Machine) -> Tree | None:
 
 
 def _layers_of_shape(machine: Machine, shape: TreeShape) -> Tree:
-    """Return the layers of a whole fat tree; its cables stand level by level, by their ends."""
+    """Return the layers of a whole fat tree; its cables are level by level, by their ends."""
     number, half, first, layers = node_numbers(machine), len(channels(machine)) // 2, 0, []
     part = np.full(shape.total, -1)
     leaves = shape.switches(1)

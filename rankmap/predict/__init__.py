@@ -34,14 +34,6 @@ class Predictor(Model):
     """Predicts one pattern on one machine, for one set of nodes and order after another.
 
     Takes what `Model` takes.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> one = Predictor(m, Job("alltoall", bytes=1e9))
-    >>> one.predict(one.place(np.arange(4))).bottleneck.name
-    'x0y0->x1y0 x'
     """
 
     def ranged(self, placement: Placement, strategy: str = "") -> Prediction:
@@ -52,11 +44,7 @@ class Predictor(Model):
     def predict(self, placement: Placement, strategy: str = "") -> Prediction:
         """Return the whole prediction for a placement; see `time`.
 
-        Parameters
-        ----------
-        placement : Placement
-        strategy : str
-            What ordered its ranks, for whoever reads the answer; '' where nothing says.
+        `strategy`: what ordered its ranks, for whoever reads the answer; '' where unknown.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # refused below, in a sentence
             prediction = report(self, placement, strategy)
@@ -80,6 +68,7 @@ def predict(
     Parameters
     ----------
     machine : Machine
+        That the job runs on; its figures decide the times.
     nodes : str, NodeList, names, int64 rows (n,) or None
         The job's nodes in the order that numbers the slots; None: all free
         compute nodes (see `nidmap.rankmap.place_ranks.place_ranks`).

@@ -17,33 +17,17 @@ AHEAD = 0.5
 
 
 class RunSeconds(NamedTuple):
-    """What a run does beside its communication.
+    """What a run does next to its communication."""
 
-    Attributes
-    ----------
-    work : float
-        Seconds outside MPI that come on top.
-    rest : float
-        Seconds in MPI that come on top, for other causes: processors that handle messages, ranks
-        that come late.
-    meanwhile : float
-        What passes in part while messages travel, in seconds that it would take alone.
-    """
-
-    work: float = 0.0
+    work: float = 0.0  # seconds outside MPI that come on top
+    # Seconds in MPI that come on top, for other causes: processors that handle messages, ranks that
+    # come late
     rest: float = 0.0
+    # What passes in part while messages travel, in seconds that it would take alone
     meanwhile: float = 0.0
 
     def with_messages(self, communication_s: float) -> float:
-        """Return the seconds of the run.
-
-        Examples
-        --------
-        >>> RunSeconds(1.0, 3.0).with_messages(4.0)
-        8.0
-        >>> RunSeconds(meanwhile=3.0).with_messages(4.0)
-        5.0
-        """
+        """Return the seconds of the run."""
         return self.work + self.rest + math.hypot(communication_s, self.meanwhile)
 
 
@@ -52,46 +36,25 @@ NOTHING = RunSeconds()
 
 
 class Values(NamedTuple):
-    """One assumption for each figure that is not known of the machine or the library.
+    """One assumption for each figure that is not known of the machine or the library."""
 
-    Attributes
-    ----------
-    loss : float
-        What diverting all bytes costs, as a share.
-    algorithm : str
-    process, posted : float or None
-        GB/s of one rank that sends to everyone, and of one that sends to a few alone.
-    payload : float
-    reach : float
-        Share of nodes' own links that exchanges reach.
-    memory : float or None
-    hop_ns : float
-    others : bool
-    staged : bool
-    routing : str
-        '' is the machine's.
-    ahead : tuple of float
-        For each placement how far ranks run ahead from step to step, 0 to 1.
-    beside : RunSeconds
-        What a recorded run does beside its communication.
-    fit : float
-        How many times as long as predicted the first placement's communication takes, and as
-        short the second's.
-    """
-
-    loss: float
+    loss: float  # what diverting all bytes costs, as a share
     algorithm: str
+    # process, posted: GB/s of one rank that sends to everyone, and of one that sends to a few alone
     process: float | None
     posted: float | None
     payload: float
-    reach: float
+    reach: float  # share of nodes' own links that exchanges reach
     memory: float | None
     hop_ns: float
     others: bool = False
     staged: bool = False
-    routing: str = ""
+    routing: str = ""  # '' is the machine's
+    # For each placement how far ranks run ahead from step to step, 0 to 1
     ahead: tuple[float, ...] = (0.0, 0.0)
-    beside: RunSeconds = NOTHING
+    beside: RunSeconds = NOTHING  # what a recorded run does next to its communication
+    # How many times as long as predicted the first placement's communication takes, and as short
+    # the second's
     fit: float = 1.0
 
 

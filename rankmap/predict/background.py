@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic of other jobs on the links that a job shares with them.
 
-A job beside ours is its node list. What it sends is not known: it is assumed
+A job next to ours is its node list. What it sends is not known: it is assumed
 to exchange `load` GB/s per node with all its own nodes alike. A channel is then
 shared as fair queues would share it: the others take what they want, but our
 job keeps at least an equal share, 1 of 1 + the number of jobs on that channel.
@@ -26,30 +26,16 @@ from nidmap.placement.options import MOST
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.traffic import Traffic
 
-#: GB/s that each node of another job sends, where nobody says it [assumed].
+#: GB/s that each node of another job sends, where it is not stated [assumed].
 USUAL_LOAD = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Other:
-    """Another job.
+    """Another job."""
 
-    Attributes
-    ----------
-    rows : int64 (n,)
-        Its nodes.
-    load : float
-        GB/s that each of them sends to the others.
-    name : str
-
-    Raises
-    ------
-    UsageError
-        A load that is negative, infinite or no number.
-    """
-
-    rows: Ints
-    load: float = USUAL_LOAD
+    rows: Ints  # (n,), its nodes
+    load: float = USUAL_LOAD  # GB/s that each of them sends to the others
     name: str = ""
     _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -77,28 +63,13 @@ class Other:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedLoads:
-    """What other jobs put on every channel.
+    """What other jobs put on every channel."""
 
-    Attributes
-    ----------
-    rate : float64 (c,)
-        GB/s.
-    jobs : int64 (c,)
-        Jobs that send over it.
-    """
-
-    rate: Floats
-    jobs: Ints
+    rate: Floats  # (c,), GB/s
+    jobs: Ints  # (c,), jobs that send over it
 
     def left(self, bandwidth: Floats) -> Floats:
-        """Return what of each channel's bandwidth (GB/s) a job finds left.
-
-        Examples
-        --------
-        >>> two = SharedLoads(np.array([3.0, 9.0]), np.array([1, 1]))
-        >>> two.left(np.array([10.0, 10.0])).tolist()
-        [7.0, 5.0]
-        """
+        """Return what of each channel's bandwidth (GB/s) a job finds left."""
         return np.maximum(bandwidth - self.rate, bandwidth / (1.0 + self.jobs))
 
 
@@ -116,21 +87,9 @@ def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> 
 
 
 def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD) -> list[Other]:
-    """Read jobs from a text: a node list a line, ``load=2.5`` behind it where it differs.
+    """Read jobs from a text: a node list a line, ``load=2.5`` after it where it differs.
 
     A ``#`` begins a comment, unless a digit follows it: ``#0-63`` are indices.
-
-    Raises
-    ------
-    ParseError
-        No job, a node that the machine does not have, a load that is none.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4")
-    >>> [(j.rows.tolist(), j.load) for j in from_file(m, "0-1\\n4,5 load=2 # b\\n", "jobs")]
-    [([0, 1], 1.0), ([4, 5], 2.0)]
     """
     jobs = list(_read_jobs(machine, text, source, load))
     if not jobs:
@@ -159,13 +118,7 @@ def _read_jobs(machine: Machine, text: str, source: str, load: float) -> Iterato
 
 
 def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other], list[str]]:
-    """Return the jobs that Slurm says are running, and what is to be said of them.
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down, slow, or prints what is not Slurm's.
-    """
+    """Return the jobs that Slurm says are running, and what there is to say about them."""
     job_nodes = find_job_nodes(machine, running_jobs())
     jobs = [Other(job_nodes.of(k), load, f"job {job.id}") for k, job in enumerate(job_nodes.jobs)]
     lost = f"{job_nodes.strangers} nodes of running jobs are not in {machine.name}"
@@ -173,13 +126,7 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
 
 
 def others_beside(others: Sequence[Other], rows: Ints) -> list[Other]:
-    """Return the other jobs without our nodes: one that Slurm lists may be our own.
-
-    Examples
-    --------
-    >>> others_beside([Other(np.array([1, 2, 3]))], np.array([2]))[0].rows.tolist()
-    [1, 3]
-    """
+    """Return the other jobs without our nodes: one that Slurm lists may be our own."""
     kept_rows_of = [~np.isin(other.rows, rows) for other in others]
     return [
         other if kept_rows.all() else Other(other.rows[kept_rows], other.load, other.name)

@@ -48,63 +48,36 @@ COUNTER = 8
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The figures that do not come from a link's bandwidth.
+    """The figures that do not come from a link's bandwidth."""
 
-    Attributes
-    ----------
-    mpi_us : float
-        One short message between neighbours, us.
-    hop_ns : float
-        One more link between routers, ns.
-    message_us : float
-        Processor time of one message, us.
-    nic_us : float
-        Time between two messages of one network interface, us.
-    memory_gbs : float or None
-        GB/s at which the ranks of one node exchange data through its memory;
-        None: that costs nothing.
-    memory_source : str
-        Where that is from: ``measured`` or ``published`` by the site, ``given``
-        on the command line, or ``assumed``.
-    source : str
-        Where `mpi_us` and `hop_ns` are from.
-    process_gbs : float or None
-        GB/s that one rank can send at most; None for no limit of its own.
-    posted_gbs : float or None
-        The same where a rank sends to a few others alone, if `process_gbs` is only known of
-        all-to-alls.
-    payload : float
-        Share of a router link's bandwidth that is payload, above 0 to 1.
-    gap_us : float
-        What each further message of those that wait for one another takes at
-        least, us; 0 where nothing states it: then each takes one latency.
-    measured : frozenset of str
-        Those of ``message_us`` and ``nic_us`` that the machine's configuration
-        states.
-    header : float
-        Bytes that links carry beside those of a recorded message; 0 where nothing states them.
-    reach : float
-        Share of what nodes' interfaces carry that exchanges reach.
-    slowed : float or None
-        How many times slower than stated the links are that programs run on; None where nobody
-        knows, of a mini-Cray that does not say.
-    """
-
-    mpi_us: float
-    hop_ns: float
-    message_us: float = MESSAGE_US
-    nic_us: float = NIC_US
+    mpi_us: float  # one short message between neighbours, us
+    hop_ns: float  # one more link between routers, ns
+    message_us: float = MESSAGE_US  # processor time of one message, us
+    nic_us: float = NIC_US  # time between two messages of one network interface, us
+    # GB/s at which the ranks of one node exchange data through its memory; None means that costs
+    # nothing
     memory_gbs: float | None = None
+    # Where that is from: ``measured`` or ``published`` by the site, ``given`` on the command line,
+    # or ``assumed``
     memory_source: str = "assumed"
-    source: str = ""
+    source: str = ""  # where `mpi_us` and `hop_ns` are from
+    # GB/s that one rank can send at most; None for no limit of its own
     process_gbs: float | None = None
+    # The same where a rank sends to a few others alone, if `process_gbs` is only known of
+    # all-to-alls
     posted_gbs: float | None = None
-    payload: float = 1.0
+    payload: float = 1.0  # share of a router link's bandwidth that is payload, above 0 to 1
+    # What each further message of those that wait for one another takes at least, us; 0 where
+    # nothing states it: then each takes one latency
     gap_us: float = 0.0
+    # Those of ``message_us`` and ``nic_us`` that the machine's configuration states
     measured: frozenset[str] = frozenset()
+    # Bytes that links carry besides those of a recorded message; 0 where nothing states them
     header: float = 0.0
+    # How many times slower than stated the links are that programs run on; None where it is not
+    # known, as of a mini-Cray that does not say
     slowed: float | None = 1.0
-    reach: float = 1.0
+    reach: float = 1.0  # share of what nodes' interfaces carry that exchanges reach
     meeting: float = 0.0
 
     @property
@@ -120,17 +93,6 @@ def machine_constants(machine: Machine) -> Constants:
     not grow with the bytes: latency, hops, messages and the rounds of a histogram. Memory is
     `MEMORY_GBS`, or what a node's interfaces move where that is more, where nothing states it and
     the machine has the bandwidth of any link.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> machine_constants(nidmap.load_machine("shaheen2")).mpi_us
-    1.3
-    >>> machine_constants(nidmap.load_machine("torus:4x4,latency=0")).timeless
-    True
-    >>> machines = [nidmap.load_machine(name) for name in ("shaheen2", "frontier")]
-    >>> [machine_constants(machine).memory_gbs for machine in machines]
-    [20.0, 100.0]
     """
     stated = machine.topology.parameters
     inside, memory_source = _memory_bandwidth(machine)
@@ -181,21 +143,7 @@ def _memory_bandwidth(machine: Machine) -> tuple[float, str]:
 def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
     """Return how many channels of each class a byte passes in the mean.
 
-    Parameters
-    ----------
-    loads : Loads
-    total : float
-        Bytes that leave their node.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.placement.network import Demand, loads
-    >>> from nidmap.placement.traffic import Traffic
-    >>> m = nidmap.load_machine("torus:5x5")
-    >>> d = Demand.of(m, Traffic.of(np.array([0, 0]), np.array([1, 6]), 1.0))
-    >>> hops_by_class(loads(m, d), d.total)
-    {'x': 1.0, 'y': 0.5}
+    `total`: bytes that leave their node.
     """
     kinds = loads.channels.kinds
     if not total:
@@ -240,20 +188,8 @@ def histogram_s(
     Each round is an Allreduce of `probes` counters a splitter: twice log2 of
     the nodes messages, and twice the counters through a node's interface.
 
-    Parameters
-    ----------
-    ranks, nodes : int
-    injection : float
-        GB/s of a node; inf where unlimited.
-    known : Constants
-    rounds, probes : int
-        MP-sort has 56 rounds of two Allreduces of one counter.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.predict.constants import Constants
-    >>> round(histogram_s(64, 16, float("inf"), Constants(1.0, 0.0)) * 1e6)
-    32
+    `injection`: GB/s of a node; inf where unlimited. `rounds`, `probes`: MP-sort has 56 rounds of
+    two Allreduces of one counter.
     """
     if known.timeless or ranks < 2:
         return 0.0

@@ -6,7 +6,7 @@ known: whether routers send packets around full links, which algorithm the MPI l
 takes, what one rank can send, how much of the wire is payload, what other jobs send,
 what copies inside a node cost, whether an exchange is posted at once or dimension by
 dimension, how far ranks run ahead from step to step,
-what a recorded program does beside communication. Each of these is an *unknown* with a
+what a recorded program does next to communication. Each of these is an *unknown* with a
 likely value and another one, unless the caller or the site states it. A gain is the ratio of two
 times under the same values:
 
@@ -48,41 +48,23 @@ SAME = 5e-3
 
 
 class Unknown(NamedTuple):
-    """What is not known, and what it does to a gain.
+    """What is not known, and what it does to a gain."""
 
-    Attributes
-    ----------
-    name : str
-        ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
-        ``memory``, ``staging``, ``overlap`` or ``rest``.
-    question : str
-        What one would have to know.
-    low, high : float
-        The gain with this unknown alone at its other values.
-    lowest : str
-        Its value at which the gain is `low`; '' where that is the likely one.
-    """
-
+    # ``routing``, ``algorithm``, ``process``, ``payload``, ``others``, ``memory``, ``staging``,
+    # ``overlap`` or ``rest``
     name: str
-    question: str
+    question: str  # what one would have to know
+    # low, high: the gain with this unknown alone at its other values
     low: float
     high: float
-    lowest: str = ""
+    lowest: str = ""  # its value at which the gain is `low`; '' where that is the likely one
 
 
 class RecordedFit(NamedTuple):
-    """How a prediction fits the run that was recorded, in the program's own seconds.
+    """How a prediction fits the run that was recorded, in the program's own seconds."""
 
-    Attributes
-    ----------
-    predicted_s : float
-        Of its messages, on the baseline's nodes.
-    in_mpi_s : float
-        That ranks were recorded in MPI.
-    """
-
-    predicted_s: float
-    in_mpi_s: float
+    predicted_s: float  # of its messages, on the baseline's nodes
+    in_mpi_s: float  # that ranks were recorded in MPI
 
     @property
     def fits(self) -> bool:
@@ -92,62 +74,37 @@ class RecordedFit(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Both, for a person.
-
-        Examples
-        --------
-        >>> RecordedFit(3.9, 4.0).words
-        'ranks were recorded 4 s in MPI, 3.9 s of messages are predicted'
-        """
+        """Both, for a person."""
         recorded, predicted = time_text(self.in_mpi_s), time_text(self.predicted_s)
         return f"ranks were recorded {recorded} in MPI, {predicted} of messages are predicted"
 
 
 class Gain(NamedTuple):
-    """How many times as fast one placement is as another.
+    """How many times as fast one placement is as another."""
 
-    Attributes
-    ----------
-    low, likely, high : float
-        Of an independent error each, and never beyond what all unknowns do together.
-    unknowns : tuple of Unknown
-        What makes most difference first; those that make none are left out.
-    communicates : float
-        Share of the baseline's run that is communication, at most: all of it, 1, but for a
-        recording whose seconds are known.
-    recorded : RecordedFit or None
-        None of what was not recorded on this machine, with its seconds.
-    """
-
+    # low, likely, high: of an independent error each, and never beyond what all unknowns do
+    # together
     low: float
     likely: float
     high: float
+    # What makes most difference first; those that make none are left out
     unknowns: tuple[Unknown, ...] = ()
+    # Share of the baseline's run that is communication, at most: all of it, 1, but for a recording
+    # whose seconds are known
     communicates: float = 1.0
+    # None of what was not recorded on this machine, with its seconds
     recorded: RecordedFit | None = None
 
     @property
     def misfit(self) -> str:
-        """Say that the recording does not fit what is predicted of it; '' where it does.
-
-        Examples
-        --------
-        >>> Gain(1.0, 1.2, 1.3, recorded=RecordedFit(1.0, 9.0)).misfit
-        'the recording does not fit: ranks were recorded 9 s in MPI, 1 s of messages are predicted'
-        """
+        """Say that the recording does not fit what is predicted of it; '' where it does."""
         if self.recorded is None or self.recorded.fits:
             return ""
         return f"the recording does not fit: {self.recorded.words}"
 
     @property
     def range_text(self) -> str:
-        """The range for a person: ``1.1 to 1.3 x``, or ``1.2 x`` where nothing is unsure.
-
-        Examples
-        --------
-        >>> Gain(1.1, 1.2, 1.304).range_text, Gain(1.2, 1.2, 1.2).range_text
-        ('1.1 to 1.3 x', '1.2 x')
-        """
+        """The range for a person: ``1.1 to 1.3 x``, or ``1.2 x`` where nothing is unsure."""
         if math.isinf(self.likely):
             return "any number of times"
         low, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (self.low, self.high))
@@ -155,39 +112,19 @@ class Gain(NamedTuple):
 
     @property
     def losing(self) -> Unknown | None:
-        """The unknown at whose other value the placement loses most, alone; None where at none.
-
-        Examples
-        --------
-        >>> unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
-        >>> Gain(0.6, 1.2, 4.2, (unsure,)).losing.lowest
-        'the ranks of a node copy 200 GB/s'
-        """
+        """The unknown at whose other value the placement loses most, alone; None where at none."""
         worst = min(self.unknowns, key=lambda unknown: unknown.low, default=None)
         return worst if worst is not None and worst.low < 1 - SAME else None
 
     @property
     def loses_if(self) -> str:
-        """Say at which plausible value the placement loses; '' where at none.
-
-        Examples
-        --------
-        >>> unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
-        >>> Gain(0.6, 1.2, 4.2, (unsure,)).loses_if
-        '1.67 times slower if the ranks of a node copy 200 GB/s'
-        """
+        """Say at which plausible value the placement loses; '' where at none."""
         worst = self.losing
         return "" if worst is None else f"{1 / worst.low:.2f} times slower if {worst.lowest}"
 
     @property
     def of_run(self) -> str:
-        """Say how a recorded run fits, and what share of it communication is if less than half.
-
-        Examples
-        --------
-        >>> Gain(1.0, 1.01, 1.02, communicates=0.021).of_run
-        'communication is at most 2.1% of the recorded run: no placement gains more than 1.02 x'
-        """
+        """Say how a recorded run fits, and what share of it communication is if less than half."""
         fit = self.recorded.words if self.recorded is not None and self.recorded.fits else ""
         if self.communicates > HALF_OF_RUN:
             return fit
@@ -220,23 +157,7 @@ class Gain(NamedTuple):
 class Gains:
     """How many times as fast placements are as a baseline, over all that is not known.
 
-    Parameters
-    ----------
-    model : Model
-        What the caller and the site state; the rest is unknown.
-    base : Placement
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.predict.job import Job
-    >>> from nidmap.rankmap.predict.model import Model
-    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> model = Model(m, Job("alltoall", 1, 1e9, "at-once"))
-    >>> gains = Gains(model, model.place(np.arange(4)))
-    >>> found = gains.of(model.place(np.array([0, 1, 4, 5])))
-    >>> found.range_text, found.unknowns
-    ('1.5 x', ())
+    `model`: what the caller and the site state; the rest is unknown.
     """
 
     def __init__(self, model: Model, base: Placement) -> None:
@@ -267,10 +188,7 @@ def _same_placement(plan: Placement, base: Placement) -> bool:
 def time_range(model: Model, plan: Placement) -> Gain:
     """Return the seconds of a placement as a range over all that is not known.
 
-    Returns
-    -------
-    Gain
-        Its figures are seconds.
+    Its figures are seconds.
     """
     return range_of_unknowns(model, [PlacementTimes(model, plan)])
 
@@ -280,12 +198,7 @@ def range_of_unknowns(
 ) -> Gain:
     """Return one placement's time, or its gain over a second placement, as a range.
 
-    Parameters
-    ----------
-    model : Model
-    times : list of PlacementTimes
-    beside : RunSeconds
-        What a recorded run does beside its communication.
+    `beside`: what a recorded run does next to its communication.
     """
 
     def under(values: Values) -> float:
@@ -326,16 +239,10 @@ def range_of_unknowns(
 
 
 def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, RecordedFit | None]:
-    """Return what a recorded run does beside communication, and the share that this has of it.
+    """Return what a recorded run does next to communication, and the share that this has of it.
 
-    Returns
-    -------
-    RunSeconds
-        Nothing where no run's seconds are known. What kept ranks in MPI on another machine than
-        the model's says nothing of this one.
-    float
-        Of the baseline's run, at most.
-    RecordedFit or None
+    Nothing where no run's seconds are known. What kept ranks in MPI on another machine than the
+    model's says nothing of this one. Of the baseline's run, at most.
     """
     recording = comparable_recording(model)
     if recording is None:

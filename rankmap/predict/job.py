@@ -34,7 +34,7 @@ MULTIPLIED = ("graph:", "matrix:", "measured:", "sends:", "training:")
 #: More bytes than any message has.
 MOST_BYTES = 1e18
 
-#: Payload of a message where nobody says it.
+#: Payload of a message where it is not stated.
 USUAL_BYTES = 1e6
 
 #: Ways to do an all-to-all; collectives have their own (`rankmap/collectives`), and every other
@@ -69,11 +69,11 @@ class Job(JobWords):
         How an all-to-all or another collective is done
         (`algorithm_of`); ``library``: as the machine's MPI does it.
     background : str or sequence of Other
-        Jobs that run beside this one: a file, or ``slurm`` for what runs now.
+        Jobs that run next to this one: a file, or ``slurm`` for what runs now.
     sent : Pattern
         The pattern, each direction for itself.
     notes : tuple of str
-        What is to be said of the other jobs, a sentence each.
+        What is to be said about the other jobs, a sentence each.
 
     Raises
     ------
@@ -98,7 +98,7 @@ class Job(JobWords):
     notes: tuple[str, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
-        """Read the pattern and check what is said of it."""
+        """Read the pattern and check what is stated about it."""
         sent = parse_wanted(self.pattern or "alltoall")
         size_of(sent, self.bytes)
         object.__setattr__(self, "algorithm", algorithm_of(sent, self.algorithm))
@@ -121,7 +121,7 @@ class Job(JobWords):
 
     @property
     def others(self) -> tuple[Other, ...]:
-        """The jobs beside a settled one."""
+        """The jobs next to a settled one."""
         assert not isinstance(self.background, str)
         return tuple(self.background)
 
@@ -135,13 +135,7 @@ class Job(JobWords):
 def _other_jobs(
     machine: Machine, background: str | Sequence[Other]
 ) -> tuple[tuple[Other, ...], tuple[str, ...]]:
-    """Return the jobs beside one, those that a file or Slurm names or those given, and notes.
-
-    Raises
-    ------
-    ParseError, LaunchError
-        A file that cannot be read; a Slurm that does not answer.
-    """
+    """Return the jobs next to one, those that a file or Slurm names or those given, and notes."""
     if not isinstance(background, str):
         return tuple(background), ()
     load = machine.topology.parameters.get("background_load", USUAL_LOAD)
@@ -153,13 +147,7 @@ def _other_jobs(
 
 
 def parse_wanted(wanted: str | Pattern) -> Pattern:
-    """Return the pattern that a text names; what was measured keeps its directions and steps.
-
-    Raises
-    ------
-    UsageError, ParseError
-        As `nidmap.rankmap.pattern.parse_pattern` does.
-    """
+    """Return the pattern that a text names; what was measured keeps its directions and steps."""
     if not isinstance(wanted, str):
         return wanted
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
@@ -171,13 +159,7 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
 
 
 def fit_pattern(wanted: Pattern, placement: Placement) -> Pattern:
-    """Return a pattern for exactly these slots.
-
-    Raises
-    ------
-    UsageError
-        Where the pattern has another number of ranks.
-    """
+    """Return a pattern for exactly these slots."""
     try:
         return wanted.on(placement)
     except UsageError as error:
@@ -187,21 +169,7 @@ def fit_pattern(wanted: Pattern, placement: Placement) -> Pattern:
 def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
     """Return ``--bytes`` and what is to be said where it is assumed.
 
-    Parameters
-    ----------
-    pattern : Pattern
-    given : float or None
-        None takes 1 for a pattern that says bytes itself, else 1 MB.
-
-    Raises
-    ------
-    UsageError
-        Negative, infinite or no number.
-
-    Examples
-    --------
-    >>> size_of(parse_pattern("alltoall"), None)
-    (1000000.0, '1 MB a message assumed')
+    `given`: None takes 1 for a pattern that says bytes itself, else 1 MB.
     """
     if given is not None:
         if not 0 <= given <= MOST_BYTES:
@@ -218,12 +186,8 @@ def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
 def asked_library(algorithm: str, mpi: str) -> str:
     """Return the library that is to choose; '' where an algorithm is named, or no MPI is known.
 
-    Parameters
-    ----------
-    algorithm : str
-        ``library``, a key of `nidmap.rankmap.collectives.LIBRARIES`, or an algorithm's name.
-    mpi : str
-        The machine's MPI, as its site calls it; '' where nothing says.
+    `algorithm`: ``library``, a key of `nidmap.rankmap.collectives.LIBRARIES`, or an algorithm's
+    name. `mpi`: the machine's MPI, as its site calls it; '' where unknown.
     """
     if algorithm in LIBRARIES:
         return algorithm
@@ -233,22 +197,8 @@ def asked_library(algorithm: str, mpi: str) -> str:
 def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     """Return the algorithm by which a pattern's messages are sent.
 
-    Parameters
-    ----------
-    pattern : Pattern
-    wanted : str
-        One of `ALGORITHMS` or of a collective's own, or of an all-to-all a library's key;
-        '' for ``at-once``, and of a collective for ``library``.
-
-    Raises
-    ------
-    UsageError
-        No such algorithm, or one that the pattern does not have.
-
-    Examples
-    --------
-    >>> algorithm_of(parse_pattern("alltoall"), "bruck")
-    'bruck'
+    `wanted`: one of `ALGORITHMS` or of a collective's own, or of an all-to-all a library's key;
+    '' for ``at-once``, and of a collective for ``library``.
     """
     what, names = "an all-to-all", (*ALGORITHMS, *LIBRARIES)
     if isinstance(pattern, Collective):
@@ -270,23 +220,8 @@ def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[
 
     A collective has one dimension, its ranks.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the ranks.
-    algorithm : str
-        As `algorithm_of` returns it.
-    size : float
-        ``--bytes``.
-    mpi : str
-        The machine's MPI, as its site calls it; '' where nothing says.
-
-    Examples
-    --------
-    >>> algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich")
-    ['at-once', 'bruck']
-    >>> algorithms(parse_pattern("bcast").fit(64), "library", 1e6, "")
-    ['scatter-ring']
+    `pattern`: fitted to the ranks. `algorithm`: as `algorithm_of` returns it. `mpi`: the
+    machine's MPI, as its site calls it; '' where unknown.
     """
     if isinstance(pattern, Collective):
         if algorithm in algorithms_of(pattern.name):

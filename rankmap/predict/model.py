@@ -69,35 +69,13 @@ class Model:
     """Times one pattern on one machine, for one set of nodes and order after another.
 
     Frozen: `assuming` and `on` return another scenario, which shares what is worked out.
-
-    Parameters
-    ----------
-    machine : Machine
-    job : Job
-    stated : Values or None
-        What is assumed; None: all that is likely.
-    steps : int or None
-        Steps of an all-to-all that are looked at, at most; None: as many as
-        there is time for (`nidmap.rankmap.predict.phases.most_steps`).
-    cache : LoadCache
-
-    Raises
-    ------
-    ParseError, LaunchError
-        Other jobs that cannot be read.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> one = Model(m, Job("alltoall", 1, 1e9, "at-once"))
-    >>> [one.time(one.place(np.array(rows))) for rows in ([0, 1, 2, 3], [0, 1, 4, 5])]
-    [3.0, 2.0]
     """
 
     machine: Machine
     job: Job
-    stated: Values | None = None
+    stated: Values | None = None  # what is assumed; None means all that is likely
+    # Steps of an all-to-all that are looked at, at most; None means as many as there is time for
+    # (`nidmap.rankmap.predict.phases.most_steps`)
     steps: int | None = None
     cache: LoadCache = field(default_factory=LoadCache, repr=False)
 
@@ -140,7 +118,7 @@ class Model:
 
     @property
     def assumed(self) -> list[str]:
-        """What is to be said of assumed bytes and of other jobs."""
+        """What is to be said about assumed bytes and of other jobs."""
         words = size_of(self.pattern, self.job.bytes)[1]
         return [note for note in (words, *self.job.notes) if note]
 
@@ -151,12 +129,12 @@ class Model:
 
     @property
     def mpi(self) -> str:
-        """The machine's MPI, as its site calls it; '' where nothing says."""
+        """The machine's MPI, as its site calls it; '' where unknown."""
         return str(self.machine.topology.parameters.get("mpi", ""))
 
     @property
     def background(self) -> Sequence[Other]:
-        """Jobs that run beside this one."""
+        """Jobs that run next to this one."""
         return self.job.others
 
     @cached_property
@@ -197,12 +175,8 @@ class Model:
     def place(self, rows: Ints, order: Ints | None = None) -> Placement:
         """Return the job's ranks on these rows of the machine, in this order.
 
-        Parameters
-        ----------
-        rows : int64 (n,)
-            Its nodes, in the order that numbers the slots.
-        order : int64 (ranks,) or None
-            Slot of each rank; None: rank r on slot r.
+        `rows` (n,): its nodes, in the order that numbers the slots. `order` (ranks,): slot of
+        each rank; None means rank r on slot r.
         """
         rows = np.asarray(rows, dtype=np.int64)
         return Placement.on_rows(self.machine, rows, parse_counts(self.ppn, len(rows)), order)
@@ -210,11 +184,8 @@ class Model:
     def time(self, placement: Placement, below: float = math.inf) -> float:
         """Return the seconds of a placement, and nothing else.
 
-        Parameters
-        ----------
-        placement : Placement
-        below : float
-            Seconds that it has to stay below: inf is returned as soon as it certainly does not.
+        `below`: seconds that it has to stay below: inf is returned as soon as it certainly does
+        not.
         """
         left = self.left(placement)
         phases = list(self.phases(placement))
@@ -244,17 +215,8 @@ class Model:
     ) -> PhaseLoads:
         """Return what a phase puts on links, nodes and ranks; its steps are worked out as asked.
 
-        Parameters
-        ----------
-        phase : Phase
-        left, routing
-            As for `loads`.
-        most : int or None
-            As for `step_loads`.
-        exact : bool
-            Whether steps tell links from nodes' own ones, as needed for other values of either.
-        below : float
-            Where it is finite steps say what they need at least.
+        `exact`: whether steps tell links from nodes' own ones, as needed for other values of
+        either.
         """
         loads = self.loads(phase.total, left, routing)
         together = self._sent(phase, loads, 1.0, phase.sent)
@@ -321,12 +283,8 @@ class Model:
     def node_limits(self, phase: Phase) -> tuple[float, float]:
         """Return what nodes and ranks need for a phase on any network, and what comes on top.
 
-        Returns
-        -------
-        float
-            Seconds of the busiest node's own links, of its busiest rank or of its memory.
-        float
-            Seconds in which messages are posted, which come on top.
+        Seconds of the busiest node's own links, of its busiest rank or of its memory. Seconds in
+        which messages are posted, which come on top.
         """
         rows = phase.placement.rows
         own_s = self.own_s(phase.total.out[rows], phase.total.into[rows], rows)
@@ -394,13 +352,7 @@ class Model:
 
         Kept for the last demands: what is judged, predicted and ranged is often the same.
 
-        Parameters
-        ----------
-        demand : Demand
-        left : Channels or None
-            As `left` returns them.
-        routing : str
-            '' is the machine's.
+        `left`: as `left` returns them. `routing`: '' is the machine's.
         """
         return self._loads_of([demand], left, routing)[0]
 
@@ -415,14 +367,7 @@ class Model:
 
         Where bytes are divided, one of the steps that send the same between nodes stands for all.
 
-        Parameters
-        ----------
-        phase : Phase
-            With steps.
-        left, routing
-            As for `loads`.
-        most : int or None
-            Steps that are looked at, at most: an even sample of all.
+        `phase`: with steps. `most`: steps that are looked at, at most: an even sample of all.
         """
         assert phase.steps is not None
         routing = routing or self.routing
@@ -461,7 +406,7 @@ class Model:
         return self.own_s(loads.injection[rows], loads.ejection[rows], rows)
 
     def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
-        """Yield the steps that links take longest for, at most so many, where that costs little.
+        """Yield the steps that links take longest for, at most this many, where that costs little.
 
         All of them, as `step_loads`, where it takes the loads of all links to tell which they are.
         """
@@ -486,7 +431,7 @@ class Model:
         return busiest_link_s(self.machine, phase.placement.rows, steps, gbs, self.injection)
 
     def rank_s(self, phase: Phase, size: float) -> float:
-        """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
+        """Return the seconds in which one rank sends this many bytes; 0 where nothing limits it."""
         rank_gbs = self.values.process if phase.everyone else self.values.posted
         return size / (rank_gbs * GB) if rank_gbs else 0.0
 
@@ -517,19 +462,8 @@ def _merge_alike(
 ) -> Iterator[tuple[Traffic, float]]:
     """Return each different step once, where it comes first, and for how many steps it stands.
 
-    Parameters
-    ----------
-    steps : iterator of (Traffic, float)
-        What is sent, and how often.
-    both_ways : bool
-        Whether the same sent the other way is alike.
-
-    Examples
-    --------
-    >>> ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 8.0)
-    >>> steps = [(ring, 2.0), (ring.reversed(), 1.0), (ring, 3.0)]
-    >>> [[times for _, times in _merge_alike(iter(steps), both)] for both in (False, True)]
-    [[5.0, 1.0], [6.0]]
+    `steps`: what is sent, and how often. `both_ways`: whether the same sent the other way is
+    alike.
     """
     alike: dict[int, tuple[Traffic, float]] = {}
     for flows, times in steps:
@@ -543,7 +477,7 @@ def _merge_alike(
 
 
 def _sample_steps(steps: list[tuple[Traffic, float]], most: int) -> Iterator[tuple[Traffic, float]]:
-    """Yield at most so many of some steps, each for those that are not looked at too."""
+    """Yield at most this many of some steps, each for those that are not looked at too."""
     for place, stands_for in zip(*sample_evenly(len(steps), most), strict=True):
         flows, times = steps[place - 1]
         yield flows, times * stands_for

@@ -49,16 +49,8 @@ def neighbour_phase(
 ) -> Phase:
     """Return the one phase of a pattern that is no all-to-all.
 
-    Parameters
-    ----------
-    pattern : Pattern
-    placement : Placement
-    size : float
-        ``--bytes``.
-    most_steps : int or None
-        Waves of a sweep that are looked at, at most; None: all.
-    algorithm : str
-        The library whose rules a recording's collectives go by; another word: the machine's.
+    `most_steps`: waves of a sweep that are looked at, at most; None means all. `algorithm`: the
+    library whose rules a recording's collectives go by; another word: the machine's.
     """
     if isinstance(pattern, Sweep):
         return _sweep_phase(pattern, placement, size, most_steps)
@@ -159,16 +151,7 @@ def _recorded_phase(
 
 
 def _busiest_partners(pattern: Pattern, weighted: bool = False) -> float:
-    """Return the messages that the busiest rank sends, or what they weigh together.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.pattern.structured import Stencil
-    >>> _busiest_partners(Stencil((4, 4, 2))), _busiest_partners(Stencil((4, 4), reach=2))
-    (5.0, 8.0)
-    >>> _busiest_partners(Stencil((4, 4, 2), weights=(1.0, 2.0, 4.0)), weighted=True)
-    10.0
-    """
+    """Return the messages that the busiest rank sends, or what they weigh together."""
     if isinstance(pattern, Stencil):  # in the middle of a grid all ranks send alike
         pattern = replace(pattern, dims=tuple(min(extent, 3) for extent in pattern.dims))
     degree = np.zeros(pattern.ranks or 0)

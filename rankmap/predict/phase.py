@@ -14,22 +14,13 @@ from nidmap.placement.traffic import Traffic
 
 
 class RankStep(NamedTuple):
-    """Messages that ranks send at the same time.
+    """Messages that ranks send at the same time."""
 
-    Attributes
-    ----------
-    source, target : int64 (m,)
-        Ranks.
-    size : float64 (m,) or float
-        Bytes of each.
-    times : float
-        Steps that it stands for.
-    """
-
+    # source, target: (m,), ranks
     source: Ints
     target: Ints
-    size: Any
-    times: float = 1.0
+    size: Any  # (m,), bytes of each
+    times: float = 1.0  # steps that it stands for
 
 
 def between_nodes(
@@ -43,51 +34,25 @@ def between_nodes(
 
 @dataclass(slots=True, eq=False)
 class Phase:
-    """What is sent between two points at which everyone waits.
-
-    Attributes
-    ----------
-    name : str
-    placement : Placement
-        Where the ranks are.
-    traffic : Traffic
-        What all steps send from node to node, each node to itself included.
-    steps : callable or None
-        Yields what is sent one after the other, and how many steps each
-        stands for; None where everything is sent at once.
-    in_turn : float
-        Messages that wait for each other: how often latency is paid.
-    a_rank : float
-        Messages that the busiest rank posts at once.
-    sent : float
-        Bytes that the busiest rank sends, inside its node or not.
-    shown : int
-        Steps that were looked at, of `in_turn`; 0 for all.
-    dependent : bool
-        Whether a step's messages wait for those of the step before, so that no rank runs ahead.
-    everyone : bool
-        Whether ranks send to all others of a line, so that none has its interface to itself.
-    total : Demand
-        All bytes of the phase.
-    a_node : float
-        Messages that leave the busiest node.
-    inside : float
-        Bytes that the busiest node moves inside.
-    """
+    """What is sent between two points at which everyone waits."""
 
     name: str
-    placement: Placement
-    traffic: Traffic
+    placement: Placement  # where the ranks are
+    traffic: Traffic  # what all steps send from node to node, each node to itself included
+    # Yields what is sent one after the other, and how many steps each stands for; None where
+    # everything is sent at once
     steps: Callable[[], Iterator[tuple[Traffic, float]]] | None = None
-    in_turn: float = 1.0
-    a_rank: float = 0.0
-    sent: float = 0.0
-    shown: int = 0
+    in_turn: float = 1.0  # messages that wait for each other: how often latency is paid
+    a_rank: float = 0.0  # messages that the busiest rank posts at once
+    sent: float = 0.0  # bytes that the busiest rank sends, inside its node or not
+    shown: int = 0  # steps that were looked at, of `in_turn`; 0 for all
+    # Whether a step's messages wait for those of the step before, so that no rank runs ahead
     dependent: bool = False
+    # Whether ranks send to all others of a line, so that none has its interface to itself
     everyone: bool = False
-    total: Demand = field(init=False)
-    a_node: float = field(init=False)
-    inside: float = field(init=False)
+    total: Demand = field(init=False)  # all bytes of the phase
+    a_node: float = field(init=False)  # messages that leave the busiest node
+    inside: float = field(init=False)  # bytes that the busiest node moves inside
 
     def __post_init__(self) -> None:
         nodes = len(self.placement.rows)

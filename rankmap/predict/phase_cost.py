@@ -23,78 +23,37 @@ ROUNDING = 1e-9
 
 
 class Sent(NamedTuple):
-    """Bytes that cross the network at the same time.
+    """Bytes that cross the network at the same time."""
 
-    Attributes
-    ----------
-    times : float
-        Steps that it stands for.
-    by_share : float64 (k,)
-        Seconds of the busiest channel by share of the detours that are taken
-        (`nidmap.placement.network.channel_loads.TAKEN`).
-    detoured : float
-        Share of the bytes that all detours divert.
-    own_s : float
-        Seconds of the busiest node's own link.
-    message : float
-        Bytes of the busiest rank.
-    later_s : float
-        Seconds that the steps after it need at least, as far as anybody asks.
-    """
-
-    times: float
+    times: float  # steps that it stands for
+    # (k,), seconds of the busiest channel by share of the detours that are taken
+    # (`nidmap.placement.network.channel_loads.TAKEN`)
     by_share: Floats
-    detoured: float
-    own_s: float
-    message: float
-    later_s: float = 0.0
+    detoured: float  # share of the bytes that all detours divert
+    own_s: float  # seconds of the busiest node's own link
+    message: float  # bytes of the busiest rank
+    later_s: float = 0.0  # seconds that the steps after it need at least, as far as anybody asks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseLoads:
-    """What a phase puts on links, nodes and ranks.
-
-    Attributes
-    ----------
-    phase : Phase
-    together : Sent
-        All its bytes.
-    steps : iterable of Sent or None
-        One after the other; None where everything is sent at once.
-    hops : dict of str to float
-        Links of each class that a byte passes.
-    steps_s : float
-        Seconds that the steps need at least, as far as anybody asks.
-    """
+    """What a phase puts on links, nodes and ranks."""
 
     phase: Phase
-    together: Sent
-    steps: Iterable[Sent] | None
-    hops: dict[str, float]
-    steps_s: float = 0.0
+    together: Sent  # all its bytes
+    steps: Iterable[Sent] | None  # one after the other; None where everything is sent at once
+    hops: dict[str, float]  # links of each class that a byte passes
+    steps_s: float = 0.0  # seconds that the steps need at least, as far as anybody asks
 
 
 class PhaseCost(NamedTuple):
-    """The seconds of a phase by what they are spent on.
+    """The seconds of a phase by what they are spent on."""
 
-    Attributes
-    ----------
-    bandwidth : float
-        In which links, nodes' own ones and ranks move its bytes.
-    memory : float
-        Of copies inside nodes, beyond that.
-    latency : float
-        Of messages that wait for each other.
-    messages : float
-        In which messages are posted.
-    bottleneck : str
-        What takes longest of the first two: ``link``, ``process``, ``steps`` or ``memory``.
-    """
-
-    bandwidth: float
-    memory: float
-    latency: float
-    messages: float
+    bandwidth: float  # in which links, nodes' own ones and ranks move its bytes
+    memory: float  # of copies inside nodes, beyond that
+    latency: float  # of messages that wait for each other
+    messages: float  # in which messages are posted
+    # What takes longest of the first two: ``link``, ``process``, ``steps`` or ``memory``
     bottleneck: str
 
     @property
@@ -118,20 +77,10 @@ def phase_cost(
     own, less what ranks win that run ahead. Copies inside nodes pass meanwhile; latency and posting
     come on top.
 
-    Parameters
-    ----------
-    loads : PhaseLoads
-    known : Constants
-        With which `loads` were worked out.
-    values : Values
-    nics : int
-        Interfaces of a node.
-    place : int
-        Which placement it is of those for which `values` hold.
-    below : float
-        Seconds of bandwidth beyond which nobody asks how long it takes: some that are no less are
-        returned. Steps take no less together than all of their bytes at once, so they are not
-        looked at where these take so long.
+    `known`: with which `loads` were worked out. `nics`: interfaces of a node. `place`: which
+    placement it is of those for which `values` hold. `below`: seconds of bandwidth beyond which
+    nobody asks how long it takes: some that are no less are returned. Steps take no less together
+    than all of their bytes at once, so they are not looked at where these take so long.
     """
     phase = loads.phase
     rank_gbs = values.process if phase.everyone else values.posted
@@ -161,7 +110,7 @@ def phase_cost(
 
 
 def _rank_s(size: float, rank_gbs: float | None) -> float:
-    """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
+    """Return the seconds in which one rank sends this many bytes; 0 where nothing limits it."""
     return size / (rank_gbs * GB) if rank_gbs else 0.0
 
 
@@ -181,22 +130,9 @@ def _add_steps(loads: PhaseLoads, send: Callable[[Sent], Sending], enough_s: flo
 def run_ahead(at_once: Sending, steps_s: float, ahead: float, meeting: float = 0.0) -> float:
     """Return the seconds of steps whose ranks run ahead of each other.
 
-    Parameters
-    ----------
-    at_once : Sending
-        All bytes together.
-    steps_s : float
-        One step after the other.
-    ahead : float
-        From 0, none, to 1, as far as sending all at once.
-    meeting : float
-        How much longer it takes, as a share, where messages meet on links that are always busy
-        and no rank runs ahead.
-
-    Examples
-    --------
-    >>> [round(run_ahead(Sending(2.0, 0.5, 0), 4.0, ahead, 0.2), 2) for ahead in (0.0, 0.5, 1.0)]
-    [4.4, 3.15, 2.0]
+    `at_once`: all bytes together. `steps_s`: one step after the other. `ahead`: from 0, none, to
+    1, as far as sending all at once. `meeting`: how much longer it takes, as a share, where
+    messages meet on links that are always busy and no rank runs ahead.
     """
     won = ahead * max(0.0, steps_s - at_once.seconds)
     longer = 1 + meeting * (1 - ahead) * at_once.busy

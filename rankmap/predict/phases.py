@@ -3,7 +3,7 @@
 
 A pattern and an order become a few phases, each a demand on the network from
 node to node and the messages it is made of. Structured patterns are never
-expanded into pairs of ranks: an all-to-all is so many ranks on each node, a
+expanded into pairs of ranks: an all-to-all is this many ranks on each node, a
 stencil the grid of nodes against itself, shifted.
 
 All-to-alls along the lines of a process grid, all lines of a direction doing the same step at the
@@ -49,7 +49,7 @@ from nidmap.rankmap.predict.job import algorithms
 from nidmap.rankmap.predict.phase import Phase, RankStep, between_nodes
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
-#: at, at least so many.
+#: at, at least this many.
 MOST_US, LEAST_STEPS = 3e5, 6
 
 #: Steps that are looked at where each one's bytes are divided: more move a time by 0.3 % at most
@@ -65,17 +65,8 @@ def phases(
 ) -> Iterator[Phase]:
     """Yield the phases of a pattern, which follow each other.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the ranks.
-    placement : Placement
-    size : float
-        ``--bytes``.
-    algorithm : str
-        As `algorithm_of` returns it.
-    steps : int or None
-        Steps of an algorithm that are looked at, at most; None: all.
+    `pattern`: fitted to the ranks. `algorithm`: as `algorithm_of` returns it. `steps`: steps of
+    an algorithm that are looked at, at most; None means all.
     """
     in_order: Iterable[Phase]
     mpi = placement.known_machine.topology.parameters.get("mpi", "")
@@ -102,7 +93,7 @@ def _training_phases(pattern: Training, placement: Placement, size: float) -> It
         others = [np.roll(node, -1, axis=1)]
         if axis == "ep":  # to all others directly
             others = [np.roll(node, -shift, axis=1) for shift in range(1, members)]
-        elif axis == "pp":  # no stage comes behind the last
+        elif axis == "pp":  # no stage comes after the last
             node, others = node[:, :-1], [node[:, 1:]]
         share = size_sent / len(others)
         traffic = join_traffic(
@@ -121,12 +112,7 @@ def _training_phases(pattern: Training, placement: Placement, size: float) -> It
 def _collective_phase(part: Part, placement: Placement, most: int | None) -> Phase:
     """Return a part of an algorithm, as a phase.
 
-    Parameters
-    ----------
-    part : Part
-    placement : Placement
-    most : int or None
-        Steps that are looked at, at most, where they are much alike; None: all.
+    `most`: steps that are looked at, at most, where they are much alike; None means all.
     """
 
     def rank_steps(sample: Iterable[tuple[int, float]]) -> Iterator[RankStep]:
@@ -222,16 +208,7 @@ def _line_traffic(placement: Placement, lines: Ints, block: float) -> Traffic:
 
 
 def _line_steps(lines: Ints, algorithm: str, most: int) -> Iterator[RankStep]:
-    """Yield the steps of an all-to-all, or an even sample of them; sizes are in blocks.
-
-    Examples
-    --------
-    >>> row = np.arange(4)[None]
-    >>> [(s.target.tolist(), s.times) for s in _line_steps(row, "pairwise", 9)]
-    [([1, 0, 3, 2], 1.0), ([2, 3, 0, 1], 1.0), ([3, 2, 1, 0], 1.0)]
-    >>> [(s.target.tolist(), s.size) for s in _line_steps(np.arange(5)[None], "bruck", 9)]
-    [([1, 2, 3, 4, 0], 2.0), ([2, 3, 4, 0, 1], 2.0), ([4, 0, 1, 2, 3], 1.0)]
-    """
+    """Yield the steps of an all-to-all, or an even sample of them; sizes are in blocks."""
     extent = lines.shape[1]
     place = np.arange(extent)
     turns, times = sample_evenly(extent - 1, most)

@@ -26,17 +26,7 @@ LARGE, SOME_STEPS = 1024, 2
 
 
 class PlacementTimes:
-    """Seconds of one placement under any values of the unknowns.
-
-    Attributes
-    ----------
-    inside : bool
-        Whether anything is sent inside a node.
-    staging : bool
-        Whether the pattern could be sent direction by direction, which nothing says.
-    stepwise : bool
-        Whether anything is sent in steps that no barrier parts.
-    """
+    """Seconds of one placement under any values of the unknowns."""
 
     def __init__(self, model: Model, placement: Placement) -> None:
         self.model, self.placement = model, placement
@@ -45,8 +35,11 @@ class PlacementTimes:
         self.left = model.left(placement)
         self.others = self._beside_others()
         likely = [loads.phase for loads in self.loads(model.values)]
+        # Whether anything is sent inside a node
         self.inside = any(phase.inside for phase in likely)
+        # Whether anything is sent in steps that no barrier parts
         self.stepwise = any(phase.steps is not None and not phase.dependent for phase in likely)
+        # Whether the pattern could be sent direction by direction, which nothing says
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Channels | None:

@@ -16,65 +16,31 @@ SCHEMA = "nidmap.predict/1"
 
 
 class Term(NamedTuple):
-    """One part of a time.
-
-    Attributes
-    ----------
-    name : str
-    seconds : float
-    rests_on : str
-        What it was made from, for a person.
-    """
+    """One part of a time."""
 
     name: str
     seconds: float
-    rests_on: str
+    rests_on: str  # what it was made from, for a person
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseTime:
-    """What one phase of a pattern takes.
-
-    Attributes
-    ----------
-    name : str
-    demand : Demand
-    loads : Loads
-        With the bandwidths that background traffic leaves.
-    bandwidth_s : float
-        What the network needs for the bytes.
-    memory_s : float
-        What the busiest node's memory needs beyond that.
-    latency_s : float
-        Messages that wait for each other.
-    messages_s : float
-        Posting and injecting messages.
-    bound_s : float
-        What no placement could go below.
-    bound_why : str
-    hops : dict of str to float
-        Mean channels of each class on the way of a byte.
-    in_turn : float
-        Messages that wait for each other.
-    sent : float
-        Bytes that the busiest rank sends.
-    transfer : str
-        What the bytes take so long for: ``link`` (the busiest one), ``process``,
-        ``steps`` (see `nidmap.rankmap.predict.model.Model.limits`) or ``memory``.
-    """
+    """What one phase of a pattern takes."""
 
     name: str
     demand: Demand
-    loads: Loads
-    bandwidth_s: float
-    memory_s: float
-    latency_s: float
-    messages_s: float
-    bound_s: float
+    loads: Loads  # with the bandwidths that background traffic leaves
+    bandwidth_s: float  # what the network needs for the bytes
+    memory_s: float  # what the busiest node's memory needs beyond that
+    latency_s: float  # messages that wait for each other
+    messages_s: float  # posting and injecting messages
+    bound_s: float  # what no placement could go below
     bound_why: str
-    hops: dict[str, float]
-    in_turn: float
-    sent: float
+    hops: dict[str, float]  # mean channels of each class on the way of a byte
+    in_turn: float  # messages that wait for each other
+    sent: float  # bytes that the busiest rank sends
+    # What the bytes take so long for: ``link`` (the busiest one), ``process``, ``steps`` (see
+    # `nidmap.rankmap.predict.model.Model.limits`) or ``memory``
     transfer: str
 
     @property
@@ -115,43 +81,21 @@ class PhaseTime:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """What a pattern takes on a job's nodes.
+    """What a pattern takes on a job's nodes."""
 
-    Attributes
-    ----------
-    time_s : float
-        Seconds: the sum of the terms.
-    terms : tuple of Term
-    phases : tuple of PhaseTime
-        Which follow each other.
-    loads : Loads
-        Bytes of all phases on every channel.
-    bottleneck : Worst
-        The channel, or the node's own link, that the bytes of all phases
-        keep busy longest.
-    by_class : dict of str to float
-        The same for each link class: seconds.
-    bound_s : float
-        What no placement of so many nodes on this machine could go below.
-    bound_why : str
-    notes : tuple of str
-        What was assumed.
-    asked : dict
-        What was asked: machine, pattern, nodes, ranks, bytes, routing …
-    between : Gain or None
-        The seconds as a range over what is not known; None where it was not asked for.
-    """
-
-    time_s: float
+    time_s: float  # seconds: the sum of the terms
     terms: tuple[Term, ...]
-    phases: tuple[PhaseTime, ...]
-    loads: Loads
+    phases: tuple[PhaseTime, ...]  # which follow each other
+    loads: Loads  # bytes of all phases on every channel
+    # The channel, or the node's own link, that the bytes of all phases keep busy longest
     bottleneck: Worst
-    by_class: dict[str, float]
-    bound_s: float
+    by_class: dict[str, float]  # the same for each link class: seconds
+    bound_s: float  # what no placement of this many nodes on this machine could go below
     bound_why: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was assumed
+    # What was asked: machine, pattern, nodes, ranks, bytes, routing …
     asked: dict[str, Any] = field(default_factory=dict)
+    # The seconds as a range over what is not known; None where it was not asked for
     between: Gain | None = None
 
     @property

@@ -82,19 +82,13 @@ def _time_phase(model: Model, phase: Phase, left: Channels | None) -> PhaseTime:
 def phase_limit(phase: Phase, seconds: float) -> tuple[float, str]:
     """Return the seconds that a phase's bytes need on any nodes of the machine, and why.
 
-    Parameters
-    ----------
-    phase : Phase
-    seconds : float
-        What the bytes take as they are placed: a bound that exceeds it by
-        rounding is taken for equal.
-
-    Notes
-    -----
-    Only so much of the phase is used: what its nodes send at least, what the
+    Only this much of the phase is used: what its nodes send at least, what the
     busiest sends or receives, and what one node sends to another at most
     (`nidmap.placement.network.bounds.best_bound`). Any order of the ranks with the
     same three figures has the same limit.
+
+    `seconds`: what the bytes take as they are placed: a bound that exceeds it by rounding is
+    taken for equal.
     """
     machine, rows, demand = phase.placement.known_machine, phase.placement.rows, phase.total
     sent, received = demand.out[rows], demand.into[rows]

@@ -30,7 +30,7 @@ from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.placement_times import PlacementTimes
 from nidmap.rankmap.recording import Recording
 
-#: GB/s of a slow rank, where nothing says what the network is (Aseeri et al., IV-B).
+#: GB/s of a slow rank, where it is not known what the network is (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
 
 #: The least share of their interfaces that exchanges between many nodes reach (LUMI-G).
@@ -40,7 +40,7 @@ LEAST_REACH = 0.55
 #: memory of today's nodes moves, 400 GB/s [assumed].
 OLD_NODE, NODE_OF_TODAY = 10.0, 200.0
 
-#: Work of a recorded run that may hide behind its communication, as a share of it, and shows where
+#: Work of a recorded run that may hide after its communication, as a share of it, and shows where
 #: that is shorter: assumed; found on CloverLeaf, which communicates 2.0 of its best 2.7 s.
 HIDDEN = 0.25
 
@@ -77,12 +77,7 @@ def unknowns_of(
 ) -> Iterator[OpenQuestion]:
     """Yield what is unknown of how placements are timed, and other values than the likely ones.
 
-    Parameters
-    ----------
-    model : Model
-    likely : Values
-    times : list of PlacementTimes
-        Of one placement, or of a plan and the baseline.
+    `times`: of one placement, or of a plan and the baseline.
     """
     yield from _vary_routing(model)
     yield from _vary_algorithm(model, likely, times)
@@ -214,10 +209,10 @@ def _vary_steps(likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQue
 
 
 def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
-    """Yield how well a recorded run is predicted, and what it does beside communication.
+    """Yield how well a recorded run is predicted, and what it does next to communication.
 
     All seconds in MPI may be communication's, which is predicted too short then. Other causes may
-    take longer elsewhere, and work may hide behind the baseline's communication. Of a run that was
+    take longer elsewhere, and work may hide after the baseline's communication. Of a run that was
     recorded on another machine nobody knows what of both is left.
     """
     if isinstance(model.pattern, Graph) and model.pattern.recording is not None:
@@ -257,23 +252,14 @@ def run_seconds(model: Model, recording: Recording) -> tuple[float, float]:
 
     An older recording has its whole run, and no work: nobody knows how much it was.
 
-    Parameters
-    ----------
-    model : Model
-    recording : Recording
-        That is comparable.
-
-    Returns
-    -------
-    float, float
-        Seconds, as the model's are.
+    `recording`: that is comparable. Seconds, as the model's are.
     """
     scale = model.size / (model.constants.slowed or 1.0)
     return (recording.exchange_s or recording.seconds) * scale, recording.work_s * scale
 
 
 def beside_communication(model: Model, recording: Recording, communication_s: float) -> RunSeconds:
-    """Return what a run does beside predicted communication, if it was recorded so.
+    """Return what a run does next to predicted communication, if it was recorded so.
 
     Ranks that are in MPI for less than communication takes work meanwhile: as much as makes up for
     it, or all that they work.

@@ -50,34 +50,10 @@ def auto(machine: Machine, request: Request) -> Choice:
     far as the prediction gets better. The answer is never slower, as
     predicted, than any candidate or Slurm's own choice.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-        ``request.job`` says what the job sends, ``request.deadline`` the processor
-        seconds of search (8), and ``request.progress`` is told each
-        `nidmap.placement.planners.Moment`, and ends the search by returning True. Without
-        a pattern an all-to-all of 1 rank per node is assumed, and said.
-
-    Returns
-    -------
-    Choice
-        With the order, and the figures that it rests on beside the default's.
-
-    Raises
-    ------
-    PlanError
-        Too few nodes are free.
-    UsageError
-        A pattern whose ranks are not the nodes' slots, an unknown routing …
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> chosen = nidmap.plan(m, 4, job=nidmap.Job("alltoall"))
-    >>> chosen.nodes.fold(), chosen.facts["predicted"]["ratio"]
-    ('nid[00000-00001,00004-00005]', 0.666...)
+    `request`: ``request.job`` says what the job sends, ``request.deadline`` the processor seconds
+    of search (8), and ``request.progress`` is told each `nidmap.placement.planners.Moment`, and
+    ends the search by returning True. Without a pattern an all-to-all of 1 rank per node is
+    assumed, and said. With the order, and the figures that it rests on next to the default's.
     """
     return search_answer(machine, request).choice()
 
@@ -121,13 +97,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
 
 @dataclass(frozen=True)
 class SearchAnswer(Outlook):
-    """The placement that a search chose, its prediction and gain, and the words for them.
-
-    Attributes
-    ----------
-    timeless : str
-        Why no time can be told, so that J was gone by; '' where it can.
-    """
+    """The placement that a search chose, its prediction and gain, and the words for them."""
 
     cost: Cost
     space: Space
@@ -135,7 +105,7 @@ class SearchAnswer(Outlook):
     budget: Budget
     assumed: tuple[str, ...]
     model: Predictor
-    timeless: str = ""
+    timeless: str = ""  # why no time can be told, so that J was gone by; '' where it can
 
     @property
     def request(self) -> Request:
@@ -297,7 +267,7 @@ class SearchAnswer(Outlook):
         return f"{chosen_by}: J = {plain_number(least):,}, {change} than the {before}"
 
     def _facts(self) -> dict[str, Any]:
-        """Return the figures, the default's beside them."""
+        """Return the figures, the default's next to them."""
         best, default, gain = self.prediction, self.default, self.gain
         placement, ranking = self.placement, self.ranking
         ignored = self._ignored(placement)

@@ -2,7 +2,7 @@
 """The order of a job's ranks by a strategy's name: what commands, page and Python ask for.
 
 Strategy ``auto`` goes by predicted time where the machine states bandwidths, else by J. What was
-optimised, and why that, stands in the order's remark and in its ``optimised``.
+optimised, and why that, is in the order's remark and in its ``optimised``.
 
 It is the search of ``nidmap plan`` with no other node to go to: what it finds for these nodes is
 found here, whatever their order. Where ranks are so few that all orders can be judged, all are.
@@ -54,7 +54,7 @@ AUTO = "auto"
 #: gigabytes.
 MOST_TIMED = 1 << 22
 
-#: What stands behind the name of an order after exchanges.
+#: What is after the name of an order after exchanges.
 EXCHANGED = ", then exchanges"
 
 #: An exchange has to win more than rounding.
@@ -73,6 +73,7 @@ def order(
     Parameters
     ----------
     machine : Machine
+        That the job runs on.
     nodes : str, NodeList, names, int64 rows (n,) or None
         The job's nodes in the order that numbers the slots; None: all free
         compute nodes in NID order (see `nidmap.rankmap.place_ranks.place_ranks`).
@@ -110,13 +111,7 @@ def order_by_strategy(
 ) -> Placement:
     """Return the order that a strategy makes on slots that are known already; see `order`.
 
-    Parameters
-    ----------
-    placement : Placement
-    job : Job
-    strategy : str
-    seconds : float
-        Of processor time that there are for ``auto``.
+    `seconds`: of processor time that there are for ``auto``.
     """
     if strategy == AUTO:
         return auto_order(placement, job, seconds)
@@ -126,31 +121,8 @@ def order_by_strategy(
 def auto_order(placement: Placement, job: Job, seconds: float = math.inf) -> Placement:
     """Return the best order of a job's ranks on its nodes.
 
-    Parameters
-    ----------
-    placement : Placement
-    job : Job
-    seconds : float
-        Of processor time that there are.
-
-    Returns
-    -------
-    Placement
-        Never slower, as predicted (or of a higher J), than the default order.
-
-    Raises
-    ------
-    UsageError
-        A pattern whose ranks are not the slots.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.place_ranks import place_ranks
-    >>> on = place_ranks(nidmap.load_machine("torus:8,bw=1"), "0-5", 1)
-    >>> figures = auto_order(on, nidmap.Job("stencil:2x3")).origin.optimised
-    >>> figures["by"], figures["time_s"] < figures["default_time_s"]
-    ('time', True)
+    `seconds`: of processor time that there are. Never slower, as predicted (or of a higher J),
+    than the default order.
     """
     pattern = job.pattern or job.sent
     why = without_time(placement) or _too_large(pattern)
@@ -187,7 +159,7 @@ def _by_j(placement: Placement, pattern: str | Pattern, seconds: float, why: str
 
 
 def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placement:
-    """Return the order with the least predicted time, with what is to be said of it."""
+    """Return the order with the least predicted time, with what there is to say about it."""
 
     def watch(moment: Moment) -> None:
         progress.advance()
@@ -258,29 +230,9 @@ def _search_words(ranking: Ranking, gain: Gain | None) -> str:
 def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranking:
     """Return the orders of the ranks on some slots by their predicted time.
 
-    Parameters
-    ----------
-    model : Predictor
-        With the slots' own ranks per node.
-    placement : Placement
-        Of a machine.
-    budget : Budget
-
-    Returns
-    -------
-    Ranking
-        Its placements are on the slots' nodes in their order. The best is never slower, as
-        predicted, than rank r on slot r.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.place_ranks import place_ranks
-    >>> m = nidmap.load_machine("torus:8,bw=1,latency=0")
-    >>> model = Predictor(m, Job("stencil:2x3", [1] * 6, 1e6))
-    >>> ranking = rank_orders(model, place_ranks(m, "0-5", 1), Budget(800))
-    >>> ranking.default.cost, ranking.best.cost, ranking.every
-    (0.003, 0.002, True)
+    `model`: with the slots' own ranks per node. `placement`: of a machine. Its placements are on
+    the slots' nodes in their order. The best is never slower, as predicted, than rank r on slot
+    r.
     """
     pattern = fit_pattern(model.pattern, placement)
     cost = TimeCost(model)
@@ -325,13 +277,7 @@ def _count_ways(counts: Ints) -> float:
 
 
 def _all_layouts(node: Ints) -> Iterator[Ints]:
-    """Yield every way to give ranks their nodes, from the ascending one on.
-
-    Examples
-    --------
-    >>> [row.tolist() for row in _all_layouts(np.array([0, 0, 1]))]
-    [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
-    """
+    """Yield every way to give ranks their nodes, from the ascending one on."""
     row = node.copy()
     while True:
         yield row
@@ -348,7 +294,7 @@ def _all_layouts(node: Ints) -> Iterator[Ints]:
 def _exchange_by_lot(cost: TimeCost, ranking: Ranking, budget: Budget) -> Ranking:
     """Return what exchanges drawn by lot, each of which made the best better, add to a ranking.
 
-    Two ranks change places, or two nodes with as many ranks all of theirs.
+    Two ranks change places, or two nodes with the same number of ranks all of theirs.
     """
     rng = np.random.default_rng(0)
     best, stale = ranking.best, 0

@@ -29,7 +29,7 @@ from nidmap.rankmap.score.traffic import cost_of
 from nidmap.rankmap.search.budget import LIMITS
 from nidmap.rankmap.search.rank_orders import Make, searched_orders
 
-#: The order that every launcher makes where nobody says another.
+#: The order that every launcher makes where none is stated.
 ROW_MAJOR = "row-major"
 
 #: How much the busiest link counts above others: of two links, one with nine
@@ -51,15 +51,7 @@ def without_time(placement: Placement) -> str:
 
 @dataclass(frozen=True, eq=False)
 class HopCost:
-    """J of a placement: weight times distance over all pairs of ranks.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> model = Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), nidmap.Job("ring"))
-    >>> [HopCost(model).of(model.place(rows)) for rows in ([0, 2, 1, 3], range(4))]
-    [12.0, 8.0]
-    """
+    """J of a placement: weight times distance over all pairs of ranks."""
 
     model: Predictor
 
@@ -87,56 +79,29 @@ class HopCost:
 
 
 class Exchange(NamedTuple):
-    """A phase, or one step of it, whose messages are sent at the same time, with the links' loads.
+    """A phase or a step whose messages are sent at the same time, with the links' loads."""
 
-    Attributes
-    ----------
-    flows : callable
-        Returns what goes from node to node, each to itself left out.
-    times : float
-        Steps that it stands for.
-    loads : Loads
-    """
-
-    flows: Callable[[], Traffic]
-    times: float
+    flows: Callable[[], Traffic]  # returns what goes from node to node, each to itself left out
+    times: float  # steps that it stands for
     loads: Loads
 
 
 class Judged(NamedTuple):
-    """A placement's time, and what a descent goes by.
+    """A placement's time, and what a descent goes by."""
 
-    Attributes
-    ----------
-    time : float
-        Seconds, as `TimeCost.of`.
-    soft : float
-        The same with every link counted a little, not the busiest alone: at least `time`.
-    exchanges : list of Exchange
-    """
-
-    time: float
-    soft: float
+    time: float  # seconds, as `TimeCost.of`
+    soft: float  # the same with every link counted a little, not the busiest alone: at least `time`
     exchanges: list[Exchange]
 
 
 @dataclass(frozen=True, eq=False)
 class TimeCost:
-    """Predicted seconds of a placement, under the likely value of all that is not known.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> model = Predictor(m, nidmap.Job("alltoall", bytes=1e9))
-    >>> TimeCost(model).of(model.place(np.arange(4)))
-    3.0
-    """
+    """Predicted seconds of a placement, under the likely value of all that is not known."""
 
     model: Predictor
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
-        """Return the seconds; inf where they are certainly not below so many."""
+        """Return the seconds; inf where they are certainly not below this many."""
         return self.model.time(placement, below)
 
     def floor(self, placement: Placement) -> float:
@@ -217,11 +182,6 @@ def p_norm(seconds: Floats) -> Floats:
 
     The second largest counts a little, so that a step that relieves one of
     two equal links is seen to win.
-
-    Examples
-    --------
-    >>> p_norm(np.array([[1.0, 2.0], [2.0, 2.0]])).round(6).tolist()
-    [2.0, 2.058604]
     """
     most = np.maximum(seconds.max(axis=-1, initial=0.0), 0.0)
     share = seconds / np.where(most > 0, most, 1.0)[..., None]
@@ -234,34 +194,17 @@ def p_norm(seconds: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A placement that was judged.
+    """A placement that was judged."""
 
-    Attributes
-    ----------
-    nodes : str
-        What chose the nodes: a planner with its options, or a family between packed and spread.
-    order : str
-        What ordered the ranks on them.
-    placement : Placement
-    cost : float
-        Seconds, or J.
-    """
-
+    # What chose the nodes: a planner with its options, or a family between packed and spread
     nodes: str
-    order: str
+    order: str  # what ordered the ranks on them
     placement: Placement
-    cost: float
+    cost: float  # seconds, or J
 
     @property
     def order_words(self) -> str:
-        """What ordered the ranks: where rank r is on slot r, the order in which nodes are listed.
-
-        Examples
-        --------
-        >>> ones = Placement(np.array(["a", "b"]), np.ones(2, dtype=np.int64))
-        >>> Candidate("hilbert", "row-major", ones, 1.0).order_words
-        'node order of hilbert'
-        """
+        """What ordered the ranks; where rank r is on slot r, the order of the node list."""
         return f"node order of {self.nodes}" if self.order == ROW_MAJOR else self.order
 
     @property
@@ -272,33 +215,17 @@ class Candidate:
 
 @dataclass(slots=True)
 class Ranking:
-    """What a search has judged.
+    """What a search has judged."""
 
-    Attributes
-    ----------
-    default : Candidate or None
-        The baseline's own nodes with rank r on slot r; None where it takes none.
-    candidates : list of Candidate
-        All node choices with all orders, before any step.
-    best : Candidate
-        The best of all, and of the default, which stands first where it is as good.
-    judged : int
-        Placements that were judged, steps among them.
-    choices : dict of str to int64 (n,)
-        The nodes of every choice, judged or not, by what chose them.
-    every : bool
-        Whether these were all orders that there are.
-    alike : bool
-        Whether no order can make a difference, as every rank does the same.
-    """
-
+    # The baseline's own nodes with rank r on slot r; None where it takes none
     default: Candidate | None
-    candidates: list[Candidate]
-    best: Candidate
-    judged: int = 0
+    candidates: list[Candidate]  # all node choices with all orders, before any step
+    best: Candidate  # the best of all, and of the default, which is first where it is as good
+    judged: int = 0  # placements that were judged, steps among them
+    # (n,), the nodes of every choice, judged or not, by what chose them
     choices: dict[str, Ints] = field(default_factory=dict)
-    every: bool = False
-    alike: bool = False
+    every: bool = False  # whether these were all orders that there are
+    alike: bool = False  # whether no order can make a difference, as every rank does the same
 
     @property
     def plain(self) -> Candidate:

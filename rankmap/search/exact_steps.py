@@ -51,24 +51,9 @@ TRIED = 8
 def route_table(model: Predictor, nodes: Ints) -> Array | None:
     """Return what a byte from each of some nodes to each other takes of every link.
 
-    Parameters
-    ----------
-    model : Predictor
-        Whose routers do not adapt; what other jobs leave of the links counts.
-    nodes : int64 (f,)
-
-    Returns
-    -------
-    float32 (f, f, links) or None
-        Seconds, of the links that any of them uses; None where the table would be too large.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from nidmap.rankmap.predict import Job
-    >>> model = Predictor(nidmap.load_machine("torus:4,bw=1"), Job("alltoall"))
-    >>> (route_table(model, np.array([0, 1, 3])) > 0).sum(axis=2).tolist()
-    [[0, 1, 1], [1, 0, 2], [1, 2, 0]]
+    `model`: whose routers do not adapt; what other jobs leave of the links counts. `nodes` (f,).
+    Returns (f, f, links): seconds, of the links that any of them uses; None where the table would
+    be too large.
     """
     walked = _walk_pairs(model, nodes) if model.single_path else _share_pairs(model, nodes)
     if walked is None:
@@ -109,42 +94,20 @@ def _share_pairs(model: Predictor, nodes: Ints) -> tuple[Ints, Ints, Floats] | N
 
 
 class _Sent(NamedTuple):
-    """An exchange.
+    """An exchange."""
 
-    Attributes
-    ----------
-    bytes : float32 (n, n)
-        From place to place.
-    own_s : float
-        Seconds of the busiest node's own link, whatever the nodes.
-    times : float
-        Steps that it stands for.
-    """
-
-    bytes: Array
-    own_s: float
-    times: float
+    bytes: Array  # (n, n), from place to place
+    own_s: float  # seconds of the busiest node's own link, whatever the nodes
+    times: float  # steps that it stands for
 
 
 class ExactSteps:
     """Descends from one placement after another by the best of all single moves.
 
-    Parameters
-    ----------
-    cost : TimeCost
-    request : Request
-        Which rows may, and which must, be chosen.
-    swaps : bool
-        Whether exchanging two places can change anything.
-    budget : Budget
-        A round counts as a judgement, one over many exchanges as some.
-
-    Attributes
-    ----------
-    works : bool
-        Whether there is a table of routes that is small enough.
-    complete : bool
-        Whether all placements of what was descended from last have been worked out.
+    `request`: which rows may, and which must, be chosen. `swaps`: whether exchanging two places
+    can change anything. `budget`: a round counts as a judgement, one over many exchanges as some.
+    `works`: whether there is a table of routes that is small enough. `complete`: whether all
+    placements of what was descended from last have been worked out.
     """
 
     def __init__(self, cost: TimeCost, request: Request, swaps: bool, budget: Budget) -> None:

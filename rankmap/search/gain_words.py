@@ -26,20 +26,10 @@ def gain_sentence(
 ) -> str:
     """Return the sentence that says what a plan wins over the baseline, and why.
 
-    Parameters
-    ----------
-    best : Prediction
-        Of the plan.
-    default : Prediction or None
-        Of the baseline; None where the scheduler would start nothing.
-    gain : Gain or None
-        Of the plan over the baseline; None where it is the baseline.
-    same : bool
-        Whether both are the same nodes.
-    base : str
-        What the baseline is called.
-    closer : str
-        That its nodes are closer together than the baseline's; '' where they are not.
+    `best`: of the plan. `default`: of the baseline; None where the scheduler would start nothing.
+    `gain`: of the plan over the baseline; None where it is the baseline. `same`: whether both are
+    the same nodes. `base`: what the baseline is called. `closer`: that its nodes are closer
+    together than the baseline's; '' where they are not.
     """
     if default is None:
         return f"{time_text(best.time_s)} expected; {base} would start no such job"

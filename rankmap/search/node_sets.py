@@ -45,16 +45,7 @@ def scheduler_nodes(machine: Machine, request: Request) -> Ints | None:
 
 
 def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
-    """Yield the name and the nodes of every planner with its options, and of every family.
-
-    Examples
-    --------
-    >>> from nidmap.placement.planners import Request
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=2")
-    >>> [name for name, _ in node_choices(m, Request(count=4, free=m.free))][:3]
-    ['blades', 'blades --per-blade 3', 'blades --per-blade 2']
-    """
+    """Yield the name and the nodes of every planner with its options, and of every family."""
     wanted_planners = [
         (name, name, request) for name in planners.names() if name not in planners.PREDICTING
     ]
@@ -75,17 +66,7 @@ def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
 
 
 def spread_over_levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
-    """Yield the job spread over the k freest units of each level, for several k.
-
-    Examples
-    --------
-    >>> from nidmap.placement.planners import Request
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=2")
-    >>> found = dict(spread_over_levels(m, Request(count=4, free=m.free)))
-    >>> found["1 group"].tolist(), found["2 groups"].tolist()
-    ([0, 1, 2, 3], [0, 2, 4, 6])
-    """
+    """Yield the job spread over the k freest units of each level, for several k."""
     rows = request.rows()
     words = machine.topology.levels
     for depth, unit in enumerate(nested_units(machine, rows)):
@@ -99,13 +80,7 @@ def spread_over_levels(machine: Machine, request: Request) -> Iterator[tuple[str
 
 
 def _counts_to_try(room: Ints, count: int, least: int) -> list[int]:
-    """Return numbers of units to try: the fewest that hold the job, all, and some between.
-
-    Examples
-    --------
-    >>> _counts_to_try(np.array([4, 8, 12, 16]), 6, 0)
-    [2, 3, 4]
-    """
+    """Return numbers of units to try: the fewest that hold the job, all, and some between."""
     low = max(1, least, int(np.searchsorted(room, count)) + 1)
     high = min(len(room), count)
     if high < low:
@@ -137,23 +112,7 @@ def grid_on_boxes(
 ) -> Iterator[tuple[str, Ints, Ints]]:
     """Yield a name, the nodes and the slots of a process grid on each free box that it fits.
 
-    Parameters
-    ----------
-    machine : Machine
-    request : Request
-    dims : tuple of int
-        The process grid.
-    ppn : int
-        Ranks of every node.
-
-    Examples
-    --------
-    >>> from nidmap.placement.planners import Request
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("torus:4x4")
-    >>> name, rows, slots = next(grid_on_boxes(m, Request(4, m.free), (2, 2), 1))
-    >>> name, rows.tolist(), slots.tolist()
-    ('box 2x2', [0, 4, 1, 5], [0, 1, 2, 3])
+    `dims`: the process grid. `ppn`: ranks of every node.
     """
     if machine.topology.kind != "torus":
         return
@@ -173,7 +132,7 @@ def grid_on_boxes(
 
 
 def _ways_to_lie(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
-    """Yield the ways in which a grid can lie on a torus of routers with so many nodes."""
+    """Yield the ways in which a grid can lie on a torus of routers with this many nodes."""
     for brick in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         grid = tuple(d // b for d, b in zip(dims, brick, strict=True))
         for inner in brick_shapes(grid, nodes)[: LIMITS.inner]:
@@ -246,14 +205,6 @@ def freest_boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
     The shapes are those that hold the job with least on the busiest axis of
     an all-to-all inside; a box with nodes to spare gives those nearest to its
     middle.
-
-    Examples
-    --------
-    >>> from nidmap.placement.planners import Request
-    >>> from nidmap.placement.specs import parse_spec
-    >>> m = parse_spec("torus:6x6")
-    >>> next(freest_boxes(m, Request(count=4, free=m.free)))
-    ('box 2x2', array([0, 1, 6, 7]))
     """
     axes = machine.topology.router_levels
     extents = np.array(machine.topology.extents[:axes])

@@ -26,7 +26,7 @@ from nidmap.rankmap.search.cost import POWER, Candidate, Exchange, Judged, TimeC
 
 Moves = list[tuple[int, int]]
 
-#: What stands behind the name of nodes that steps have changed.
+#: What is after the name of nodes that steps have changed.
 STEPPED = ", then steps"
 
 #: Nodes of a job, about, to which free ones are near.
@@ -68,21 +68,8 @@ class _Bills:
 class PricedSteps:
     """Descends from one placement after another.
 
-    Parameters
-    ----------
-    cost : TimeCost
-    request : Request
-        Which rows may, and which must, be chosen.
-    swaps : bool
-        Whether exchanging two places can change anything.
-    budget : Budget
-    allows : callable
-        Returns whether a placement may be an answer.
-
-    Attributes
-    ----------
-    works : bool
-        False once the network has turned out to have no prices.
+    `request`: which rows may, and which must, be chosen. `swaps`: whether exchanging two places
+    can change anything. `allows`: returns whether a placement may be an answer.
     """
 
     def __init__(
@@ -99,6 +86,7 @@ class PricedSteps:
         self._near: dict[str, Ints] = {}
         spare = int(request.free.sum()) - request.count
         has_room = request.count**2 * cost.model.machine.router.shape[1] ** 2 <= LIMITS.figures
+        # False once the network has turned out to have no prices
         self.works = request.count > 1 and has_room and (swaps or spare > 0)
 
     def descend(self, start: Candidate) -> Candidate | None:
@@ -241,16 +229,7 @@ def _sum_bills(parts: Iterator[Floats]) -> Floats:
 def move_nodes(rows: Ints, moves: Moves) -> Ints:
     """Return the nodes of all places after some moves.
 
-    Parameters
-    ----------
-    rows : int64 (n,)
-    moves : list of (int, int)
-        A place and its new node, or -1 - another place to exchange nodes with.
-
-    Examples
-    --------
-    >>> move_nodes(np.array([7, 8, 9]), [(0, 4), (1, -1 - 2)]).tolist()
-    [4, 9, 8]
+    `rows` (n,). `moves`: a place and its new node, or -1 - another place to exchange nodes with.
     """
     after = rows.copy()
     for place, to in moves:
@@ -308,13 +287,7 @@ def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[
 
 
 def _shrinking_moves(moves: Moves) -> Iterator[Moves]:
-    """Yield all moves, the first quarter of them and so on, then some one at a time.
-
-    Examples
-    --------
-    >>> list(_shrinking_moves([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
-    [[(0, 8)], [(1, 9)]]
-    """
+    """Yield all moves, the first quarter of them and so on, then some one at a time."""
     width = len(moves)
     while width:
         yield moves[:width]

@@ -44,16 +44,9 @@ def compile_first(
 ) -> None:
     """Compile what the search for a placement uses where nobody has, which takes long.
 
-    Parameters
-    ----------
-    model : Predictor
-    placement : Placement
-        Some of those that are searched.
-    seconds : float
-        What there is time for: where nobody has compiled the kernels, and they would take
-        longer, no graph is mapped.
-    tell : callable
-        Is told what takes long.
+    `placement`: some of those that are searched. `seconds`: what there is time for: where nobody
+    has compiled the kernels, and they would take longer, no graph is mapped. `tell`: is told what
+    takes long.
     """
     if model.pattern.dims is not None or kernels_compiled() or not _may_map(seconds):
         return
@@ -70,13 +63,7 @@ def _may_map(seconds: float) -> bool:
 
 
 def _seconds_to_map(seconds: Callable[[], float], least: float = 0.0) -> float:
-    """Return the seconds that are left to map a graph.
-
-    Raises
-    ------
-    NidmapError
-        Where they are fewer than `least`, or kernels would have to be compiled first.
-    """
+    """Return the seconds that are left to map a graph."""
     left = seconds()
     if left < least or not _may_map(left):
         raise NidmapError("no time is left for a graph")
@@ -88,12 +75,6 @@ def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) ->
 
     With as many ranks on each node every order is the same then; where it is sent step by
     step, the order says who sends to whom at the same time.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.pattern import parse_pattern
-    >>> ranks_alike(parse_pattern("alltoall")), ranks_alike(parse_pattern("fft:2x2"))
-    (True, False)
     """
     single_line = isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
     return single_line and set(algorithms) == {ALGORITHMS[0]}
@@ -102,20 +83,8 @@ def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) ->
 def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
     """Return how to make each order that takes milliseconds, row-major first.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the slots.
-    placement : Placement
-        Of any of the node sets: which orders there are hangs on their number alone.
-
-    Examples
-    --------
-    >>> from nidmap.rankmap.pattern import parse_pattern
-    >>> from nidmap.placement.placement import Placement
-    >>> on = Placement(np.array(["a", "b"]), np.array([2, 2]))
-    >>> "hilbert" in quick_orders(parse_pattern("fft:2x2").on(on), on)
-    True
+    `pattern`: fitted to the slots. `placement`: of any of the node sets: which orders there are
+    hangs on their number alone.
     """
     makers: dict[str, Make] = {"row-major": lambda _: None}
     pattern = _grid_of(pattern)
@@ -155,11 +124,6 @@ def row_pieces(cells: Ints, ppn: int) -> Ints | None:
     """Return cells node by node: whole rows for each, and an equal piece of a shared one.
 
     None where rows are longer than a node, or cannot be shared equally.
-
-    Examples
-    --------
-    >>> row_pieces(np.arange(12).reshape(6, 2), 3).reshape(4, 3).tolist()
-    [[0, 1, 8], [2, 3, 9], [4, 5, 10], [6, 7, 11]]
     """
     length = cells.shape[1]
     rows_a_node, rest = divmod(ppn, length)
@@ -179,13 +143,8 @@ def searched_orders(
     Graphs and matrices are mapped; a pattern on a grid is too regular to gain
     by that, and the mapper's kernels may have to be compiled first.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the slots.
-    placement : Placement
-    seconds : callable
-        Returns the processor time that there is for one of them.
+    `pattern`: fitted to the slots. `seconds`: returns the processor time that there is for one of
+    them.
     """
     makers = {"graph": _map_as_graph(pattern, seconds)} if isinstance(pattern, Graph) else {}
     grid = _grid_of(pattern)
@@ -213,21 +172,9 @@ def node_by_node(
 ) -> Make | None:
     """Return how to map what nodes exchange on nodes.
 
-    Parameters
-    ----------
-    model : Predictor
-    placement : Placement
-    grouping : int64 (ranks,) or None
-        Slot of each rank in an order that says which ranks share a node;
-        None: rank r has slot r.
-    seconds : callable
-        Returns the processor time that there is.
-
-    Returns
-    -------
-    callable or None
-        None where nodes differ in their ranks, or exchange too much or
-        nothing.
+    `grouping` (ranks,): slot of each rank in an order that says which ranks share a node; None
+    means rank r has slot r. `seconds`: returns the processor time that there is. None where nodes
+    differ in their ranks, or exchange too much or nothing.
     """
     from nidmap.rankmap.refine.mapping import map_ranks
 
@@ -258,25 +205,9 @@ def _by_name(name: str, pattern: Pattern) -> Make:
 def brick_orders(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
     """Yield orders that cut the process grid into equal bricks, one per node.
 
-    Parameters
-    ----------
-    dims : tuple of int
-        Extents of the grid, ranks row-major.
-    ppn : int
-        Ranks of every node.
-
-    Yields
-    ------
-    str
-    int64 (ranks,)
-        Slot of each rank: bricks with the least surface first, one after the
-        other row by row and along a Hilbert curve.
-
-    Examples
-    --------
-    >>> name, slots = next(brick_orders((6, 6), 4))
-    >>> name, slots.reshape(6, 6)[:2].tolist()
-    ('bricks 2x2', [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]])
+    `dims`: extents of the grid, ranks row-major. `ppn`: ranks of every node. Yields (ranks,):
+    slot of each rank: bricks with the least surface first, one after the other row by row and
+    along a Hilbert curve.
     """
     for shape in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         name = f"bricks {'x'.join(map(str, shape))}"
@@ -286,13 +217,7 @@ def brick_orders(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
 
 
 def brick_shapes(dims: tuple[int, ...], ppn: int) -> list[tuple[int, ...]]:
-    """Return the bricks of so many ranks that fill a grid, the least surface first.
-
-    Examples
-    --------
-    >>> brick_shapes((4, 6), 4)
-    [(2, 2), (4, 1)]
-    """
+    """Return the bricks of this many ranks that fill a grid, the least surface first."""
 
     def surface(shape: tuple[int, ...]) -> float:  # sides with neighbours, in ranks, over its ranks
         return sum(1 / side for side, extent in zip(shape, dims, strict=True) if side < extent)

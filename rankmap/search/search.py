@@ -39,24 +39,14 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """The request, the node choices and the segments that a search keeps to.
+    """The request, the node choices and the segments that a search keeps to."""
 
-    Attributes
-    ----------
-    request : Request
-        Which nodes may be chosen, and which must be.
-    choices : iterable of (str, int64 (n,))
-        What chooses nodes, and the nodes; none where only orders are sought.
-    base : int64 (n,) or None
-        The baseline's nodes, rank r on slot r; None where the scheduler would take none.
-    segments : Segments or None
-        What the answer has to keep to; the baseline need not.
-    """
-
-    request: Request
+    request: Request  # which nodes may be chosen, and which must be
+    # (n,), what chooses nodes, and the nodes; none where only orders are sought
     choices: Iterable[tuple[str, Ints]] = ()
+    # (n,), the baseline's nodes, rank r on slot r; None where the scheduler would take none
     base: Ints | None = None
-    segments: Segments | None = None
+    segments: Segments | None = None  # what the answer has to keep to; the baseline need not
 
     def allows(self, placement: Placement) -> bool:
         """Return whether a placement keeps to the free nodes and the segments."""
@@ -65,23 +55,7 @@ class Space:
 
 
 def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
-    """Search nodes and an order of the ranks that cost least.
-
-    Parameters
-    ----------
-    cost : Cost
-    space : Space
-    budget : Budget
-
-    Returns
-    -------
-    Ranking
-
-    Raises
-    ------
-    UsageError
-        A pattern whose ranks are not the slots.
-    """
+    """Search nodes and an order of the ranks that cost least."""
     enumeration = Enumeration(cost, space, budget)
     enumeration.judge_all()
     if isinstance(cost, TimeCost):
@@ -104,13 +78,7 @@ class _NodeChoice:
 
 
 class Enumeration:
-    """Judges candidates, each placement once, and keeps what they cost.
-
-    Attributes
-    ----------
-    ordered : bool
-        Whether the order of the ranks makes a difference.
-    """
+    """Judges candidates, each placement once, and keeps what they cost."""
 
     def __init__(self, cost: Cost, space: Space, budget: Budget) -> None:
         self.cost, self.space, self.budget = cost, space, budget
@@ -120,6 +88,7 @@ class Enumeration:
         self.placement = cost.model.place(first)
         self.pattern = fit_pattern(cost.model.pattern, self.placement)
         alike = ranks_alike(self.pattern, cost.model.algorithms(self.pattern))
+        # Whether the order of the ranks makes a difference
         self.ordered = self.placement.ppn is None or not alike
         self.orders = quick_orders(self.pattern, self.placement) if self.ordered else {}
         self.first: tuple[str, Ints] | None = None
@@ -269,10 +238,7 @@ class Enumeration:
 
         What limits an order on any nodes limits what steps make of it.
 
-        Parameters
-        ----------
-        each_order : bool
-            Whether every order has its best nodes among them.
+        `each_order`: whether every order has its best nodes among them.
         """
         assert self.best is not None
         starts: dict[bytes, Candidate] = {}

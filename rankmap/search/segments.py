@@ -36,26 +36,15 @@ PLANNERS = ("compact", "level-spread", "spread", "nid-order")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """Nodes in whole segments, and the ranks that have to share one.
+    """Nodes in whole segments, and the ranks that have to share one."""
 
-    Attributes
-    ----------
-    choices : tuple of (str, int64 (n,))
-        What planners choose in whole segments: a name and the nodes.
-    size : int
-        Nodes of a segment.
-    blocks : Blocks
-    replica : int64 (ranks,) or None
-        Replica of each rank; None where any ranks may share a segment.
-    axes : tuple of str
-        What makes a replica.
-    """
-
+    # (n,), what planners choose in whole segments: a name and the nodes
     choices: tuple[tuple[str, Ints], ...]
-    size: int
+    size: int  # nodes of a segment
     blocks: Blocks
+    # (ranks,), replica of each rank; None where any ranks may share a segment
     replica: Ints | None = None
-    axes: tuple[str, ...] = ()
+    axes: tuple[str, ...] = ()  # what makes a replica
 
     @property
     def note(self) -> str:
@@ -89,22 +78,8 @@ def inside_one_block(model: Predictor, request: Request) -> Segments | None:
 
     Under topology/block that is a job without segments: all of it is one.
 
-    Parameters
-    ----------
-    model : Predictor
-    request : Request
-        Without segments.
-
-    Returns
-    -------
-    Segments or None
-        None where the nodes may lie anywhere: under other plugins, and for more than the
-        largest block holds.
-
-    Raises
-    ------
-    PlanError
-        No block has so many free nodes, or not with the included ones.
+    `request`: without segments. None where the nodes may lie anywhere: under other plugins, and
+    for more than the largest block holds.
     """
     switches = model.machine.switches
     if switches is None or not has_blocks(model.machine, request):
@@ -124,18 +99,7 @@ def inside_one_block(model: Predictor, request: Request) -> Segments | None:
 def whole_segments(model: Predictor, request: Request) -> Segments:
     """Return what planners choose in whole segments.
 
-    Parameters
-    ----------
-    model : Predictor
-    request : Request
-        With the nodes of a segment; 0 for those of a replica.
-
-    Raises
-    ------
-    PlanError
-        The free nodes of the blocks make too few segments.
-    UsageError
-        0 without a training pattern, or with nodes of different rank counts.
+    `request`: with the nodes of a segment; 0 for those of a replica.
     """
     placement = model.place(request.rows()[: request.count])
     if request.segment:

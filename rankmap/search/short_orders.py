@@ -54,29 +54,9 @@ def fit_order(
 ) -> tuple[Placement, str]:
     """Return an order that its library can be told, and what a person should know of that.
 
-    Parameters
-    ----------
-    order : Placement
-        On the nodes as the launcher numbers them.
-    mapping : Mapping or None
-        None where the library has no limit.
-    limit : str or None
-        As ``--mapping-limit`` gives it.
-    job : Job or None
-        What it sends, of which predicted time decides
-        where it is known, else J.
-
-    Returns
-    -------
-    Placement
-        The same one, if it fits.
-    str
-        '' where there is nothing to say.
-
-    Raises
-    ------
-    UsageError
-        A limit that is none.
+    `order`: on the nodes as the launcher numbers them. `mapping`: None where the library has no
+    limit. `limit`: as ``--mapping-limit`` gives it. `job`: what it sends, of which predicted time
+    decides where it is known, else J. The same one, if it fits. '' where there is nothing to say.
     """
     most = parse_limit(limit, mapping)
     if mapping is None and most is None:
@@ -98,14 +78,7 @@ def fit_format(
 ) -> tuple[Placement, str]:
     """Return an order that fits who reads a format of `nidmap.rankmap.emit`; see `fit_order`.
 
-    Parameters
-    ----------
-    order : Placement
-        On the nodes as they were given.
-    form, launcher_order : str
-        See `nidmap.rankmap.emit.emit`.
-    limit : str or None
-    job : Job or None
+    `order`: on the nodes as they were given.
     """
     positions = order.sorting() if launcher_order == "sorted" else np.arange(len(order.names))
     laid = order.renumbered(positions)
@@ -117,30 +90,18 @@ def fit_format(
 
 @dataclass(frozen=True, slots=True)
 class ShortOrder:
-    """An order that a library can be told.
+    """An order that a library can be told."""
 
-    Attributes
-    ----------
-    order : Placement
-        On the nodes as the launcher numbers them.
-    length, free_length : int
-        Bytes of its mapping, and of the one that was wanted; 0 where the
-        library itself would get it wrong.
-    lost : float
-        How much more it costs than the one that was wanted, as a share; 0 where
-        they cost the same, nan where no pattern says.
-    by : str
-        What it costs more of: ``time``, as predicted, or ``J``.
-    fits : bool
-        False where not even ranks in a row on nodes in a row fit.
-    """
-
-    order: Placement
+    order: Placement  # on the nodes as the launcher numbers them
+    # length, free_length: bytes of its mapping, and of the one that was wanted; 0 where the library
+    # itself would get it wrong
     length: int
     free_length: int
+    # How much more it costs than the one that was wanted, as a share; 0 where they cost the same,
+    # nan where no pattern says
     lost: float = 0.0
-    by: str = "J"
-    fits: bool = True
+    by: str = "J"  # what it costs more of: ``time``, as predicted, or ``J``
+    fits: bool = True  # False where not even ranks in a row on nodes in a row fit
 
     def words(self, mapping: Mapping, limit: int | None) -> str:
         """Return for a person how long the mapping is, and what its limit costs."""
@@ -172,13 +133,7 @@ class _Tried(NamedTuple):
 class _Front:
     """Of the orders that were tried, those that no other beats, and the cheapest that fit.
 
-    Parameters
-    ----------
-    wanted : Placement
-    mapping : Mapping
-    limit : int
-    pattern : Pattern or None
-        None: an order costs as many ranks as it puts on other nodes than `wanted`.
+    `pattern`: None means an order costs as many ranks as it puts on other nodes than `wanted`.
     """
 
     def __init__(
@@ -234,17 +189,9 @@ def shorten_order(
 ) -> ShortOrder:
     """Return an order with a mapping within the limit: this one, if it can be.
 
-    Parameters
-    ----------
-    order : Placement
-        On the nodes as the launcher numbers them.
-    mapping : Mapping
-    limit : int or None
-        Bytes; None for no limit.
-    pattern : Pattern or None
-        Fitted to the slots: what J is of; None where none is known.
-    job : Job or None
-        What else is said of the job, see `fit_order`; None: J decides.
+    `order`: on the nodes as the launcher numbers them. `limit`: bytes; None for no limit.
+    `pattern`: fitted to the slots: what J is of; None where none is known. `job`: what else is
+    said of the job, see `fit_order`; None: J decides.
     """
     free = len(mapping.text(order.node_of_rank))
     if limit is None or 0 < free <= limit:
@@ -286,21 +233,9 @@ def _time_predictor(order: Placement, job: Job) -> Callable[[Placement], float] 
 def renumber_nodes(order: Placement, blocks: Ints) -> Placement:
     """Return the same order with nodes of one block in other places, by their first ranks.
 
-    Only nodes with as many ranks change places.
+    Only nodes with the same number of ranks change places.
 
-    Parameters
-    ----------
-    order : Placement
-    blocks : int64 (n,)
-        Block of each node, inside of which all are equally far apart.
-
-    Examples
-    --------
-    >>> from nidmap.placement.placement import Placement
-    >>> on = Placement(np.array(["a", "b", "c", "d"]), np.array([1, 1, 1, 1]))
-    >>> one = on.with_order(np.array([3, 2, 1, 0]))
-    >>> renumber_nodes(one, np.array([0, 0, 1, 1])).slot_of_rank.tolist()
-    [2, 3, 0, 1]
+    `blocks` (n,): block of each node, inside of which all are equally far apart.
     """
     node = order.node_of_rank
     nodes = np.arange(len(order.counts))
@@ -329,7 +264,7 @@ def _try_orders(front: _Front) -> None:
 
 
 def _stretch_order(order: Placement, stretch: int) -> Placement:
-    """Return an order with stretches of so many ranks on one node, near what it was.
+    """Return an order with stretches of this many ranks on one node, near what it was.
 
     Each stretch goes to the node that has most of its ranks, the clearest cases first.
     """
@@ -352,7 +287,7 @@ def _try_boxes(front: _Front) -> None:
     """Try orders of nested boxes, those with most of the traffic inside first.
 
     Boxes of a level only add to the blocks of a mapping: short ones are carried on
-    to the next level beside the best.
+    to the next level next to the best.
     """
     grid = grid_model(front.pattern)
     if grid is None:

@@ -32,13 +32,6 @@ def spread_of(machine: Machine, rows: Ints) -> Spread:
     """Return how many groups, chassis, switches … some nodes touch, the outermost first.
 
     On a torus, which has no such units, it is the hops between two of them in the mean, rounded.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("slingshot:groups=4,switches=2,nodes=2")
-    >>> spread_of(m, np.array([0, 1, 4])), spread_of(nidmap.load_machine("torus:6"), np.arange(3))
-    ((2, 2), (1,))
     """
     if machine.topology.kind != "torus":
         return tuple(spans(machine, rows).values())
@@ -51,15 +44,7 @@ def spread_of(machine: Machine, rows: Ints) -> Spread:
 
 
 def closer_words(machine: Machine, rows: Ints, other: Ints) -> str:
-    """Return in what some nodes are closer together than others; '' where they are not.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("slingshot:groups=4,switches=2,nodes=2")
-    >>> closer_words(m, np.array([0, 1]), np.array([0, 4]))
-    'these nodes touch 1 group for 2'
-    """
+    """Return in what some nodes are closer together than others; '' where they are not."""
     ours, theirs = spread_of(machine, rows), spread_of(machine, other)
     if not ours < theirs:
         return ""
@@ -76,12 +61,7 @@ def closest_together(model: Predictor, ranking: Ranking, budget: Budget) -> Cand
     It is never slower, as predicted, than the default, and touches more groups, switches … than
     that only for a gain that can be told.
 
-    Parameters
-    ----------
-    model : Predictor
-    ranking : Ranking
-    budget : Budget
-        Of the search. The default is compared with the fastest even where it has ended.
+    `budget`: of the search. The default is compared with the fastest even where it has ended.
     """
     best, base = ranking.best, ranking.default
     if base is not None and best.cost >= base.cost * (1 - LIMITS.clearly):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import nidmap
 from nidmap.placement.names import parse_cnames
 from nidmap.placement.specs import parse_spec
-from nidmap.web.layout import layout
+from nidmap.web.layout import document, layout, view_parts
 from nidmap.web.layout.boxes import ASPECT, CELL, best_columns
 from tests.web.machines import without
 
@@ -205,3 +205,9 @@ def test_spines_have_a_place_above():
 @given(st.integers(1, 5000), st.floats(0.5, 80))
 def test_columns_stay_in_bounds(count, wanted):
     assert 1 <= best_columns(count, wanted) <= count
+
+
+def test_view_parts():
+    found = view_parts(document(parse_spec("torus:4x4x4")))
+    assert list(found) == ["usual", "slices", "slices-y", "slices-x"]
+    assert [len(view) > 2 for view in found["usual"]["views"]] == [True, False, False]

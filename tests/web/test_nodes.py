@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nidmap.placement.errors import ParseError
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.specs import parse_spec
-from nidmap.web.nodes import MOST_ERRORS, resolve
+from nidmap.web.nodes import MOST_ERRORS, _table_jobs, _unwrap_words, resolve
 
 MACHINE = parse_spec("dragonfly:groups=3,chassis=2,blades=4,nodes=4")
 NAMES = MACHINE.names.tolist()
@@ -132,3 +132,19 @@ def test_another_machines_names_are_all_counted():
     fourth = found.errors[3]
     assert (fourth.token, fourth.line, fourth.column) == ("frontier00003", 4, 1)
     assert np.array_equal(found.rows, [])
+
+
+def test_table_jobs():
+    rows = "JOBID NAME ST NODES NODELIST(REASON)\n7 wrf R 2 n[1-2]\n8 a PD 1 (Priority)\n"
+    assert list(_table_jobs(rows)) == [("7", "n[1-2]")]
+
+
+def test_unwrap_words():
+    assert [other.split() for other in _unwrap_words("#SBATCH -N 2 -w nid[00001-00002]")] == [
+        ["nid[00001-00002]"]
+    ]
+    assert [other.split() for other in _unwrap_words('["n1", "n2"]')] == [["n1", ",", "n2"]]
+    assert [other.split() for other in _unwrap_words("(n1:ncpus=4)+(n2:ncpus=4)")] == [["n1", "n2"]]
+    assert list(_unwrap_words("n1,n2")) == []
+    job = '{"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]"}'
+    assert list(_unwrap_words(f'{{"jobs": [{job}]}}'))[-1] == "n[1-2]"

@@ -6,6 +6,10 @@ import json
 import pytest
 
 from nidmap.placement.commands import run
+from nidmap.placement.specs import parse_spec
+from nidmap.web import replies
+from nidmap.web.slowdowns import metrics
+from nidmap.web.snapshot import of_dump
 from tests.web.serving import running, squeue, until
 
 #: The machine of the fixture `small`.
@@ -136,3 +140,37 @@ def test_metrics_are_open_metrics(torn):
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(families) == len(set(families))
     assert all(name.split("{")[0] in families for name in values)
+
+
+def test_metrics():
+    torus = parse_spec("torus:2x2")
+    job = replies.JudgedJob(
+        id='7"',
+        rows="0-7",
+        count=8,
+        name="",
+        partition="",
+        ppn=4,
+        touches={"x": 2},
+        patterns=["ring"],
+        spread=0.5,
+        best="",
+        slowdown=1.2,
+        slowdown_low=1.1,
+        slowdown_high=1.5,
+        judged=None,
+    )
+    lines = metrics(torus, of_dump(torus), [job]).decode().splitlines()
+    assert [line for line in lines if line[0] != "#"] == [
+        'nidmap_free_nodes{level="x",unit="0"} 2.0',
+        'nidmap_free_nodes{level="x",unit="1"} 2.0',
+        "nidmap_free_fragmentation_ratio 0.0",
+        r'nidmap_job_nodes{job="7\""} 8.0',
+        r'nidmap_job_spread_ratio{job="7\""} 0.5',
+        r'nidmap_job_slowdown_ratio{job="7\"",pattern="ring",ppn="4"} 1.2',
+        r'nidmap_job_slowdown_low_ratio{job="7\"",pattern="ring",ppn="4"} 1.1',
+        r'nidmap_job_slowdown_high_ratio{job="7\"",pattern="ring",ppn="4"} 1.5',
+        r'nidmap_job_touches{job="7\"",level="x"} 2.0',
+        "nidmap_states_assumed 1.0",
+        "nidmap_states_stale 0.0",
+    ]

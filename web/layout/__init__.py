@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where everything stands: a machine drawn as boxes, in whole units, y downwards.
+"""Where everything is: a machine drawn as boxes, in whole units, y downwards.
 
 A pure function of the machine, used by the page (as JSON) and by the
-server's own pictures. Cray machines with cnames stand in their cabinets on
+server's own pictures. Cray machines with cnames are in their cabinets on
 their floor places; a torus also in slices of its axes; everything else in
 boxes of its network: groups of switches, leaf modules.
 """
@@ -22,25 +22,9 @@ SCHEMA = "nidmap.layout/1"
 def layout(machine: Machine) -> tuple[MachineView, ...]:
     """Return the ways in which a machine can be drawn, the usual one first.
 
-    Parameters
-    ----------
-    machine : Machine
-
-    Returns
-    -------
-    tuple of MachineView
-        ``cabinets`` where the nodes have cnames; ``slices`` of a torus across its
-        last axis, ``slices-y`` and ``slices-x`` across the others; ``switches``
-        for every other network and for dragonflies without cnames.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> [view.id for view in layout(parse_spec("torus:4x4x4"))]
-    ['slices', 'slices-y', 'slices-x']
-    >>> (only,) = layout(parse_spec("fattree:leaf=4,leaves=3,spines=2"))
-    >>> only.levels[0].level, len(only.levels[0])
-    ('leaf', 3)
+    ``cabinets`` where the nodes have cnames; ``slices`` of a torus across its last axis,
+    ``slices-y`` and ``slices-x`` across the others; ``switches`` for every other network and for
+    dragonflies without cnames.
     """
     views = [cabinets.view(machine)] if cabinets.has_cnames(machine) else []
     if machine.topology.kind == "torus":
@@ -56,22 +40,8 @@ def document(machine: Machine) -> dict[str, Any]:
 def view_parts(said: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return a document's views one by one, for those who show one at a time.
 
-    Parameters
-    ----------
-    said : dict
-        What `document` returns.
-
-    Returns
-    -------
-    dict
-        By id; under ``usual`` the first one whole and the others by id and title.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = view_parts(document(parse_spec("torus:4x4x4")))
-    >>> list(found), [len(view) > 2 for view in found["usual"]["views"]]
-    (['usual', 'slices', 'slices-y', 'slices-x'], [True, False, False])
+    `said`: what `document` returns. By id; under ``usual`` the first one whole and the others by
+    id and title.
     """
     first, *others = said["views"]
     named = [{"id": view["id"], "title": view["title"]} for view in others]

@@ -44,7 +44,7 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 class AxisText(NamedTuple):
-    """A word that stands beside the boxes, as the name of an axis."""
+    """A word that is next to the boxes, as the name of an axis."""
 
     x: int
     y: int
@@ -54,7 +54,7 @@ class AxisText(NamedTuple):
 
 
 class Pad(NamedTuple):
-    """Space between a box's edge and what is in it; its label stands in the top."""
+    """Space between a box's edge and what is in it; its label is in the top."""
 
     top: int
     side: int
@@ -65,45 +65,27 @@ NO_PAD = Pad(0, 0)
 
 @dataclass(slots=True, eq=False)
 class Boxes:
-    """The boxes of one level (b of them), or the nodes.
+    """The boxes of one level (b of them), or the nodes."""
 
-    Attributes
-    ----------
-    level : str
-        ``group``, ``cabinet``, ``chassis``, ``blade``, ``switch``, ``leaf`` …
-    label : list of str (b,)
-    parent : int (b,)
-        Index into the level before.
-    row, column : int (b,)
-        Place in the box around it; found by `nest` where there is an `aspect`.
-    grid : (int, int) or None
-        Rows and columns of each box around them, where every place is drawn, also an empty one.
-    aspect : float
-        How wide over high they stand in the box around them; 0: as `row` and `column` say.
-    gap : int
-        Between two of them.
-    pad : Pad
-    least, foot : int
-        Least width of each, and height that is kept below what is in it.
-    vacant : bool (b,)
-        True where nothing stands.
-    x, y, w, h : int (b,)
-        What `nest` finds.
-    """
-
-    level: str
-    label: list[str]
-    parent: Ints
+    level: str  # ``group``, ``cabinet``, ``chassis``, ``blade``, ``switch``, ``leaf`` …
+    label: list[str]  # (b,)
+    parent: Ints  # (b,), index into the level before
     _: KW_ONLY
+    # row, column: (b,), place in the box around it; found by `nest` where there is an `aspect`
     row: Ints = field(default_factory=lambda: _NONE)
     column: Ints = field(default_factory=lambda: _NONE)
+    # Rows and columns of each box around them, where every place is drawn, also an empty one
     grid: tuple[int, int] | None = None
+    # How wide over high they are in the box around them; 0: as `row` and `column` say
     aspect: float = 0.0
-    gap: int = 4
+    gap: int = 4  # between two of them
     pad: Pad = NO_PAD
+    # least, foot: least width of each, and height that is kept below what is in it
     least: int = 0
     foot: int = 0
+    # (b,), True where nothing is
     vacant: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))
+    # x, y, w, h: (b,), what `nest` finds
     x: Ints = field(default_factory=lambda: _NONE)
     y: Ints = field(default_factory=lambda: _NONE)
     w: Ints = field(default_factory=lambda: _NONE)
@@ -129,39 +111,21 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MachineView:
-    """One way to draw a machine: where each of its n nodes stands.
-
-    Attributes
-    ----------
-    id, title : str
-    width, height : int
-    x, y : int (n,)
-        Top left corners of the nodes, `CELL` wide and high.
-    box : int (n,)
-        Index into the innermost level.
-    levels : tuple of Boxes
-        Outermost first.
-    vacant : int (v, 2)
-        Top left corners of places where no node stands.
-    routers : int (r, 2)
-        Where links begin; -1 where a router has no place.
-    texts : tuple of AxisText
-    spines : Boxes or None
-        Switches above the leaves.
-    """
+    """One way to draw a machine: where each of its n nodes is."""
 
     id: str
     title: str
     width: int
     height: int
+    # x, y: (n,), top left corners of the nodes, `CELL` wide and high
     x: Ints
     y: Ints
-    box: Ints
-    levels: tuple[Boxes, ...]
-    vacant: Ints
-    routers: Ints
+    box: Ints  # (n,), index into the innermost level
+    levels: tuple[Boxes, ...]  # outermost first
+    vacant: Ints  # (v, 2), top left corners of places where no node is
+    routers: Ints  # (r, 2), where links begin; -1 where a router has no place
     texts: tuple[AxisText, ...] = ()
-    spines: Boxes | None = None
+    spines: Boxes | None = None  # switches above the leaves
 
     def document(self) -> dict[str, Any]:
         """Return the view as JSON takes it."""
@@ -197,14 +161,8 @@ def in_line(
 def nest(levels: Sequence[Boxes], pad: Pad, top: int = 0) -> tuple[int, int]:
     """Give all boxes and the nodes their sizes and places; return the whole's width and height.
 
-    Parameters
-    ----------
-    levels : sequence of Boxes
-        Outermost first, the nodes last.
-    pad : Pad
-        Around the outermost boxes.
-    top : int
-        Height of what stands above.
+    `levels`: outermost first, the nodes last. `pad`: around the outermost boxes. `top`: height of
+    what is above.
     """
     levels[-1].w = levels[-1].h = np.full(len(levels[-1]), CELL)
     floor = Boxes("floor", [""], _NONE, pad=pad)
@@ -287,27 +245,17 @@ def _count_columns(inner: Boxes, size: Ints) -> Ints:
 
 
 def best_columns(count: int, wanted: float) -> int:
-    """Return columns for `count` things where `wanted` would look best.
-
-    Examples
-    --------
-    >>> best_columns(32, 9.0), best_columns(5, 3.6), best_columns(1, 0.2), best_columns(5, 2.6)
-    (8, 5, 1, 3)
-    """
+    """Return columns for `count` things where `wanted` would look best."""
     low, high = max(1, int(wanted * 0.7)), max(1, math.ceil(wanted * 1.6))
     near = range(min(low, count), max(1, min(high, count)) + 1)
     return min(near, key=lambda c: (-(-count // c) * c / count + abs(math.log(c / wanted)) / 2, c))
 
 
 def vacant_places(levels: Sequence[Boxes], around: Mask | None = None) -> Ints:
-    """Return the corners of the places of the inner grids where no node stands, (v, 2).
+    """Return the corners of the places of the inner grids where no node is, (v, 2).
 
-    Parameters
-    ----------
-    levels : sequence of Boxes
-        As they are nested.
-    around : bool or None
-        The boxes around the grids that have such places; None: all.
+    `levels`: as they are nested. `around`: the boxes around the grids that have such places; None
+    means all.
     """
     depth = next((k for k, boxes in enumerate(reversed(levels)) if boxes.grid is None), 0)
     owner = np.arange(len(levels[-1]))

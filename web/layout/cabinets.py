@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cray machines as they stand on the floor: cabinets, chassis, blades, nodes.
+"""Cray machines as they are on the floor: cabinets, chassis, blades, nodes.
 
-Every cabinet has chassis 2 above 1 above 0. On XE its slots stand from left to
+Every cabinet has chassis 2 above 1 above 0. On XE its slots are from left to
 right and a blade's nodes from n0 at the bottom to n3, as ``xtnodestat`` prints
 them. On XC a chassis is two columns of eight blades that lie flat, slots 0-7 at
-the left from the bottom up, 8-15 beside them, a blade's nodes from left to
+the left from the bottom up, 8-15 next to them, a blade's nodes from left to
 right, as in the cabinet itself: upright, so that a floor fills a screen.
 Columns of cabinets run to the right, rows down; the cabinets of one group
 (two on XC) stand closer together than others.
@@ -48,15 +48,7 @@ def has_cnames(machine: Machine) -> bool:
 
 
 def view(machine: Machine) -> MachineView:
-    """Return a machine in its cabinets.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> found = view(nidmap.load_machine("shaheen2"))
-    >>> [(b.level, len(b)) for b in found.levels]
-    [('group', 18), ('cabinet', 36), ('chassis', 108), ('blade', 1728)]
-    """
+    """Return a machine in its cabinets."""
     places = parse_cnames(machine.cname).astype(np.int64)
     known = places[:, 4] >= 0
     upright = machine.topology.fabric == "aries" or bool(places[:, 3].max() >= _FLAT_SLOTS)
@@ -111,14 +103,14 @@ def _whole_groups(machine: Machine, cabinets: Ints, cabinet_of: Ints, known: Mas
 
 
 def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
-    """Return the groups on the floor, the empty places behind them, and the cabinets in them."""
+    """Return the groups on the floor, the empty places after them, and the cabinets in them."""
     numbers, first, of, wide = np.unique(
         group, return_index=True, return_inverse=True, return_counts=True
     )
     corners = cabinets[first]
     inside = cabinets[:, 0] - corners[of, 0]
     width = int(wide.max())
-    if np.ptp(corners[:, 0] % width):  # groups do not begin at every so many columns
+    if np.ptp(corners[:, 0] % width):  # groups do not begin at every this many columns
         columns = np.unique(corners[:, 0])
     else:
         columns = _fill_gaps(corners[:, 0] // width) * width + corners[0, 0] % width
@@ -138,7 +130,7 @@ def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
 
 
 def _free_cabinets(cabinets: Ints) -> list[Boxes]:
-    """Return the cabinets on the floor, behind them the empty places."""
+    """Return the cabinets on the floor, after them the empty places."""
     columns, rows = (_fill_gaps(numbers) for numbers in cabinets.T)
     count = len(cabinets)
     cabinets = np.array([*cabinets.tolist(), *_empty_cells(cabinets, columns, rows)])
@@ -152,7 +144,7 @@ def _free_cabinets(cabinets: Ints) -> list[Boxes]:
 
 
 def _empty_cells(taken: Ints, columns: Ints, rows: Ints) -> list[list[int]]:
-    """Return the columns and rows where nothing stands, unless these are most."""
+    """Return the columns and rows where nothing is, unless these are most."""
     if len(columns) * len(rows) > 2 * len(taken):
         return []
     cells = np.stack(np.meshgrid(columns, rows, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -161,13 +153,7 @@ def _empty_cells(taken: Ints, columns: Ints, rows: Ints) -> list[list[int]]:
 
 
 def _fill_gaps(numbers: Ints) -> Ints:
-    """Return numbers, each once and sorted, and what is missing between, where it is little.
-
-    Examples
-    --------
-    >>> _fill_gaps(np.array([0, 3, 1, 90])).tolist()
-    [0, 1, 2, 3, 90]
-    """
+    """Return numbers, each once and sorted, and what is missing between, where it is little."""
     values = np.unique(numbers)
     span = np.arange(values[0], values[-1] + 1)
     after = values[np.searchsorted(values, span)]

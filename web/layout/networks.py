@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes of the network: groups of switches, leaf modules, trees of any depth, slices of a torus.
 
-Boxes stand as it looks best; on an XC each has its place, as in a cabinet.
+Boxes are as it looks best; on an XC each has its place, as in a cabinet.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LETTERS = {"group": "g", "chassis": "c", "blade": "s"}
 
 _TITLES = {"leaf": "Leaf modules", "group": "Groups", "node": "Nodes"}
 
-#: Levels of an XC and whether they stand in a column from below, as in a cabinet, or in a row.
+#: Levels of an XC and whether they are in a column from below, as in a cabinet, or in a row.
 _UPWARDS = {"node": True, "blade": False, "chassis": True}
 
 #: Between two of a level.
@@ -59,18 +59,10 @@ _STRIP, _MOST_SPINES = 34, 2048
 
 
 def switches(machine: Machine) -> MachineView:
-    """Return a machine in boxes of its own network's levels.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> found = switches(parse_spec("dragonfly:groups=2,chassis=2,blades=4,nodes=2"))
-    >>> [(b.level, len(b)) for b in found.levels]
-    [('group', 2), ('chassis', 4), ('blade', 16)]
-    """
+    """Return a machine in boxes of its own network's levels."""
     levels = _network_levels(machine)
     upper = _has_upper_switches(machine)
-    inside = machine.topology.kind == "dragonfly+"  # its spines stand in their groups
+    inside = machine.topology.kind == "dragonfly+"  # its spines are in their groups
     strip = _STRIP if upper and not inside else 0
     outermost = levels[0].level
     title = _TITLES.get(outermost, outermost.capitalize())
@@ -112,7 +104,7 @@ def _network_levels(machine: Machine) -> list[Boxes]:
 def _boxes_of(
     machine: Machine, depth: int, labels: list[str], parent: Ints, place: Ints, around: int
 ) -> Boxes:
-    """Return the boxes of one level, which stand in so many outer boxes."""
+    """Return the boxes of one level, which are in this many outer boxes."""
     levels, upper = machine.topology.levels, _has_upper_switches(machine)
     name, innermost = levels[depth], depth == len(levels) - 1
     gap = _GAPS.get(name, 4 if depth else MARGIN)
@@ -202,16 +194,7 @@ def _switch_boxes(machine: Machine, rows: Ints, x: Ints, y: Ints, w: Ints, h: in
 
 
 def slices(machine: Machine) -> list[MachineView]:
-    """Return the slices across each axis, the usual ones (across the last axis) first.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> [(v.id, v.title) for v in slices(parse_spec("torus:4x3x2"))]
-    [('slices', 'z slices'), ('slices-y', 'y slices'), ('slices-x', 'x slices')]
-    >>> [v.title for v in slices(parse_spec("torus:4x3"))]
-    ['The torus']
-    """
+    """Return the slices across each axis, the usual ones (across the last axis) first."""
     axes = list(range(len(machine.topology.levels) - 1))
     if len(axes) != 3:
         return [_slice_view(machine, axes)]
@@ -223,22 +206,7 @@ def slices(machine: Machine) -> list[MachineView]:
 def _slice_view(machine: Machine, axes: list[int]) -> MachineView:
     """Return a torus as tiles, one a slice: in each one axis runs to the right, one down.
 
-    Parameters
-    ----------
-    machine : Machine
-    axes : list of int
-        The axis to the right, the one down, and those that change from tile to tile.
-
-    Examples
-    --------
-    >>> from nidmap.placement.specs import parse_spec
-    >>> torus = parse_spec("torus:4x3x2,nodes=2")
-    >>> found = _slice_view(torus, [0, 1, 2])
-    >>> [(b.level, len(b)) for b in found.levels], found.levels[0].label
-    ([('slice', 2), ('router', 24)], ['z0', 'z1'])
-    >>> found = _slice_view(torus, [1, 2, 0])
-    >>> found.levels[0].label, [text.text for text in found.texts]
-    (['x0', 'x1', 'x2', 'x3'], ['y →', 'z ↓'])
+    `axes`: the axis to the right, the one down, and those that change from tile to tile.
     """
     names = [machine.topology.levels[axis] for axis in axes]
     extents = [*(machine.topology.extents[axis] for axis in axes), 1]

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from nidmap.placement.network import Demand, channels, hops, loads
-from nidmap.placement.network.adaptive import FEW, divide, divide_each, notes
+from nidmap.placement.network.adaptive import FEW, _share_of, divide, divide_each, notes
 from nidmap.placement.network.groups import groups_of
 from nidmap.placement.network.local_paths import Leg
 from nidmap.placement.network.touched import ChannelTables, TouchedGroups, TouchedRouters
@@ -460,3 +460,7 @@ def test_prices_between_some_positions_are_loads_transposed(name):
     [paid] = local.price([(starts, ends)], groups.table(price))
     by_channel = (groups.paths * load * price[groups.inside]).sum()
     assert (sent * paid).sum() == pytest.approx(by_channel, rel=1e-9)
+
+
+def test_share_of():
+    assert _share_of(np.array([-12.0, 0.0, 12.0])).tolist() == [0.0, 0.5, 1.0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.network import Demand, channels, loads, routings
-from nidmap.placement.network.bounds import best_bound, cut_time
+from nidmap.placement.network.bounds import best_bound, cut_time, partitions
 from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.traffic import Traffic
@@ -178,3 +178,8 @@ def test_links_without_a_figure_bound_nothing_and_raise_no_warning():
     found = best_bound(machine, 8, out=7e9, pair=1e9)
     assert found.seconds == 7.0
     assert "whichever" not in found.why
+
+
+def test_partitions():
+    m = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
+    assert [part.name for part in partitions(m)] == ["router", "group", "chassis", "blade"]

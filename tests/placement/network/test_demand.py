@@ -156,3 +156,12 @@ def test_no_nodes_send_nothing():
     ):
         assert found.total == 0
         assert list(found.blocks()) == []
+
+
+def test_demand_leaving():
+    from nidmap.placement.network.demand import Demand
+
+    m = parse_spec("torus:4")
+    parts = np.array([0, 0, 1, 1])
+    every = Demand.of(m, Traffic.everyone(np.arange(3), 1, 1.0))
+    assert [x.tolist() for x in every.leaving(parts, 2)] == [[2.0, 2.0], [2.0, 2.0]]

@@ -22,6 +22,7 @@ from nidmap.placement.network import (
     single,
     touched,
 )
+from nidmap.placement.network.dragonfly import notes
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.topologies import router_coords
 from nidmap.placement.traffic import Traffic
@@ -227,3 +228,9 @@ def test_more_groups_than_a_byte_counts():
     for routing in ("minimal", "single"):
         assert set(loads(machine, every, routing).load.tolist()) == {1.0}
         assert hops(machine, np.array([0]), np.array([139]), routing).tolist() == [[0, 0, 1]]
+
+
+def test_notes():
+    assert notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"), "valiant") == (
+        "fewer than three groups: valiant is the same as minimal",
+    )

@@ -15,7 +15,8 @@ from nidmap.placement.errors import NidmapError
 from nidmap.placement.load import load_machine
 from nidmap.placement.network import Demand, channels, hops, loads, next_channel
 from nidmap.placement.network.connected import connected_nodes
-from nidmap.placement.network.rails import rails_of
+from nidmap.placement.network.rails import leaves_top_out, no_path, rails_of
+from nidmap.placement.specs import parse_spec
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.predict import Job
 from tests.placement.network.dense import dense
@@ -189,3 +190,41 @@ def test_a_prediction_and_a_plan_on_two_rails(tmp_path):
     own = 5e6 / 12.5e9  # the node without a rail is the slowest: all it sends by one cable
     assert found.time_s == pytest.approx(own, rel=0.05)
     assert len(nidmap.plan(machine, 4, job=Job("alltoall"), deadline=0.2).rows) == 4
+
+
+def test_rails_shares():
+    two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
+    assert [(i, j, share.tolist()) for i, j, share in two.shares(np.array([0]), np.array([4]))] == [
+        (0, 0, [0.25]),
+        (0, 1, [0.25]),
+        (1, 0, [0.25]),
+        (1, 1, [0.25]),
+    ]
+
+
+def test_rails_between():
+    two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
+    assert two.between(0, 0) == {0: 1.0}
+
+
+def test_rails_joined():
+    assert rails_of(parse_spec("torus:4")).joined(np.array([0, 1]), np.array([2])).tolist() == [
+        True,
+        True,
+    ]
+
+
+def test_rails_refuse_apart():
+    rails_of(parse_spec("torus:4")).refuse_apart(np.array([0]), np.array([2]))
+
+
+def test_leaves_top_out():
+    assert leaves_top_out(parse_spec("tree:2x2"))
+    assert not leaves_top_out(parse_spec("torus:4"))
+
+
+def test_no_path():
+    assert (
+        str(no_path(parse_spec("torus:4"), 0, 2))
+        == "no path joins x0 and x2; is the list of links complete?"
+    )

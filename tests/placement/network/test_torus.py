@@ -13,6 +13,7 @@ from nidmap.placement.load import load_machine
 from nidmap.placement.network import Demand, channels, hops, loads, next_channel
 from nidmap.placement.network import torus as module
 from nidmap.placement.network.routes import busiest_link_s
+from nidmap.placement.network.torus import notes, passed_channels
 from nidmap.placement.network.torus_grid import grid_of
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.topologies import links, router_coords
@@ -302,3 +303,15 @@ def test_a_whole_machine_is_a_few_arrays():
     expected = sum(along_x[i] * along_x[j] * ring[(j - i) % 24] for i, j in places)
     of_x = found.channels.kind == 0
     assert found.load[of_x].sum() == pytest.approx(expected)
+
+
+def test_passed_channels():
+    ends = np.array([0, 3]), np.array([2, 1])
+    assert [column.tolist() for column in passed_channels(parse_spec("torus:4"), *ends)] == [
+        [0, 0, 1, 1],
+        [0, 1, 3, 0],
+    ]
+
+
+def test_notes():
+    assert notes(parse_spec("torus:3x3")) == ()

@@ -3,9 +3,18 @@
 
 import json
 
+import numpy as np
+
 import nidmap
 from nidmap.placement.commands import run
-from nidmap.rankmap.predict.constants import machine_constants
+from nidmap.placement.network import Demand, loads
+from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.predict.constants import (
+    Constants,
+    histogram_s,
+    hops_by_class,
+    machine_constants,
+)
 
 
 def test_copies_cost_nothing_beside_links_of_unknown_bandwidth():
@@ -34,3 +43,13 @@ def test_no_gain_is_promised_for_moving_ranks_off_their_nodes(capsys):
         == 0
     )
     assert json.loads(capsys.readouterr().out)["gain"]["high"] < 1.5
+
+
+def test_hops_by_class():
+    m = nidmap.load_machine("torus:5x5")
+    d = Demand.of(m, Traffic.of(np.array([0, 0]), np.array([1, 6]), 1.0))
+    assert hops_by_class(loads(m, d), d.total) == {"x": 1.0, "y": 0.5}
+
+
+def test_histogram_s():
+    assert round(histogram_s(64, 16, float("inf"), Constants(1.0, 0.0)) * 1e6) == 32

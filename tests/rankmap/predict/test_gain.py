@@ -17,7 +17,7 @@ from nidmap.placement.network import LEAST_LOSS, LOSS, MOST_LOSS
 from nidmap.placement.options import with_figures
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.predict.gain import Gain, Gains, time_range
+from nidmap.rankmap.predict.gain import Gain, Gains, Unknown, time_range
 from nidmap.rankmap.predict.unknowns import MISFIT, beside_communication
 from nidmap.rankmap.recording import RecordedPhase, Recording
 from nidmap.rankmap.recording.file import save_recording
@@ -273,3 +273,16 @@ def test_a_recording_that_does_not_fit_is_said_and_promises_nothing(tmp_path, in
     assert (found.low > 1) is fits
     said = found.of_run if fits else found.misfit
     assert f"ranks were recorded {1000 * in_mpi_s:g} s in MPI, 80 s of messages" in said
+
+
+def test_gain_losing():
+    unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
+    assert Gain(0.6, 1.2, 4.2, (unsure,)).losing.lowest == "the ranks of a node copy 200 GB/s"
+
+
+def test_gain_loses_if():
+    unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
+    assert (
+        Gain(0.6, 1.2, 4.2, (unsure,)).loses_if
+        == "1.67 times slower if the ranks of a node copy 200 GB/s"
+    )

@@ -16,7 +16,7 @@ from nidmap.rankmap.pattern.structured import Lines, Ring, Stencil
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.job import algorithm_of, fit_pattern, parse_wanted
-from nidmap.rankmap.predict.phases import phases
+from nidmap.rankmap.predict.phases import _line_steps, most_steps, phases
 from tests.placement.network.dense import dense
 from tests.rankmap.predict import brute
 
@@ -245,3 +245,23 @@ def test_algorithms_belong_to_all_to_alls():
     for name in ("pairwise", "ring", "bruck"):
         with pytest.raises(UsageError, match="for stencil:4x4; choose from at-once, lib"):
             algorithm_of(parse_wanted("stencil:4x4"), name)
+
+
+def test_line_steps():
+    row = np.arange(4)[None]
+    assert [(s.target.tolist(), s.times) for s in _line_steps(row, "pairwise", 9)] == [
+        ([1, 0, 3, 2], 1.0),
+        ([2, 3, 0, 1], 1.0),
+        ([3, 2, 1, 0], 1.0),
+    ]
+    assert [(s.target.tolist(), s.size) for s in _line_steps(np.arange(5)[None], "bruck", 9)] == [
+        ([1, 2, 3, 4, 0], 2.0),
+        ([2, 3, 4, 0, 1], 2.0),
+        ([4, 0, 1, 2, 3], 1.0),
+    ]
+
+
+def test_most_steps():
+    assert most_steps(3072, 512, "minimal") == 364
+    assert most_steps(24576, 512, "single") == 12
+    assert most_steps(96, 512, "adaptive") == 24

@@ -12,14 +12,23 @@ from hypothesis import strategies as st
 import nidmap
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.machine import LISTED, Links
+from nidmap.placement.network.channel_loads import Sending
 from nidmap.placement.options import with_figures
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.topologies import links, router_coords
+from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.pattern import parse_pattern
+from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor, predict
-from nidmap.rankmap.predict.background import Other
+from nidmap.rankmap.predict.assumptions import RunSeconds
+from nidmap.rankmap.predict.background import Other, from_file
+from nidmap.rankmap.predict.job import algorithms, size_of
+from nidmap.rankmap.predict.model import Model, _merge_alike
+from nidmap.rankmap.predict.neighbours import _busiest_partners
+from nidmap.rankmap.predict.phase_cost import run_ahead
 from tests.effort import examples
 from tests.rankmap.helpers import placed, time_of
 
@@ -423,3 +432,60 @@ def test_comparison_names_what_really_binds():
 def test_one_message_in_turn_is_one():
     found = predict(parse_spec("torus:4x4"), "0-3", Job("alltoall", bytes=1e6))
     assert "1 message in turn of" in {t.name: t for t in found.terms}["latency"].rests_on
+
+
+def test_run_seconds_with_messages():
+    assert RunSeconds(1.0, 3.0).with_messages(4.0) == 8.0
+    assert RunSeconds(meanwhile=3.0).with_messages(4.0) == 5.0
+
+
+def test_from_file():
+    m = nidmap.load_machine("torus:4x4")
+    assert [(j.rows.tolist(), j.load) for j in from_file(m, "0-1\n4,5 load=2 # b\n", "jobs")] == [
+        ([0, 1], 1.0),
+        ([4, 5], 2.0),
+    ]
+
+
+def test_size_of():
+    assert size_of(parse_pattern("alltoall"), None) == (1000000.0, "1 MB a message assumed")
+
+
+def test_algorithms():
+    assert algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich") == [
+        "at-once",
+        "bruck",
+    ]
+    assert algorithms(parse_pattern("bcast").fit(64), "library", 1e6, "") == ["scatter-ring"]
+
+
+def test_model():
+    from nidmap.rankmap.predict.job import Job
+
+    m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    one = Model(m, Job("alltoall", 1, 1e9, "at-once"))
+    assert [one.time(one.place(np.array(rows))) for rows in ([0, 1, 2, 3], [0, 1, 4, 5])] == [
+        3.0,
+        2.0,
+    ]
+
+
+def test_merge_alike():
+    ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 8.0)
+    steps = [(ring, 2.0), (ring.reversed(), 1.0), (ring, 3.0)]
+    assert [[times for _, times in _merge_alike(iter(steps), both)] for both in (False, True)] == [
+        [5.0, 1.0],
+        [6.0],
+    ]
+
+
+def test_busiest_partners():
+    assert _busiest_partners(Stencil((4, 4, 2))) == 5.0
+    assert _busiest_partners(Stencil((4, 4), reach=2)) == 8.0
+    assert _busiest_partners(Stencil((4, 4, 2), weights=(1.0, 2.0, 4.0)), weighted=True) == 10.0
+
+
+def test_run_ahead():
+    assert [
+        round(run_ahead(Sending(2.0, 0.5, 0), 4.0, ahead, 0.2), 2) for ahead in (0.0, 0.5, 1.0)
+    ] == [4.4, 3.15, 2.0]

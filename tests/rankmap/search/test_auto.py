@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nidmap
 from benchmarks.questions import draw
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.node_request import NodeRequest
@@ -303,3 +304,10 @@ def test_who_watches_can_stop_the_search_and_has_the_best_so_far(after):
     assert figures["search"]["best"]["cost"] <= told[-1].best_s
     assert not figures["search"]["finished"]
     assert any("the search was stopped" in note for note in found.warnings)
+
+
+def test_auto_takes_a_square_for_an_all_to_all():
+    m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    chosen = nidmap.plan(m, 4, job=nidmap.Job("alltoall"))
+    assert chosen.nodes.fold() == "nid[00000-00001,00004-00005]"
+    assert chosen.facts["predicted"]["ratio"] == pytest.approx(2 / 3)

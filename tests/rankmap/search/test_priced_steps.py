@@ -13,7 +13,7 @@ from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.search import priced_steps
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, TimeCost
-from nidmap.rankmap.search.priced_steps import PricedSteps
+from nidmap.rankmap.search.priced_steps import PricedSteps, _shrinking_moves
 
 
 @pytest.mark.parametrize("attachments", [1, 4])
@@ -43,3 +43,7 @@ def test_a_step_looks_up_no_more_costs_where_nodes_have_several_attachments(
     assert better is not None
     assert better.cost < start.cost
     assert 0 < max(looked_up) <= LIMITS.figures
+
+
+def test_shrinking_moves():
+    assert list(_shrinking_moves([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3] == [[(0, 8)], [(1, 9)]]

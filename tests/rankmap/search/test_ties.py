@@ -15,7 +15,7 @@ from nidmap.rankmap.predict.gain import Gain
 from nidmap.rankmap.search import ties
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import Candidate, Ranking
-from nidmap.rankmap.search.ties import closest_together
+from nidmap.rankmap.search.ties import closer_words, closest_together
 from tests.effort import examples
 from tests.rankmap.search.test_auto import asked
 
@@ -127,3 +127,8 @@ def test_spread_counts_units_from_the_outside_in():
     machine = nidmap.load_machine(SPEC)
     assert ties.spread_of(machine, np.array(TWO_GROUPS)) == (2, 2)
     assert spans(machine, np.array(TWO_GROUPS)) == {"group": 2, "switch": 2}
+
+
+def test_closer_words():
+    m = nidmap.load_machine("slingshot:groups=4,switches=2,nodes=2")
+    assert closer_words(m, np.array([0, 1]), np.array([0, 4])) == "these nodes touch 1 group for 2"

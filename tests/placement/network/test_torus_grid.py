@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The positions of a torus, the links that leave each, and loads on its rings, many at once."""
+
+import numpy as np
+
+from nidmap.placement.network.torus_grid import product_loads, ring_steps
+
+
+def test_ring_steps():
+    assert [way.tolist() for way in ring_steps(np.array([0, 3, 0]), np.array([2, 0, 3]), 4)] == [
+        [2, 1, 0],
+        [0, 0, 1],
+    ]
+
+
+def test_product_loads():
+    assert product_loads(np.ones((1, 4)), np.ones((1, 4))).tolist() == [
+        [[3.0, 3.0, 3.0, 3.0]],
+        [[1.0, 1.0, 1.0, 1.0]],
+    ]
