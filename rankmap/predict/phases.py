@@ -222,20 +222,7 @@ def _line_steps(lines: Ints, algorithm: str, most: int) -> Iterator[RankStep]:
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:
-    """Return how many steps of an all-to-all are looked at, by what one takes, about.
-
-    Parameters
-    ----------
-    channels, ranks : int
-    routing : str
-
-    Examples
-    --------
-    >>> most_steps(3072, 512, "minimal"), most_steps(24576, 512, "single")
-    (364, 12)
-    >>> most_steps(96, 512, "adaptive")
-    16
-    """
+    """Return how many steps of an all-to-all are looked at, by what one takes, about."""
     us = 300 + US_A_CHANNEL.get(routing, 0.15) * channels + 0.12 * ranks
     most = max(LEAST_STEPS, int(MOST_US / us))
     return min(most, MOST_DIVIDED) if routing == "adaptive" else most

@@ -264,4 +264,4 @@ def test_line_steps():
 def test_most_steps():
     assert most_steps(3072, 512, "minimal") == 364
     assert most_steps(24576, 512, "single") == 12
-    assert most_steps(96, 512, "adaptive") == 24
+    assert most_steps(96, 512, "adaptive") == 16
