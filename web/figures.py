@@ -192,9 +192,14 @@ def _count_sentence(machine: Machine, answer: replies.Described) -> str:
     """Return the nodes and what they touch: the outermost level and the innermost."""
     touches = answer.touches
     ends = dict.fromkeys([*list(touches)[:1], *list(touches)[-1:]])
-    words = ", ".join(counted(touches[level], level) for level in ends)
+    words = ", ".join(_grouped(touches[level], level) for level in ends)
     where = "on" if machine.topology.kind == "torus" else "in"
-    return counted(answer.count, "node") + (f" {where} {words}" if words else "")
+    return _grouped(answer.count, "node") + (f" {where} {words}" if words else "")
+
+
+def _grouped(number: int, noun: str) -> str:
+    """Return a number with groups of three digits and its noun, as the page writes all others."""
+    return f"{number:,} {counted(number, noun).partition(' ')[2]}"
 
 
 # --- compare, plan, order, hops -------------------------------------------------------

@@ -306,8 +306,8 @@ def _describe_machine(machine: Machine, now: Snapshot) -> str:
     free, compute = int(now.free(machine).sum()), int(machine.compute.sum())
     holding = f", {len(now.jobs)} jobs" if now.jobs else ""
     if now.assumed:
-        return f"{compute} compute nodes; which of them are free is not known"
-    return f"{compute} compute nodes, {free} of them free{holding}"
+        return f"{compute:,} compute nodes; which of them are free is not known"
+    return f"{compute:,} compute nodes, {free:,} of them free{holding}"
 
 
 def _marks_with_nodes(machine: Machine, wanted: Export) -> list[Mark]:

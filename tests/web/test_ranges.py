@@ -61,7 +61,7 @@ def test_page_answers_command_and_export_say_the_same(opened, capsys, name):
         if answer["timeless"]:
             assert any("not known" in block for block in blocks)
         else:
-            low, high = (time_text(command[end]).replace("us", "µs") for end in ("low", "high"))
+            low, high = (time_text(command[end]) for end in ("low", "high"))
             span = low if low == high else f"{low} to {high}"
             assert any(block.startswith(f"Time\n{span}\n") for block in blocks), blocks
         view.leave()

@@ -5,7 +5,7 @@
 export function spokenSeconds(seconds) {
   if (seconds === null || seconds === undefined) return "unknown";
   if (seconds === 0) return "0 s";
-  const [factor, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e3, "ms"] : seconds >= 1e-6 ? [1e6, "\u00b5s"] : [1e9, "ns"];
+  const [factor, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e3, "ms"] : seconds >= 1e-6 ? [1e6, "us"] : [1e9, "ns"];
   return `${rounded(seconds * factor)} ${unit}`;
 }
 

@@ -82,9 +82,9 @@ function timeBars(prediction, usual) {
 function gainFigure(app, mark, { gain, words }) {
   const find = el("button", { type: "button", text: "Find a better placement", on: { click: () => app.plans?.findFor(mark) } });
   const [low, high] = [gain.low, gain.high].map((value) => (value === null ? "any" : rounded(value)));
-  const times = low === high ? `${low} times` : `${low} to ${high} times`;
+  const times = low === high ? (low === "1" ? "" : `${low} times `) : `${low} to ${high} times `;
   const unsure = gain.unknowns[0]?.question;
-  return figure("Speed", `${times} as fast`, `as ${words}${unsure ? `; least known: ${unsure}` : ""}`, ...(app.plans ? [find] : []));
+  return figure("Speed", `${times}as fast`, `as ${words}${unsure ? `; least known: ${unsure}` : ""}`, ...(app.plans ? [find] : []));
 }
 
 // --- the machine and its jobs ---------------------------------------------------------

@@ -65,7 +65,8 @@ export function start(app, state, data) {
 
 function kindOf({ kind, fabric, count }) {
   const title = { dragonfly: "dragonfly", torus: "torus", fattree: "fat tree", tree: "tree" }[kind] ?? kind;
-  const named = fabric ? `${fabric[0].toUpperCase()}${fabric.slice(1)} ${title}` : title;
+  const called = fabric === "infiniband" ? "InfiniBand" : fabric && `${fabric[0].toUpperCase()}${fabric.slice(1)}`;
+  const named = called ? `${called} ${title}` : title;
   return `${named}, ${count.toLocaleString("en-US")} nodes`;
 }
 
