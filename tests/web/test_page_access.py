@@ -40,8 +40,10 @@ def test_axe_finds_nothing_in_any_view(opened, site, scheme, rules):
     page = opened(site, color_scheme=scheme).go("#f=nid00003&by=rank")
     page.paste("#0-15 nosuchnode")
     page.page.wait_for_selector("#traffic .bars")
+    page.page.click("#help-open")
     page.page.click("#curl summary")
     assert check(page, *rules) == []
+    page.page.keyboard.press("Escape")
     page.page.click("#tab-table")
     assert check(page, *rules) == []
     page.page.click("#tab-plans")
@@ -321,7 +323,8 @@ def test_modules_bundle_by_simple_rules_and_never_parse_data_as_markup(path):
     forbidden = (
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|import\("
     )
-    assert not re.search(forbidden, text)
+    code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)  # types are imported in comments
+    assert not re.search(forbidden, code)
     assert not re.search(r"https?://(?!www\.w3\.org/)", text)
 
 

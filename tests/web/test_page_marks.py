@@ -382,6 +382,7 @@ def test_curl_lines_say_what_the_page_asks(opened, busy):
     page = opened(busy).go()
     page.paste("nid[00136-00139]")
     page.sentence("4 nodes in")
+    page.page.click("#help-open")
     page.page.click("#curl summary")
     lines = page.page.locator("#curl-lines code").all_inner_texts()
     described = next(line for line in lines if line.endswith("/api/v1/describe'"))

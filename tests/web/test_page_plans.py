@@ -294,7 +294,7 @@ def test_a_search_shows_how_far_it_is_and_ends_with_the_best_so_far(opened, sear
     assert page.page.is_disabled("#plan-go")
     page.page.click("#plan-finish")
     page.page.wait_for_selector(".plan")
-    assert page.page.locator(".plan", has_text="auto").count() == 1
+    assert page.page.locator(".plan h2", has_text="auto").count() == 1
     assert page.page.is_hidden("#plan-running")
     assert page.page.is_enabled("#plan-go")
     page.leave()

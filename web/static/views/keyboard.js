@@ -2,28 +2,8 @@
 /** Every deed of the mouse by keys: one focus cell on the map, and short cuts for the page. */
 
 import { stepTo } from "../map/stepper.js";
-import { byId, el, refill } from "../ui/dom.js";
-
-const KEYS = [
-  ["← → ↑ ↓", "move the focus to the next node; with Ctrl to the next box"],
-  ["Space", "mark or unmark the focus node"],
-  ["Shift + arrows, Shift + click", "mark the range from the last marked node"],
-  ["b c k g", "mark the blade (switch, leaf), chassis, cabinet, group of the focus node"],
-  ["j", "mark the job that runs on the focus node"],
-  ["Home, End", "first and last node"],
-  ["+ − 0 z", "zoom in, zoom out, show all, zoom to the active mark"],
-  ["l", "lasso with the mouse; Shift + drag does the same"],
-  ["[ ]", "rank before, next rank (colour by rank)"],
-  ["n", "new empty mark"],
-  ["1 … 8", "make that mark the active one"],
-  ["Ctrl + z", "take back the last marking"],
-  ["Esc", "end the lasso, clear the search"],
-  ["/", "search"],
-  ["m p w o t", "map, plans, traffic (wires), jobs, table"],
-  ["x v", "in the traffic: the mark, or what the scheduler would choose; both side by side"],
-  ["u", "in the traffic: what links carried by their counters, beside what is predicted"],
-  ["?", "this list"],
-];
+import { byId } from "../ui/dom.js";
+import { openHelp } from "./help.js";
 
 const LEVELS = { b: ["blade", "switch", "leaf", "chassis", "slice"], c: ["chassis"], k: ["cabinet"], g: ["group"] };
 
@@ -31,12 +11,6 @@ const LEVELS = { b: ["blade", "switch", "leaf", "chassis", "slice"], c: ["chassi
 export function keyboard(app) {
   byId("map").addEventListener("keydown", (event) => onMap(app, event));
   document.addEventListener("keydown", (event) => onPage(app, event));
-  byId("help-open").addEventListener("click", () => openHelp());
-}
-
-function openHelp() {
-  refill(byId("keys"), ...KEYS.flatMap(([keys, what]) => [el("dt", {}, el("kbd", { text: keys })), el("dd", { text: what })]));
-  byId("help").showModal();
 }
 
 function onPage(app, event) {

@@ -13,8 +13,8 @@ import { notice } from "../ui/announce.js";
 import { copyText } from "../ui/clipboard.js";
 import { byId, el, refill } from "../ui/dom.js";
 import { answers } from "./answer.js";
-import { curlLines } from "./curl.js";
 import { figureBar } from "./figurebar.js";
+import { helpDialog } from "./help.js";
 import { jobsTable } from "./jobstable.js";
 import { keyboard } from "./keyboard.js";
 import { showLegend } from "./legend.js";
@@ -49,7 +49,7 @@ export function start(app, state, data) {
   searchBox(app);
   saveBox(app);
   keyboard(app);
-  curlLines(app);
+  helpDialog(app);
   app.table = new TableTwin(app);
   jobsTable(app);
   app.traffic = new TrafficTab(app);
