@@ -51,5 +51,5 @@ export function openHelp() {
 function line({ name, path, body }) {
   const text = curlLine(path, body);
   const copy = el("button", { type: "button", class: "plain", text: "Copy", "aria-label": `Copy the curl line of ${name}`, on: { click: () => copyText(text, "curl line") } });
-  return el("li", {}, el("span", { text: name }), el("code", { text: text.length > LONG ? `${text.slice(0, LONG)} …` : text }), copy);
+  return el("li", {}, el("span", { text: name }), el("code", { tabindex: "0", text: text.length > LONG ? `${text.slice(0, LONG)} …` : text }), copy);
 }
