@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from itertools import product
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from nidmap.placement.support.writing import to_json, write_output
 from nidmap.placement.ui import bar, say
 from nidmap.rankmap.past_jobs import read_applications
 from nidmap.rankmap.tasks import ranks_here, refuse_stdin
+from nidmap.workloads.replay.page import html_page
 from nidmap.workloads.replay.policies import NAMES, Site, make_policy
 from nidmap.workloads.replay.readers import read_trace
 from nidmap.workloads.replay.report import Report
@@ -128,7 +130,11 @@ def _write_report(report: Report, folder: str | None, as_json: bool) -> None:
     if folder is not None:
         write_output(document, os.path.join(folder, "report.json"))
         write_output(report.text(), os.path.join(folder, "report.txt"))
-        say(f"nidmap: replays and reports are in {folder}")
+        page = importlib.util.find_spec("matplotlib") is not None
+        if page:
+            write_output(html_page(report, folder), os.path.join(folder, "page.html"))
+        drawn = "and a page" if page else "(no page: pip install matplotlib)"
+        say(f"nidmap: replays, reports {drawn} are in {folder}")
     write_output(document if as_json else report.text())
 
 

@@ -63,9 +63,9 @@ class Loss(NamedTuple):
 
 #: What a table shows of all jobs: its head, where it is found, how it is written, times what.
 _TABLE = (
-    ("wait median", "wait_median", "{:.1f}", 1), ("mean", "wait_mean", "{:.1f}", 1),
-    ("95 %", "wait_95", "{:.1f}", 1), ("bounded slowdown", "bounded_slowdown", "{:.1f}", 1),
-    ("node-hours", "node_hours", "{:,.0f}", 1), ("slowed by", "slowdown", "{:.2f}", 1),
+    ("wait median", "wait_median", "{:.1f}"), ("mean", "wait_mean", "{:.1f}"),
+    ("95 %", "wait_95", "{:.1f}"), ("bounded slowdown", "bounded_slowdown", "{:.1f}"),
+    ("node-hours", "node_hours", "{:,.0f}"), ("slowed by", "slowdown", "{:.2f}"),
 )  # fmt: skip
 
 
@@ -181,21 +181,27 @@ class Report:
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines) + "\n"
 
-    def _table(self) -> str:
+    def groups(self, kind: str) -> list[str]:
+        """Return the groups of a kind that are followed."""
+        return list(next(iter(self.summaries.values()))["groups"][kind])
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table of policies: its heads, then a row each."""
         heads = ("policy", *(head for head, *_ in _TABLE), "utilisation %", "fragmentation")
         rows = [
             (
                 policy,
-                *(self.over(policy, "all", key).text(form) for _, key, form, _ in _TABLE),
+                *(self.over(policy, "all", key).text(form) for _, key, form in _TABLE),
                 Range(*(100 * v for v in self.over(policy, "utilisation"))).text(),
                 self.over(policy, "fragmentation").text("{:.2f}"),
             )
             for policy in self.policies
         ]
-        return (
-            align_columns([heads, *rows])
-            + "waits in minutes; slowed by: communication of jobs on several nodes\n"
-        )
+        return [heads, *rows]
+
+    def _table(self) -> str:
+        what = "waits in minutes; slowed by: communication of jobs on several nodes\n"
+        return align_columns(self.rows()) + what
 
     def document(self) -> dict[str, Any]:
         """Return all of it as JSON takes it."""

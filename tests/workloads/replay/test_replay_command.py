@@ -2,6 +2,7 @@
 """``nidmap replay`` as a user meets it."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -62,6 +63,12 @@ def test_a_trace_and_what_is_kept_of_it(tool, tmp_path):
     assert tool(*words)[0] == 0
     report = json.loads((tmp_path / "kept" / "report.json").read_text())
     assert report["jobs"] == 59
+    page = (tmp_path / "kept" / "page.html").read_text()
+    assert page.count("<svg") == 4
+    assert report["sentence"] in page
+    assert "http://" not in re.sub(
+        r'xmlns(:xlink)?="[^"]*"|<metadata>.*?</metadata>', "", page, flags=re.S
+    )
     outcome = kept_outcome("kept", Case("tree", 0.5, 1))
     assert np.diff(outcome.first).tolist() == [1 + k % 5 for k in range(1, 60)]
     (tmp_path / "kept" / "tree-share0.5-seed1.npz").unlink()
