@@ -270,12 +270,15 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
 
 def page_data(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export) -> dict[str, Any]:
     """Return all that a page shows which has no server to ask."""
+    state = now.document(machine)
+    for job in state.jobs:
+        job.mine = False  # whoever opens the file may be somebody else
     columns = document(machine) | {"show_users": any(job.user for job in now.jobs), "live": False}
     return {
         "schema": "nidmap.export/1",
         "machine": columns | {"refresh": 0, "version": __version__, "limits": {"marks": 8}},
         "layout": layout.document(machine),
-        "state": now.document(machine),
+        "state": state,
         "marks": [
             mark._asdict()
             | {"rows": mark.rows.tolist(), "nodelist": nodes_of(machine, mark.rows).fold()}

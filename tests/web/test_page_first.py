@@ -82,6 +82,8 @@ def test_ones_own_jobs_come_first(opened, small, tmp_path):
             ("7", None), ("8", True), ("9", True),
         ]  # fmt: skip
         assert all("user" not in job for job in said), "users are not shown"
+        saved = site.post("export", format="html", colour="job").body
+        assert b'"mine"' not in saved, "somebody else may open the file"
         page = opened(site).go()
         found = figures(page)
         assert next(iter(found)) == "Your jobs"
