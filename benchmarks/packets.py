@@ -75,7 +75,7 @@ DRAGONFLY = Network(
     f"dragonfly:groups=9,chassis=1,blades=4,nodes=2,global=1,green=1,black=1,blue=1,{PLAIN},"
     "payload=1,routing=adaptive",
     72,
-    {"topology": "dragonflynew", "routing_function": "ugal", "k": 2, "n": 1},
+    {"topology": "dragonflynew", "routing_function": "ugal", "num_vcs": 3, "k": 2, "n": 1},
 )
 TORUS = Network(
     "torus of 8 x 8, dimension order",
@@ -115,8 +115,7 @@ def _shift_digits(node: Ints, by: int, base: int) -> Ints:
 def goals_of(network: Network, traffic: str) -> Ints | None:
     """Return where each node sends by a pattern of BookSim's; None: to all others alike."""
     node, bits = np.arange(network.nodes), bits_of(network.nodes)
-    name, _, rest = traffic.partition("(")
-    base = int(re.findall(r"\d+", rest)[0]) if rest else 0
+    base = round(network.nodes**0.5)
     by_name: dict[str, Goals] = {
         "bitcomp": lambda node: network.nodes - 1 - node,
         "bitrev": lambda node: _reverse_bits(node, bits),
@@ -125,16 +124,16 @@ def goals_of(network: Network, traffic: str) -> Ints | None:
         "tornado": lambda node: _shift_digits(node, (base + 1) // 2 - 1, base),
         "neighbor": lambda node: _shift_digits(node, 1, base),
     }
-    return by_name[name](node) if name in by_name else None
+    return by_name[traffic](node) if traffic in by_name else None
 
 
 #: What is run: several patterns a network.
 CASES = [
-    *((butterfly(4), name) for name in ("bitrev", "shuffle", "tornado({8},{2},{1})")),
-    *((butterfly(4), name) for name in ("neighbor({8},{2},{1})", "transpose", "bitcomp")),
-    *((butterfly(8), name) for name in ("bitrev", "shuffle", "tornado({16},{2},{1})")),
-    (DRAGONFLY, "uniform"), (DRAGONFLY, "bad_dragon({2},{1})"),
-    *((TORUS, name) for name in ("uniform", "bitcomp", "tornado({8},{2},{1})", "transpose")),
+    *((butterfly(4), name) for name in ("bitrev", "shuffle", "tornado")),
+    *((butterfly(4), name) for name in ("neighbor", "transpose", "bitcomp")),
+    *((butterfly(8), name) for name in ("bitrev", "shuffle", "tornado")),
+    (DRAGONFLY, "uniform"), (DRAGONFLY, "bad_dragon"),
+    *((TORUS, name) for name in ("uniform", "bitcomp", "tornado", "transpose")),
     *((TREE, name) for name in ("uniform", "bitcomp", "shuffle", "bitrev")),
 ]  # fmt: skip
 
@@ -162,7 +161,7 @@ def predict(network: Network, traffic: str) -> tuple[float, float, float]:
     if (goal := goals_of(network, traffic)) is not None:
         spot = _spots(network)
         sent = Traffic.of(spot[rank], spot[goal], 1.0)
-    elif traffic.startswith("bad_dragon"):
+    elif traffic == "bad_dragon":
         group = network.nodes // 9
         source = np.repeat(rank, group)
         there = (source // group + 1) % 9 * group + np.tile(np.arange(group), network.nodes)

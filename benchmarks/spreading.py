@@ -86,7 +86,10 @@ def ask(machine: Machine, seed: int) -> Promise | None:
         rows = 2 ** int(rng.integers(1, int(math.log2(count * ppn))))
         pattern = f"fft:{rows}x{count * ppn // rows}"
     model = Predictor(machine, Job(pattern, ppn, float(10 ** rng.uniform(4, 6))))
-    request = request_for(machine, NodeRequest(count, free, seed=seed))
+    try:
+        request = request_for(machine, NodeRequest(count, free, seed=seed))
+    except NidmapError:
+        return None  # not so many of one kind
     base = model.place(find(baseline_of(machine).strategy)(machine, request))
     base_s, best = model.time(base), Promise("", "", 0.0, 0.0)
     words = f"#{seed} {machine.name} -N {count} --ppn {ppn} {pattern} {model.size:.0f} B"
@@ -111,6 +114,7 @@ def main() -> None:
     while len(promises) < count:
         if (promise := ask(machines[seed % len(machines)], seed)) is not None:
             promises.append(promise)
+            print(promise, file=sys.stderr, flush=True)
         seed += 1
     large = [promise for promise in promises if promise.likely > MOST]
     lines = [[p.question, p.planner, f"{p.likely:.2f}", f"{p.best:.2f}"] for p in large]

@@ -134,6 +134,8 @@ def run_ahead(at_once: Sending, steps_s: float, ahead: float, meeting: float = 0
     1, as far as sending all at once. `meeting`: how much longer it takes, as a share, where
     messages meet on links that are always busy and no rank runs ahead.
     """
+    if math.isinf(steps_s):
+        return math.inf
     won = ahead * max(0.0, steps_s - at_once.seconds)
     longer = 1 + meeting * (1 - ahead) * at_once.busy
     return (max(steps_s, at_once.seconds) - won) * longer
