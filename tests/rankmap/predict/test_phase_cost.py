@@ -113,14 +113,13 @@ def test_a_scenario_is_frozen_and_others_share_what_is_worked_out():
 
 
 def test_what_a_rank_sends_is_known_of_all_to_alls_alone():
-    machine = nidmap.load_machine("pizdaint")
     seconds = {}
-    for words in ("ring", "alltoall"):
+    for words, spec in itertools.product(("ring", "alltoall"), ("", ",process=inf")):
+        machine = nidmap.load_machine(f"pizdaint{spec}")
         model = Predictor(machine, Job(words, 1, 1e6, "" if words == "ring" else "at-once"))
-        found = model.predict(model.place(np.arange(4)))
-        seconds[words] = found.phases[0].bandwidth_s
-    assert seconds["ring"] == pytest.approx(1e6 / 10e9)  # its node's own link
-    assert seconds["alltoall"] == pytest.approx(3e6 / 3.2e9)
+        seconds[words, spec] = model.predict(model.place(np.arange(4))).phases[0].bandwidth_s
+    assert seconds["ring", ""] == seconds["ring", ",process=inf"] < 1e6 / 3.2e9
+    assert seconds["alltoall", ""] == pytest.approx(3e6 / 3.2e9)
 
 
 def test_small_groups_of_slingshot_have_two_links_a_pair():
