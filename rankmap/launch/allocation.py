@@ -97,7 +97,7 @@ class Allocation:
     def on(self, machine: Machine) -> Allocation:
         """Return the same with its nodes by the machine's names, not by NIDs or with domains."""
         try:
-            rows = rows_of(machine, self.nodes, "the job's node list")
+            rows = rows_of(machine, self.nodes, "the job's node list", repeats=True)
         except ParseError as error:
             strangers = [name for name in self.nodes if not _is_node(machine, name)]
             if not strangers:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nidmap.placement.errors import LaunchError, NidmapError, ParseError, UsageError
+from nidmap.placement.specs import parse_spec
 from nidmap.rankmap.launch.allocation import (
     allocation,
     deal_ranks,
@@ -16,6 +17,7 @@ from nidmap.rankmap.launch.allocation import (
     from_hosts,
     job_here,
     job_id,
+    job_on,
 )
 
 JOB = {"SLURM_JOB_NODELIST": "nid[00003,00012,00020]", "SLURM_JOB_ID": "4711"}
@@ -207,3 +209,13 @@ def test_lsf_names_every_host_with_its_slots(value, said):
 def test_lsf_hosts_that_are_numbers_stay_hosts():
     job = allocation({"LSB_MCPU_HOSTS": "12 2 13 4", "LSB_JOBID": "7"})
     assert (list(job.nodes), job.tasks.tolist()) == (["12", "13"], [2, 4])
+
+
+def test_a_host_by_its_short_and_its_long_name_is_one_node(tmp_path, monkeypatch):
+    """PBS may write both: the node has the slots of both lines, in the order of the first."""
+    (tmp_path / "nodes").write_text("nid00003\nnid00001\nnid00003.cm.org\nNID00001\nnid00002\n")
+    env = {"PBS_NODEFILE": str(tmp_path / "nodes"), "PBS_JOBID": "1.s"}
+    job = job_on(parse_spec("torus:4"), env)
+    assert list(job.nodes) == ["nid00003", "nid00001", "nid00002"]
+    assert job.tasks.tolist() == [2, 2, 1]
+    assert job.turns.tolist() == [0, 1, 0, 1, 2]
