@@ -38,6 +38,13 @@ _OF_SWITCH = re.compile(r"(?:eth|fxp|em|me|mgmt|vme)0?|ma\d+|management[\d/]*|oo
 _OF_HOST = re.compile(r"(?:.*[^a-z])?(?:oob|mgmt|ipmi|bmc|idrac|ilo)\d*", re.I | re.A)
 _LINUX = re.compile(r"(?:eth|en[opsx]|em|ib|hsn|bond|mlx|p\d+p)[a-z]*\d\w*", re.A)
 
+#: What sites call the controller by which a host is managed.
+_CONTROLLER = re.compile(
+    r"(?:idrac|ilo|bmc|ipmi|xcc|irmc|imm|cimc)(?:[-_.\d].*)?"
+    r"|.*[-_.](?:idrac|ilo|bmc|ipmi|xcc|oob|mgmt)",
+    re.I | re.A,
+)
+
 #: Cables below this share of a host's fastest cable do not belong to the fabric.
 _SLOW = 0.1
 
@@ -209,6 +216,7 @@ def _find_management(sights: Sequence[_Sight], kind: Callable[[str], str]) -> se
             outer |= {sight.other} if here and not there else set()
             outer |= {sight.device} if there and not here else set()
     outer = {name for name in outer if kind(name) == "switch"}
+    managed |= _find_controllers(sights, kind)
     inner = [s for s in sights if s not in managed and kind(s.device) == kind(s.other) == "switch"]
     while fabric := {x for s in inner for x in (s.device, s.other) if x in outer
                      and not {s.device, s.other} <= outer}:  # fmt: skip
@@ -216,6 +224,17 @@ def _find_management(sights: Sequence[_Sight], kind: Callable[[str], str]) -> se
     managed |= {s for s in sights if {s.device, s.other} & outer}
     managed |= _find_slow(sights, managed, kind)
     return managed
+
+
+def _find_controllers(sights: Sequence[_Sight], kind: Callable[[str], str]) -> set[_Sight]:
+    """Return the cables of what is called as a host's controller, where hosts' are much faster."""
+    ends = [(s, x) for s in sights for x in (s.device, s.other) if kind(x) == "host"]
+    fastest = max((s.gbs for s, _ in ends if s.gbs > 0), default=0.0)
+    return {
+        sight
+        for sight, name in ends
+        if _CONTROLLER.fullmatch(name) and not sight.gbs > _SLOW * fastest
+    }
 
 
 def _is_managed(kind: str, port: str) -> bool:

@@ -116,7 +116,21 @@ class Allocation:
             hint = "a batch system may list its own node (MOM) alone: --nodes names the job's"
             asked = f"{self.note}; " if self.note else ""
             raise ParseError("the job's node list", 0, what, asked + hint)
-        return replace(self, nodes=nodes_of(machine, rows))
+        merged = self._with_each_once(rows)
+        return replace(merged, nodes=nodes_of(machine, np.array([*dict.fromkeys(rows.tolist())])))
+
+    def _with_each_once(self, rows: Ints) -> Allocation:
+        """Return the same where names of different length are one node (n1 and n1.cm)."""
+        place = {row: k for k, row in enumerate(dict.fromkeys(rows.tolist()))}
+        at = np.array([place[row] for row in rows.tolist()], dtype=np.int64)
+        if len(place) == len(at):
+            return self
+        tasks, cpus = (
+            None if column is None else np.bincount(at, column).astype(np.int64)
+            for column in (self.tasks, self.cpus)
+        )
+        turns = None if self.turns is None else at[self.turns]
+        return replace(self, nodes=NodeList(), tasks=tasks, cpus=cpus, turns=turns)
 
     def stated_counts(self) -> Ints | None:
         """Return the ranks of each node that the job was asked for with; None where none were.

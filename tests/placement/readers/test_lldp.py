@@ -355,3 +355,15 @@ def test_nvue_says_the_speed_of_each_port():
 def test_nvue_of_no_device_asks_for_its_name():
     with pytest.raises(ParseError, match="not which device it is"):
         read_text(json.dumps(nvue(**FABRIC["leaf1"])), "f.json")
+
+
+@pytest.mark.parametrize("name", ["idrac-h1", "h1-bmc", "ilo3", "BMC", "h1_ipmi", "h1.oob"])
+def test_a_controller_beside_hosts_is_none(name):
+    """1 GbE of a host's controller among 100 GbE; a fast host that is called so stays."""
+    sees = {"swp1": ("h1", "eth2", "100G", "off"), "swp2": (name, "eth0x", "1G", "off"),
+            "swp3": ("h2", "eth2", "100G", "off")}  # fmt: skip
+    dump = read_text(json.dumps({"leaf1": nvue(**sees)}), "f.json")
+    assert dump.nodes.name.tolist() == ["h1", "h2"]
+    assert "management" in [finding.kind for finding in dump.findings]
+    sees["swp2"] = (name, "eth0x", "100G", "off")
+    assert len(read_text(json.dumps({"leaf1": nvue(**sees)}), "f.json").nodes) == 3
