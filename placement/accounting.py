@@ -121,7 +121,7 @@ def _csv_rows(
 def _by_column(
     cells: list[str], places: dict[str, int], width: int, source: str, line: int
 ) -> dict[str, str]:
-    """Return cells by what they say; what a row has too many belongs to the job's name."""
+    """Return the cells of a row; surplus words belong to the job's name."""
     more = len(cells) - width
     name = places.get("name", width)
     if more < 0 or (more > 0 and name == width):
@@ -171,7 +171,7 @@ def _table_job(cells: dict[str, str], source: str, line: int) -> JobRecord | Non
 def _read_cell(
     cells: dict[str, str], column: str, parse: Callable[[str], float | None], source: str, line: int
 ) -> float | None:
-    """Return a cell's figure; None where it, or the column, says none."""
+    """Return a cell's figure; None where the cell or the column is empty."""
     text = cells.get(column, "")
     try:
         return parse(text)
@@ -182,7 +182,7 @@ def _read_cell(
 
 
 def _parse_limit(text: str) -> float | None:
-    """Return a time limit in seconds; None where there is none, or the partition's holds."""
+    """Return a time limit in seconds; None where the job has none of its own."""
     if text.strip().lower() in {"unlimited", "partition_limit", "infinite"}:
         return None
     return parse_duration(text)

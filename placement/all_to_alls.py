@@ -66,7 +66,7 @@ class AllToAlls:
         return replace(self, scale=self.scale * factor)
 
     def moved(self, place: Ints, ends: int) -> AllToAlls:
-        """Return the same with end e at place[e], 0 … ends-1; ranks that meet there add up."""
+        """Return the traffic with end e at place[e], 0 … ends-1; ranks at one place add up."""
         return AllToAlls(*sum_by_pair(self.line, place[self.end], self.weight, ends), self.scale)
 
     def joined(self, other: AllToAlls) -> AllToAlls:
@@ -111,7 +111,7 @@ class AllToAlls:
         return product_over_lines(side, side, self.scale, size, size)
 
     def sent(self, ends: int) -> Floats:
-        """Return what each end sends to all others, float64 (ends,); it gets as much."""
+        """Return the bytes that each end sends to all others, float64 (ends,), and receives."""
         total = add_by_key(self.line, self.weight)
         others = total[self.line] - self.weight
         return add_by_key(self.end, self.scale[self.line] * self.weight * others, ends)
@@ -227,7 +227,7 @@ def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, colum
 
 
 def match_lines(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield each entry with every entry of a second list that has its line, some at a time.
+    """Yield each entry with every entry of a second list on the same line, in blocks.
 
     `line` (e,): of the first list's entries. `start` (l + 1,): where the entries of each line
     begin in the second list. Yields `entry, other` (m,).

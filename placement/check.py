@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is inconsistent in the dumps of a machine, and in what they make together.
+"""Contradictions in the dumps of a machine, and in the machine that they make.
 
 A *fault* contradicts something: no plan should rest on it. A *remark* is
 worth knowing and normal: a hole, an absent cabinet, an assumption.
@@ -64,7 +64,7 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
 
 
 def _check_numbering(dump: Dump) -> list[Finding]:
-    """Return the nodes whose NID is not what most others' numbering gives to their cname."""
+    """Return the nodes whose NID differs from the one that the numbering gives their cname."""
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
         return []
@@ -164,7 +164,7 @@ def _group_pairs(machine: Machine) -> Iterator[Finding]:
 
 
 def _find_holes(machine: Machine) -> Iterator[Finding]:
-    """Say what is missing in the box that the machine fills."""
+    """Report the nodes missing in the box that the machine fills."""
     words = {
         "group": "absent groups",
         "chassis": "chassis absent in groups that are there",

@@ -242,7 +242,7 @@ def _walk_parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
 
 
 def _axes_to_cut(shape: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
-    """Yield the sets of axes to cut, each as all its orders: first what suits the shape."""
+    """Yield the sets of axes to cut, each in all orders, the set that suits the shape first."""
     main = len(shape) - 1
     others = range(main)
     if shape[main] >= LONG * max(shape[:-1]):
@@ -264,7 +264,7 @@ def _cutting_orders(axes: Iterable[int], main: int) -> list[tuple[int, ...]]:
 def _possible_cuts(
     shape: tuple[int, ...], orders: list[tuple[int, ...]]
 ) -> Iterator[tuple[float, int, tuple[int, ...], tuple[BoxPart, ...]]]:
-    """Yield every cut that leaves walkable parts, what it costs first."""
+    """Yield every cut that leaves walkable parts, with its cost."""
     volume = math.prod(shape)
     for rank, order in enumerate(orders):
         spread = [_cutting_places(shape[a], len(shape)) for a in order]
@@ -303,7 +303,7 @@ def _odd_price(extent: int) -> float:
 
 @cache
 def _awkwardness(shape: tuple[int, ...]) -> float:
-    """Return how far a part is from a cube, and how much too short its main axis is."""
+    """Return the deviation of a part from a cube, plus a penalty for a short main axis."""
     if not shape:
         return 0.0
     logs = [math.log2(extent) for extent in shape]
@@ -314,7 +314,7 @@ def _awkwardness(shape: tuple[int, ...]) -> float:
 def _cut_box(
     shape: tuple[int, ...], order: tuple[int, ...], places: tuple[int, ...]
 ) -> tuple[BoxPart, ...]:
-    """Return the parts for cuts at `places` of the axes `order`; none where one is not walkable."""
+    """Return the parts for cuts at `places` of the axes `order`; () where one is not walkable."""
     cut = dict(zip(order, places, strict=True))
     ends = [(0, extent) for extent in shape]
     sides = {a: ((0, at), (at, shape[a] - at), (0, shape[a])) for a, at in cut.items()}

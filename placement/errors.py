@@ -33,7 +33,7 @@ def printable(text: str, limit: int = 80) -> str:
 
 
 def printable_message(text: str) -> str:
-    """Return a message as it is shown: one line, printable, what it quotes cut where it is long.
+    """Return a message for display: one line, printable, long quotations cut.
 
     Who raises an error or reports a `Finding` need not call it: these do.
 
@@ -90,7 +90,7 @@ class NidmapError(Exception):
 
 
 def error_text(error: BaseException, limit: int = 200) -> str:
-    """Return an error in one line: what it says where it is ours, else its class and that.
+    """Return an error in one line: our own message, else the class and its text.
 
     Examples
     --------
@@ -186,7 +186,7 @@ _WORDS = (
 
 
 def schema_fault(error: Exception) -> tuple[str, str]:
-    """Return where a value is wrong, as msgspec writes paths, and what is wrong there.
+    """Return the path of a wrong value, as msgspec writes it, and what is wrong with it.
 
     Parameters
     ----------

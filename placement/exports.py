@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine can be written as for other programs: graphs, tables, Slurm's own files.
+"""Exports of a machine for other programs: graphs, tables, Slurm's own files.
 
 A topology file says where nodes are, not in what state: nodes that are down
 are written like others, and service nodes are on no switch that Slurm knows.

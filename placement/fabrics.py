@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics: what the hardware that joins routers is known to do, one record each.
+"""Fabrics: known properties of network hardware, one record each.
 
 A network's ``kind`` is its shape; its fabric is what carries it: how fast a message, a hop
 and a link are, what a node injects, whether routers send packets around full links, whether

@@ -29,7 +29,7 @@ SERVICES: dict[str, str] = {}
 
 
 def load(where: str) -> Any:
-    """Import and return what ``module`` or ``module:attribute`` names."""
+    """Import and return the object that ``module`` or ``module:attribute`` names."""
     module, _, attribute = where.partition(":")
     loaded = import_module(module)
     return getattr(loaded, attribute) if attribute else loaded

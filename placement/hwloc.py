@@ -220,7 +220,7 @@ def _gpu_links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, 
 
 
 def _read_cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
-    """Return the processing units of an object; None where it states none, or no end of them."""
+    """Return the processing units of an object; None where it states none, or an infinite set."""
     text = at.get(name)
     if text is None or len(text) > 1 << 14 or (name != "cpuset" and text.startswith("0xf...f")):
         return None
@@ -242,7 +242,7 @@ def _whole_number(text: str) -> int:
 
 
 def hardware_of(machine: Machine, rows: Ints) -> NodeHardware:
-    """Return what is inside some nodes of a machine.
+    """Return the hardware of some nodes of a machine.
 
     The type counts that has as many cores (or hardware threads) and GPUs as the machine says
     of these nodes, the last one that was given first; what the machine does not say fits.

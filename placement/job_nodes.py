@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where jobs sat: their nodes as rows of a machine, and what was free when each began."""
+"""Positions of jobs: their nodes as rows of a machine, and the nodes free when each began."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class JobNodes:
 
     @property
     def node_hours(self) -> Floats:
-        """Node-hours of each job, of one that runs up to the last moment that is listed.
+        """Return the node-hours of each job; a running job counts up to the last listed moment.
 
         0 where a start is not known.
         """

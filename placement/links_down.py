@@ -89,7 +89,7 @@ def _listed_links(listed: LinkRecords) -> Iterator[tuple[tuple[str, str], tuple[
 
 
 class _RemainingCables:
-    """Every cable of a machine, and what is left of it: between routers, then those of nodes.
+    """All cables of a machine and their remaining bandwidth: between routers, then those of nodes.
 
     `sources`: what says which are down.
     """
@@ -139,7 +139,7 @@ class _RemainingCables:
         return ParseError(self.sources[-1], line, text, hint)
 
     def compare(self, listed: LinkRecords | None) -> None:
-        """Take away what a list of today's links has not; of nodes where it lists any of them."""
+        """Remove what a list of today's links lacks; nodes' links only where it lists any."""
         today: dict[tuple[str, str], dict[tuple[Any, Any], float]] = {}
         for pair, ports, rate in () if listed is None else _listed_links(listed):
             today.setdefault(pair, {})[ports] = rate
@@ -154,7 +154,7 @@ class _RemainingCables:
                     self._compare_bundle(list(cables), list(today.get(pair, {}).values()))
 
     def _compare_bundle(self, cables: list[int], rates: list[float]) -> None:
-        """Leave the cables between two routers what they run at today.
+        """Set the cables between two routers to the rates that they run at today.
 
         A rate belongs to the last cable that should run at it, what remains to the last of the
         other cables: the first are gone, as in lists of what is down.
@@ -169,7 +169,7 @@ class _RemainingCables:
         self.left[cables] = np.fmin(today, self.left[cables])
 
     def machine_left(self) -> Machine:
-        """Return the machine with what is left of its cables."""
+        """Return the machine with the remaining bandwidth of its cables."""
         down = self.left == 0
         slow = int((~down & (self.left < self.full)).sum())
         named = ", ".join(at_line(source) for source in self.sources)
@@ -189,7 +189,7 @@ class _RemainingCables:
         )
 
     def _links_left(self) -> Links:
-        """Return what is left between the routers."""
+        """Return the remaining links between the routers."""
         links, left = self.links, self.left[: len(self.row)]
         down = left == 0
         slow = (~down & (left < self.full[: len(self.row)])).any()
@@ -207,7 +207,7 @@ class _RemainingCables:
         )
 
     def _with_nodes_left(self) -> Machine:
-        """Return the machine with what is left of its nodes' cables; one without any is down."""
+        """Return the machine with what is left of its nodes' cables; a node without any is down."""
         machine, left = self.machine, self.left[len(self.row) :]
         if np.array_equal(left, self.full[len(self.row) :], equal_nan=True):
             return machine

@@ -57,7 +57,7 @@ _BY_PARTITION = (25, 5)
 
 
 class Live(NamedTuple):
-    """What a scheduler says of its machine."""
+    """The scheduler's description of its machine."""
 
     name: str  # of the cluster
     why: str  # what was taken, and how sure that is
@@ -191,7 +191,7 @@ def _ask_other(kind: str) -> Live:
 
 
 def _server_name() -> str:
-    """Return what the host of the PBS server is called, without a number: polaris of polaris-01."""
+    """Return the PBS server's host name without its number: polaris for polaris-01."""
     for path in ("/etc/pbs.conf", "/var/spool/torque/server_name"):
         for line in _file_text(path).splitlines():
             key, mark, value = line.partition("=")
@@ -213,7 +213,7 @@ def _file_text(path: str) -> str:
 
 
 def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
-    """Return a machine whose nodes inject what the interfaces of this host do.
+    """Return a machine whose nodes inject at the rate of this host's interfaces.
 
     `machine`: unchanged where it states bandwidths of its nodes, or this host has no such
     interface. `system`: where Linux shows its devices: InfiniBand's rates, the speeds of
@@ -242,7 +242,7 @@ def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
 
 
 def places_by_name(states: Dump) -> list[Dump]:
-    """Return the tree of cabinets, racks and blades that all nodes' names say; none where not.
+    """Return the tree of cabinets, racks and blades in all nodes' names; None where they have none.
 
     `states`: nodes by name.
     """

@@ -36,7 +36,7 @@ LIVE = ("here:", "slurm:", "pbs:", "flux:")
 
 @dataclass
 class Sources:
-    """What some ``-m`` options name."""
+    """The sources that some ``-m`` options name."""
 
     site: Source | None = None
     dumps: list[Dump] = field(default_factory=list)  # in the order given
@@ -104,7 +104,7 @@ def open_sources(*specs: str) -> Sources:
 
 
 def build(sources: Sources) -> Machine:
-    """Put together what `open_sources` has read."""
+    """Combine the sources that `open_sources` has read."""
     added = [*(laid.source for laid in sources.overlays), *sources.links_down]
     if added and sources.site is None and not sources.dumps:
         hint = f"-m MACHINE -m {added[0]}"
@@ -166,7 +166,7 @@ def _open_source(sources: Sources, spec: str) -> None:
 
 
 def _ask_scheduler(sources: Sources, spec: str) -> None:
-    """Take what the scheduler says that runs here, or the site that it is."""
+    """Use the description by the scheduler that runs here, or the site that it is."""
     from nidmap.placement import live
 
     answer = live.ask_scheduler(spec)
@@ -193,7 +193,7 @@ def _is_site(spec: str) -> bool:
 
 
 def _read_dump(sources: Sources, spec: str, chosen: Mapping[str, str] | None = None) -> None:
-    """Read a dump, what was chosen of it, or what is inside a node, told by its content."""
+    """Read a dump, a selected part of it, or a node's hardware, recognised by its content."""
     if spec != "-" and not os.path.exists(spec):
         raise _missing_source(spec)
     text = load(spec)

@@ -68,7 +68,7 @@ def find_rows(have: Array, want: Array) -> Ints:
 
 
 def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
-    """Return the same of host names, of which some may have more or less of their domain."""
+    """Return the positions of host names, of which some may have more or less of their domain."""
     rows = find_rows(have, want)
     left = np.flatnonzero(rows < 0)
     if not len(have) or not any(
@@ -147,7 +147,7 @@ def _index_column(machine: Machine, label: str, key: Callable[[str], str]) -> di
 
 
 def _by_number(machine: Machine, words: list[str]) -> Ints:
-    """Return the rows of bare NIDs and of indices; -1 for what is neither."""
+    """Return the rows of bare NIDs and of indices; -1 for all other words."""
     prefixes, numbers, widths = name_numbers(np.array(words, dtype=np.str_))
     prefixes = np.char.rstrip(prefixes, "0")  # 20 digits are a number too, if enough are 0
     nid = np.where((prefixes == "") & (widths > 0), find_rows(machine.nid, numbers), -1)
@@ -183,7 +183,7 @@ def _row_of_host(machine: Machine, word: str) -> int:
 
 
 def _host_names(machine: Machine) -> HostNames:
-    """Return the machine's host names, kept with it."""
+    """Return the machine's host names, cached with it."""
     cached: tuple[Any, HostNames] | None = machine._cache.get("lookup.hosts")
     if cached is None or cached[0] is not machine.names:
         cached = machine._cache["lookup.hosts"] = (machine.names, HostNames(machine.names.tolist()))
@@ -236,7 +236,7 @@ def _rows_of_router(machine: Machine, word: str) -> Ints:
 
 
 def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
-    """Return what to say of a NID that the machine does not have."""
+    """Return an explanation for a NID that the machine does not have."""
     problem = f"{machine.name or 'the machine'} has no NID {nid}{where}"
     return problem, _say_nearest(machine.nid, machine.nid, nid)
 
@@ -253,7 +253,7 @@ def _say_nearest(labels: Array, numbers: Ints, number: int) -> str:
 
 
 def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
-    """Return what to say of a word that names no node, and names like it."""
+    """Return an explanation for a word that names no node, with similar names."""
     shown = f"'{word}'"
     if word.isdecimal():
         return _no_nid(machine, int(word))
@@ -276,7 +276,7 @@ def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
 
 
 def _say_neighbours(machine: Machine, word: str) -> str:
-    """Say what is next to a vacant place in one of the cabinets; '' for other words."""
+    """Name the nodes next to a vacant place in a cabinet; '' for other words."""
     match = re.fullmatch(r"((c\d+-\d+)c\ds\d+)n\d", word, re.ASCII)
     if match is None or _why_no_cname(word):
         return ""

@@ -153,7 +153,7 @@ class Core(NamedTuple):
 
     @property
     def nested(self) -> tuple[int, int, int, int]:
-        """What it is in, in the order of `CORE_LEVELS`; the node last."""
+        """The units that contain it, in the order of `CORE_LEVELS`; the node last."""
         return self.l3, self.numa, self.socket, 0
 
 
@@ -182,7 +182,7 @@ class NodeHardware(NamedTuple):
     source: str = ""  # what states all this
 
     def sentence(self) -> str:
-        """Say what is in the node."""
+        """Summarise the hardware of the node in words."""
         caches = len({core.l3 for core in self.cores})
         counts = [
             (len(self.cores), "core", "cores"),
@@ -316,7 +316,7 @@ class Machine:
 
 
 def once(make: Callable[[Machine], T]) -> Callable[[Machine], T]:
-    """Decorate a function of a machine alone: what it returns is kept with the machine.
+    """Decorate a function of a machine alone: its result is cached with the machine.
 
     A machine never changes. What is made of one with other links or nodes begins anew
     (``replace(machine, links=…, _cache={})``).

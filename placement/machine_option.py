@@ -36,7 +36,7 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
 
 
 def _load_named(named: tuple[str, ...]) -> Machine:
-    """Load what is named; of a file of several topologies that of the partition, where one is."""
+    """Load the named sources; of several topologies in a file that of the partition, if any."""
     from nidmap.placement import load as loading
 
     sources, partition = loading.open_sources(*named), _wanted_partition()
@@ -82,7 +82,7 @@ def configured_specs() -> tuple[str, ...]:
 
 
 def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the same, and where nothing is named the word for the machine that this is."""
+    """Return the ``-m`` options in force, or the word for this machine where there are none."""
     named = named_specs(specs)
     if named:
         return named

@@ -71,7 +71,7 @@ class Table:
         return self.sources[self.source[row]], int(self.line[row])
 
     def finding(self, row: int, kind: str, text: str, hint: str = "") -> Finding:
-        """Return what is wrong with one row."""
+        """Return the fault of one row."""
         source, line = self.where(row)
         return Finding(line, kind, text, hint, source=source)
 
@@ -136,7 +136,7 @@ def _find_nids(records: NodeRecords) -> Ints:
 
 
 def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
-    """Return the key that joins and, for each new row, its row in the table (-1: none).
+    """Return the column to join by and, for each new row, its row in the table (-1: none).
 
     A new row that lacks that key (``gpu1`` among ``nid00001`` …) is joined by the next one.
     """

@@ -55,7 +55,7 @@ MPIS = ("cray-mpich", "mpich", "intel", "mvapich", "openmpi")
 
 
 class Options:
-    """The options of one word, each given at most once; what is wrong names the word.
+    """The options of one word, each given at most once; errors name the word.
 
     `text`: the whole word: what it is of, a colon, and ``key=value`` between commas. `sizes`:
     True where the first of them may be sizes alone. `rest`: the part of the word that holds
@@ -79,7 +79,7 @@ class Options:
                 self.given[key] = value
 
     def wrong(self, text: str, hint: str = "") -> UsageError:
-        """Return the error that says what is wrong with the word."""
+        """Return the error for a faulty word."""
         return UsageError(f"{self.text}: {text}", hint)
 
     def only(self, *known: str) -> None:
@@ -124,7 +124,7 @@ class Options:
         return numbers
 
     def figures(self, key: str, what: str, least: float) -> list[float]:
-        """Return the finite numbers between ``:``, all at least `least`; none where not given."""
+        """Return the finite numbers between ``:``, all at least `least`; () where not given."""
         texts = self.given[key].split(":") if key in self.given else []
         return [self.figure(text, key, what, least) for text in texts]
 
@@ -182,7 +182,7 @@ def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
 
 
 def with_figures(machine: Machine, **figures: str | float | None) -> Machine:
-    """Return a machine with figures in place of what it states, as ``-m`` takes them.
+    """Return a machine with figures replaced, as ``-m`` takes them.
 
     `figures`: those of `FIGURES`, ``_`` for ``-``; None and '' leave the machine's own.
     """

@@ -29,7 +29,7 @@ MOST_RANKS = 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """How the order of a placement's ranks came about.
+    """The origin of a placement's order.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Placement:
     origin: Origin = Origin()
 
     def __post_init__(self) -> None:
-        """Refuse what places no job, and keep a private copy of the order."""
+        """Refuse a placement without a job, and keep a private copy of the order."""
         for column in (self.counts, self.names if self.machine is None else self.rows):
             if len(column) != len(self.names):
                 what = "counts of ranks" if column is self.counts else "rows"
@@ -211,7 +211,7 @@ class Placement:
         return f"{nodes}, {self.counts.min()} to {self.counts.max()} ranks each"
 
     def demand(self, traffic: Traffic) -> Demand:
-        """Return what traffic between these nodes, by their places, asks of the network."""
+        """Return the network's demand of traffic between these nodes, by their places."""
         return Demand.of(self.known_machine, traffic.at(self.rows))
 
     def with_order(self, order: Ints | None, origin: Origin = Origin()) -> Placement:
@@ -315,7 +315,7 @@ class Placement:
 
 
 def _checked_order(order: Ints, slots: int) -> Ints | None:
-    """Return a copy of an order that nobody can change; None where rank r has slot r."""
+    """Return a read-only copy of an order; None where rank r has slot r."""
     order = np.array(order, dtype=np.int64)
     if len(order) != slots:
         raise PlanError(f"{len(order)} ranks for {slots} slots")

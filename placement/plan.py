@@ -186,7 +186,7 @@ def _on_fast_cables(machine: Machine, request: Request) -> Request:
 
 
 def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:
-    """Let a planner that predicts nothing choose, in segments where the job comes in segments.
+    """Let a planner without predictions choose, in segments where the job has segments.
 
     Among nodes that the links listed join, but for Slurm, which knows no links.
     """
@@ -203,7 +203,7 @@ def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:
 
 
 def usual_strategy(pattern: object) -> str:
-    """Return the strategy where none is named: ``auto`` where the job's pattern is known.
+    """Return the default strategy: ``auto`` where the job's pattern is known.
 
     Without a pattern there is nothing to predict, and ``compact`` disturbs
     and is disturbed by the fewest other jobs.
@@ -321,7 +321,7 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
 
 
 def overfull(machine: Machine, rows: Ints, counts: Ints) -> str:
-    """Say which nodes get more ranks than they have cores; '' where none does.
+    """Name the nodes that get more ranks than they have cores; '' where none does.
 
     `rows`, `counts` (k,): nodes, and the ranks on each.
     """

@@ -51,7 +51,7 @@ class Finding:
 
     @classmethod
     def of(cls, error: ParseError, kind: str) -> Finding:
-        """Return what an error says."""
+        """Return the text of an error."""
         return cls(error.line, kind, error.text, error.hint, source=error.source)
 
 

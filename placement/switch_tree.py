@@ -111,7 +111,7 @@ def _group_rows(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
 
 
 def _name_leaves(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Return what names each node's leaf, outermost first, and the words for it."""
+    """Return the names above each node's leaf, outermost first, and the words for them."""
     topology = machine.topology
     if topology.kind == "torus" and machine.cname.astype(bool).any():
         parts = parse_cnames(machine.cname)

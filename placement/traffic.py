@@ -82,13 +82,13 @@ class Traffic:
 
     @property
     def key(self) -> int:
-        """What tells who sends how many bytes to whom here from others."""
+        """A key that distinguishes this traffic from others."""
         lines = self.all_to_alls
         columns = self.source, self.target, self.bytes, lines.line, lines.end, lines.weight
         return hash(tuple(column.tobytes() for column in (*columns, lines.scale)))
 
     def __len__(self) -> int:
-        """How many flows are listed."""
+        """The number of listed flows."""
         return len(self.source)
 
     def __add__(self, other: Traffic) -> Traffic:
@@ -120,7 +120,7 @@ class Traffic:
         return replace(self, bytes=self.bytes * factor, all_to_alls=self.all_to_alls * factor)
 
     def reversed(self) -> Traffic:
-        """Return the same sent the other way; an all-to-all is its own."""
+        """Return the traffic in the other direction; an all-to-all is its own reverse."""
         return replace(self, source=self.target, target=self.source)
 
     def away(self) -> Traffic:
@@ -166,7 +166,7 @@ class Traffic:
         return Traffic(source, target, size, messages, self.all_to_alls)
 
     def at(self, place: Ints) -> Traffic:
-        """Return the same with end e at place[e], no two at the same."""
+        """Return the traffic with end e at place[e], no two at the same."""
         lines = self.all_to_alls
         return replace(
             self,
@@ -176,7 +176,7 @@ class Traffic:
         )
 
     def by_node(self, node: Ints, nodes: int) -> Traffic:
-        """Return what goes from node to node: each ordered pair of nodes once.
+        """Return the traffic from node to node: each ordered pair of nodes once.
 
         `node` (ends,): node of each end, 0 … nodes-1. What stays inside a node is a flow from it
         to itself; all-to-alls count pairs of ranks on different nodes.

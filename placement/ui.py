@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees besides the result: remarks, and how far long work has come, on stderr."""
+"""What a person sees besides the result: remarks and progress, on stderr."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ _listening: list[Callable[[str], object]] = []
 
 
 def listen(to: Callable[[str], object] | None) -> None:
-    """Have `to` called with what goes on from now on; None: nothing any more."""
+    """Have `to` called with progress from now on; None: no more calls."""
     _listening[:] = [] if to is None else [to]
 
 
 def advance(text: str = "") -> None:
-    """Say that the work has come further, and what it does now; '': as before."""
+    """Report progress and the current activity; '': as before."""
     for to in _listening:
         to(text)

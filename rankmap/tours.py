@@ -113,7 +113,7 @@ def _close_tour(distance: Distance, order: Ints, least: int) -> Tour:
 
 
 def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
-    """Return a ring through routers, and what none is below.
+    """Return a ring through routers, and a lower bound.
 
     `distance`: between the routers. `walked` (n,): routers of the nodes in a good order.
     """
@@ -140,7 +140,7 @@ def _all_hops(distance: Distance) -> Ints32:
 
 
 def _least_hops(hops: Ints32) -> int:
-    """Return what no ring is below: each router has two neighbours, and none is nearer than two."""
+    """Return a lower bound on rings: each router has two neighbours, none nearer than two."""
     apart = hops + np.where(np.eye(len(hops), dtype=bool), np.iinfo(np.int32).max // 2, 0)
     if len(hops) == 2:
         return 2 * int(apart[0, 1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent: documents that lie ready, and errors as ``application/problem+json`` (RFC 9457)."""
+"""Answers: documents that are ready, and errors as ``application/problem+json`` (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What one path is answered with."""
+    """The answer of one path."""
 
     # raw, packed: as it is, and compressed by gzip
     raw: bytes
@@ -51,7 +51,7 @@ class Document(NamedTuple):
         return cls(raw, packed, tag or hashlib.sha256(raw).hexdigest()[:16], kind)
 
     def answer(self, accept: str, known: str) -> Answer:
-        """Return what one reader is sent.
+        """Return the answer for one reader.
 
         `accept`, `known`: the request's Accept-Encoding and If-None-Match, '' where it has none.
         """
@@ -97,7 +97,7 @@ def error_answer(
 
 
 def problem_of(error: NidmapError) -> Answer:
-    """Return what is sent for an error of nidmap's own."""
+    """Return the answer for an error of nidmap's own."""
     statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
     status = next(statuses, 409)
     headers = {"Retry-After": _AGAIN} if status == 429 else None

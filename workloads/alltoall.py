@@ -91,7 +91,7 @@ def calls(bytes: int) -> int:  # noqa: A002  # the option's name
 
 
 class AllToAll:
-    """Blocks from every rank to every rank, and what each should hold. Collective.
+    """Blocks from every rank to every rank, and their expected contents. Collective.
 
     Memory: twice the local blocks, ``2 * size * bytes``.
 

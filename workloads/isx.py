@@ -195,7 +195,7 @@ class NodeBytes:
 
 
 def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
-    """Return what uniform keys make a node of this many ranks send.
+    """Return the bytes that uniform keys make a node of this many ranks send.
 
     Each of its keys stays on its rank with probability 1/P and on its node
     with ppn/P.
@@ -207,7 +207,7 @@ def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
 
 
 class Isx:
-    """Keys, their buckets and room for what arrives, its loops compiled. Collective.
+    """Keys, their buckets and room for arriving ones, its loops compiled. Collective.
 
     Memory: 3 times the local keys (keys, bucketed keys, received keys).
 
@@ -278,7 +278,7 @@ class Isx:
         return self._window.keys
 
     def traffic(self) -> NodeBytes:
-        """Return what the fullest node sends in an exchange. Collective."""
+        """Return the bytes of the fullest node in an exchange. Collective."""
         return model_traffic(self.problem, rank_place(self.comm).most)
 
     def verify(self) -> None:

@@ -43,7 +43,7 @@ _NO_JOB_STEP = 0xFFFFFFF0
 
 
 class Launched(NamedTuple):
-    """What the environment says of the launch that this process is a rank of."""
+    """The launcher's description of this rank in the environment."""
 
     by: str  # who launched it
     rank: int  # 0 where the launcher does not say
@@ -97,7 +97,7 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
 
 
 def _oversubscribe_options(program: str) -> list[str]:
-    """Return what lets Open MPI start more ranks than it counts cores; nothing for the others.
+    """Return the settings that let Open MPI start more ranks than it counts cores; none for others.
 
     The executable's own name decides (a distribution's mpiexec is a link to
     ``mpiexec.hydra`` or ``orterun``), else what its library has put next to it.

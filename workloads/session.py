@@ -165,7 +165,7 @@ class Session:
             say(f"nidmap: {phase} took {seconds:.6e} s")
 
     def ending(self) -> str:
-        """Say that the run ended early, and what is kept of it."""
+        """Report that the run ended early, and which part of it is kept."""
         count = len(self.journal.rows)
         return f"ended early ({self.ended}); {count} finished samples are kept"
 
@@ -305,7 +305,7 @@ def quiet_barrier(comm: Comm, asleep: bool = True) -> None:
 def header_of(
     comm: Comm, workload: str, options: Mapping[str, Any], common: Common
 ) -> dict[str, Any]:
-    """Return what a file of samples says of the run that made it. Collective.
+    """Return the description of the run for its file of samples. Collective.
 
     Complete on rank 0; the others have what they need of it (``oversubscription``).
     """

@@ -200,7 +200,7 @@ class Halo:
                     raise NidmapError(f"the block from rank {rank} did not arrive as it was sent")
 
     def _is_right(self, way: int, rank: int) -> bool:
-        """Tell whether what came from a direction is what was sent this way.
+        """Tell whether the data from a direction is the data sent this way.
 
         Where one rank is the neighbour in several directions, MPI does not
         say which of its blocks a neighbour collective brings where.

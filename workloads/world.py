@@ -172,7 +172,7 @@ def oversubscription(comm: Comm) -> str:
 
 
 def _crowded_node(ranks: list[tuple[str, int, float]]) -> str:
-    """Say which node is crowded most, of ranks with their node, cores and quota; '' for none."""
+    """Name the most crowded node, of ranks with their node, cores and quota; '' for none."""
     nodes: dict[str, list[tuple[int, float]]] = {}
     for name, cores, quota in ranks:
         nodes.setdefault(name, []).append((cores, quota))

@@ -97,7 +97,7 @@ def assemble(
 
 
 def _what_is_missing(dump: Dump) -> list[str]:
-    """Return what the user of a machine should know of what its dump leaves out."""
+    """Return remarks on what the machine's dump leaves out."""
     findings = [fault for fault in dump.findings if fault.kind in _SAID_OF_PLANS]
     more = (
         [f"{len(findings) - 2} more like these in {at_line(dump.source)}"]
@@ -195,7 +195,7 @@ def _no_nodes(dumps: Sequence[Dump]) -> ParseError:
 
 
 def fill_from_site(table: Table, site: Dump) -> None:
-    """Fill in what a site says of the nodes and no dump does: roles and what is in a node."""
+    """Fill in what only a site states of the nodes: roles and hardware."""
     new = Table.of(site)
     try:
         _, at = match_rows(table, new)
@@ -210,7 +210,7 @@ def fill_from_site(table: Table, site: Dump) -> None:
 
 
 def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
-    """Return `table` with what the table of `dump` adds."""
+    """Return `table` with the information of the table of `dump` added."""
     key, at = match_rows(table, new)
     refuse_other_nodes(table, new, at, key)
     if (at < 0).any():
@@ -246,7 +246,7 @@ def _add_rows(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
 
 
 def _overwrite_rows(table: Table, new: dict[str, Array], at: Ints) -> None:
-    """Put what is known of the rows `at` into the table."""
+    """Enter the known columns of the rows `at` into the table."""
     for name, values in new.items():
         known = is_known(name, values)
         if not known.any():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a dump is taken: some rails of a fabric, one topology of several in a file."""
+"""The selected part of a dump: rails of a fabric, one topology of a file with several."""
 
 from __future__ import annotations
 

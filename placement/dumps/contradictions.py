@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dumps of a machine say differently, node by node.
+"""Node-by-node differences between the dumps of a machine.
 
 Dumps that were taken at different dates, or of different machines, can be
 joined without anything falling apart. So each difference is named, and a
@@ -36,7 +36,7 @@ _ALWAYS = ("role", "coords", "sockets", "cores", "memory_mb", "gpus")
 
 
 class Contradictions(NamedTuple):
-    """What some dumps say differently."""
+    """The differences between dumps."""
 
     findings: list[Finding]  # each blames the later dump of the two
     formats: set[str]  # formats of which two dumps contradict one another
@@ -101,7 +101,7 @@ def _absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
 
 
 def _contradict(earlier: Dump, later: Dump) -> Iterator[Finding]:
-    """Yield what the later dump says differently."""
+    """Yield the values that differ in the later dump."""
     if earlier.lists_jobs or later.lists_jobs:
         return
     mine, theirs = Table.of(earlier), Table.of(later)

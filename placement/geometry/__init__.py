@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each node sits: one module a kind of machine, chosen by the evidence.
+"""Node positions: one module per kind of machine, chosen by the evidence.
 
 A site's own positions count first, then cables that a dump lists,
 then cnames (an XC, an XE or XK, or an EX, told apart by how the NIDs and

@@ -93,7 +93,7 @@ def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
 
 
 def _first_switch(a: Ints, b: Ints, leaf: Mask) -> Ints:
-    """Return a number for what the cables at leaves hold together: that of its first switch."""
+    """Return a number for each set of cabled leaves: that of its first switch."""
     inside = leaf[a] | leaf[b]
     return connected_components(len(leaf), a[inside], b[inside])
 
@@ -140,7 +140,7 @@ def _of_cliques(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
 
 
 def _nearly_cliques(group: Ints, near: Floats) -> bool:
-    """Return whether most of the switches of every group are joined, and none is alone."""
+    """Return whether most switches of every group are connected, and none is isolated."""
     size = np.bincount(group)
     rows, columns = np.nonzero(near)
     inside = group[rows] == group[columns]
@@ -316,7 +316,7 @@ def _switch_parts(cables: _ListedCables, level: Ints) -> list[Ints]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NetworkShape:
-    """What kind of network the cables make."""
+    """The kind of network that the cables form."""
 
     kind: str
     levels: tuple[str, ...]  # of the switches, outermost first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the nodes of a Cray sit, and which Cray it is: XC or XE/XK, decided by fit.
+"""Positions of a Cray's nodes, and the Cray that it is: XC or XE/XK, decided by fit.
 
 The rule that gives every node its NID wins; where one node in hundreds
 disagrees, that node's line is wrong and is named. A small Gemini machine
@@ -67,7 +67,7 @@ def locate_cray(
 
 
 def _fitting_numbering(table: Table, parts: Ints32, fabric: str) -> Rule | None:
-    """Return the numbering that gives every node its NID; None on a torus that follows none."""
+    """Return the numbering that gives every node its NID; None on a torus that follows no rule."""
     nid = table["nid"]
     kinds: tuple[type[Xc] | type[GeminiNumbering], ...] = (Xc, GeminiNumbering)
     if fabric:
@@ -101,13 +101,13 @@ def _vote_numbering(
 
 
 def first_wrong(table: Table, parts: Ints32, rule: Rule) -> Ints:
-    """Return the rows whose NID is not what the rule gives to their cname."""
+    """Return the rows whose NID differs from the rule's for their cname."""
     nid = table["nid"]
     return np.flatnonzero((nid >= 0) & (rule.nid(parts) != nid))
 
 
 def _refuse_wrong_nids(table: Table, parts: Ints32, rule: Rule, hint: str) -> None:
-    """Raise ParseError at the first node whose NID is not what the rule gives to its cname."""
+    """Raise ParseError at the first node whose NID differs from the rule's for its cname."""
     wrong = first_wrong(table, parts, rule)
     if len(wrong):
         row, more = int(wrong[0]), f"; {len(wrong)} such nodes in all" if len(wrong) > 1 else ""
@@ -115,7 +115,7 @@ def _refuse_wrong_nids(table: Table, parts: Ints32, rule: Rule, hint: str) -> No
 
 
 def wrong_nid(table: Table, parts: Ints32, rule: Rule, row: int) -> str:
-    """Say what is wrong with the NID of a row."""
+    """Explain the NID of a row that is wrong."""
     expected = int(rule.nid(parts[row : row + 1])[0])
     name, nid = table.called(row), int(table["nid"][row])
     if expected < 0:

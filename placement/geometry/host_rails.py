@@ -107,7 +107,7 @@ def _place_in(name: str, wanted: Sequence[str]) -> int:
 
 
 def _find_rails(cables: HostCables, unit: Ints, label: Ints, among: Mask) -> list[_Rail]:
-    """Return what the cables of each unit have in common, in the order of the adapters' names."""
+    """Return the common part of the adapter names of each unit, in the order of the names."""
     rails = []
     single = np.bincount(cables.host)[cables.host] == 1
     for number in np.unique(unit[among]).tolist():

@@ -34,7 +34,7 @@ NODES = {"aries": 4, "gemini": 2}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedLinks:
-    """What link lists say of a machine."""
+    """The routers and links that link lists name."""
 
     topology: Topology  # with the lists as its wiring
     keys: Ints  # (r,), number of each router's position in the box, ascending
@@ -169,7 +169,7 @@ def _router_coordinates(
 def _tiles_of_links(
     ends: _LinkEnds, axis: NDArray[np.int8], start: Ints, extents: Sequence[int]
 ) -> Ints:
-    """Return for each tile-to-tile link how many make up the same torus link."""
+    """Return for each tile-to-tile link the number of tiles that form the same torus link."""
     low, high = np.minimum(ends.a, ends.b), np.maximum(ends.a, ends.b)
     size = int(np.prod(extents))
     key = ((low * size + high) * 3 + axis) * max(extents) + start
@@ -203,7 +203,7 @@ def _drop_far_ends(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Int
 
 
 def with_nodes(dump: Dump) -> Dump:
-    """Return the dump with the nodes of its routers, or as it is where it lists none."""
+    """Return the dump with the nodes of its routers, or unchanged where it lists none."""
     if dump.fabric not in NODES or dump.routers is None or dump.nodes is not None:
         return dump
     per = NODES[dump.fabric]

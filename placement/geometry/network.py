@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the geometry modules answer, where each node of a table sits, and what they share."""
+"""The result of the geometry modules, the position of each node of a table, and helpers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Geometry:
 def refuse_first(
     table: Table, wrong: Mask | np.bool_, text: Callable[[int], str], hint: str = ""
 ) -> None:
-    """Refuse the first node of a table that is marked, with what `text` says of its row."""
+    """Refuse the first marked node of a table, with the remark that `text` gives on its row."""
     if wrong.any():
         row = int(np.argmax(wrong))
         raise table.error(row, text(row), hint)

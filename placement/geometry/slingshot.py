@@ -43,7 +43,7 @@ RULES = ("cabinet", "rack", "half-cabinet", "2-racks")
 
 @dataclass(frozen=True, slots=True)
 class GroupRule:
-    """How xnames make dragonfly groups."""
+    """Rules that make dragonfly groups of xnames."""
 
     # ``cabinet`` or ``rack`` (one per group), ``half-cabinet`` (chassis 0-3 and 4-7), ``racks``
     # (`racks` consecutive ones of those present)
@@ -119,7 +119,7 @@ def locate_ex(
 
 
 def _what_is_assumed(groups: GroupRule | None, switches: bool) -> tuple[str, ...]:
-    """Say what no dump states: which cabinets make a group, switches, and global links."""
+    """Report what no dump states: the cabinets of a group, switches, and global links."""
     chosen = f"groups: {groups or GroupRule()}"
     notes = [chosen if groups else f"{chosen} (assumed: no site says)"]
     if switches:

@@ -124,7 +124,7 @@ _XNAME_LIMITS = {"cabinet": 9999, "chassis": 7, "nic": 3}
 
 
 def parse_cname(text: str) -> tuple[int, ...]:
-    """Return column, row, cage, slot, node and Gemini that a cname names, -1 for what it does not.
+    """Return column, row, cage, slot, node and Gemini of a cname, -1 for what it leaves out.
 
     `text`: of a cabinet (its position in the row, and the row), of a cage, of a blade, of a node,
     or of one of the two Geminis of a blade; in upper or lower case.

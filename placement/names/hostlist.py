@@ -127,7 +127,7 @@ class _Ranges(NamedTuple):
 
 @dataclass(slots=True)
 class _ListWord:
-    """One word taken apart: what is between its brackets, and what in them."""
+    """One word in pieces: the text between its brackets, and their contents."""
 
     word: str
     line: int
@@ -181,7 +181,7 @@ def count(pieces: Iterable[TextPiece], source: str) -> int:
 
 
 class _WordReader:
-    """Takes pieces of text apart, and knows what of the caps is used up."""
+    """Splits pieces of text, and keeps count against the limits."""
 
     def __init__(self, source: str, most: int = MAX_NAMES) -> None:
         self.source, self.most = source, most
@@ -309,7 +309,7 @@ class _WordReader:
         return entry
 
     def _repeats(self, word: str, line: int) -> tuple[str, int, int]:
-        """Return the word without ``*3`` or ``:3``, and what it said."""
+        """Return the word without ``*3`` or ``:3``, and that number."""
         assigned = _ASSIGNED.match(word)
         body = word[assigned.end() :].strip("\"'") if assigned else word
         if "*" not in body and ":" not in body:

@@ -48,7 +48,7 @@ class Numbering(ABC):
     @property
     @abstractmethod
     def limits(self) -> tuple[int, int, int, int, int]:
-        """How many columns, rows, cages, slots and nodes there are."""
+        """The numbers of columns, rows, cages, slots and nodes."""
 
     @classmethod
     @abstractmethod
@@ -134,7 +134,7 @@ class Xc(Numbering):
 
     @property
     def limits(self) -> tuple[int, int, int, int, int]:
-        """How many columns, rows, cages, slots and nodes there are."""
+        """The numbers of columns, rows, cages, slots and nodes."""
         return self.positions, _ROWS, 3, 16, 4
 
     def nid(self, parts: ArrayLike) -> Ints:
@@ -243,7 +243,7 @@ class GeminiNumbering(Numbering):
 
     @property
     def limits(self) -> tuple[int, int, int, int, int]:
-        """How many columns, rows, cages, slots and nodes there are."""
+        """The numbers of columns, rows, cages, slots and nodes."""
         return self.columns, self.rows, 3, _SLOTS, 4
 
     def nid(self, parts: ArrayLike) -> Ints:

@@ -85,13 +85,13 @@ class Pairs:
         self.shape = len(listed), count, width, count
 
     def take(self, share: Floats) -> tuple[Floats, Floats]:
-        """Return the bytes by router and far group of a share of each pair."""
+        """Return the bytes by router and far group, given a share for each pair."""
         size, part = int(np.prod(self.shape)), share * self.amount
         away, home = add_by_key(self.away, part, size), add_by_key(self.home, part, size)
         return away.reshape(self.shape), home.reshape(self.shape)
 
     def weigh(self, price: PathPrices) -> Floats:
-        """Return what a byte of each pair weighs."""
+        """Return the weight of a byte of each pair."""
         away, home = price.away.reshape(-1)[self.away], price.home.reshape(-1)[self.home]
         across = price.across[self.demand, self.g, self.h]
         return np.asarray(across + away + home)
@@ -106,14 +106,14 @@ class Between:
         self.amount = self.sums[self.at]
 
     def take(self, share: Floats) -> tuple[Floats, Floats]:
-        """Return the bytes by router and far group of a share of each pair of groups."""
+        """Return the bytes by router and far group, given a share for each pair of groups."""
         table = np.zeros(self.sums.shape)
         table[self.at] = share
         turned = table.swapaxes(-1, -2)
         return self.total.away * table[..., None, :], self.total.home * turned[..., None, :]
 
     def weigh(self, price: PathPrices) -> Floats:
-        """Return what a byte of each pair of groups weighs in the mean."""
+        """Return the mean weight of a byte of each pair of groups."""
         away = np.einsum("dgsh,dgsh->dgh", self.total.away, price.away)
         home = np.einsum("dhtg,dhtg->dgh", self.total.home, price.home)
         across = price.across[self.at]
@@ -121,7 +121,7 @@ class Between:
 
 
 def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
-    """Return what a reader of the loads should know."""
+    """Return remarks for a reader of the loads."""
     if groups_of(machine).count > 2:
         return ()
     return (FEW_WITH_SPINES if has_spines(machine) else FEW_GROUPS,)
@@ -133,7 +133,7 @@ def divide(machine: Machine, demand: Demand) -> Ways:
 
 
 def divide_each(machine: Machine, demands: Sequence[Demand]) -> Iterator[Ways]:
-    """Divide demands, each for itself, between minimal ways and detours as well as can be.
+    """Divide each demand between minimal ways and detours as well as possible.
 
     They go through the same tables together: what takes time is not the sums but to ask for them.
 
@@ -204,16 +204,16 @@ class _Batch:
 
     @cached_property
     def shares(self) -> _Shares:
-        """What can be divided."""
+        """The bytes that can be divided."""
         return _Shares(self.touched.sought, self.total, self.variables)
 
     def minimal(self) -> GroupTraffic:
-        """Return what takes minimal ways."""
+        """Return the bytes on minimal ways."""
         return _fill_ways(self.touched.sought, self.touched.second, self.shares)
 
 
 class _Shares:
-    """Shares on minimal ways of what can be divided: between groups, and after it inside them."""
+    """Shares on minimal ways: of bytes between groups, then of bytes inside groups."""
 
     def __init__(
         self, touched: TouchedGroups, total: GroupTraffic, variables: Pairs | Between

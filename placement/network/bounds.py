@@ -49,7 +49,7 @@ HALVINGS = 60
 
 
 class Bound(NamedTuple):
-    """A time that nothing can beat."""
+    """A lower bound on time."""
 
     seconds: float  # 0.0 where no link is limited
     why: str  # one phrase for the reader
@@ -110,7 +110,7 @@ def best_bound(
 
 
 def _best_own(machine: Machine, count: int, eligible: Mask, out: float, busiest: float) -> Bound:
-    """Return what the nodes' own links allow the fastest nodes."""
+    """Return the time that nodes' own links allow, for the fastest nodes."""
     fast = np.sort(injection_bandwidth(machine)[eligible])[::-1]
     seconds = max(out / (fast[count - 1] * GB), busiest / (fast[0] * GB))
     why = f"a node sends {max(out, busiest) / GB:.3g} GB at {fast[0]:.3g} GB/s"

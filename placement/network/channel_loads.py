@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a routing puts where: directed channels, and the bytes on each of them."""
+"""The result of a routing: directed channels, and the bytes on each of them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def has_spines(machine: Machine) -> bool:
 
 @once
 def injection_bandwidth(machine: Machine) -> Floats:
-    """Return what each node can send, and receive, in GB/s.
+    """Return the GB/s that each node can send, and receive.
 
     The rate of its slowest attachment, as its bytes are dealt out to all alike, times their
     number. Where cables are not listed with rates of their own it is the topology's ``injection``
@@ -148,7 +148,7 @@ TAKEN = np.linspace(0.0, 1.0, 17)
 
 
 def busiest_by_share(load: Floats | Ways, bandwidth: Floats) -> Floats:
-    """Return the seconds of the busiest channel by `TAKEN`; one figure of a load without detours.
+    """Return the seconds of the busiest channel for each entry of `TAKEN`; one without detours.
 
     `load` (c,): bytes. `bandwidth` (c,): GB/s.
     """
@@ -162,7 +162,7 @@ def busiest_by_share(load: Floats | Ways, bandwidth: Floats) -> Floats:
 
 
 class Sending(NamedTuple):
-    """How long what is sent at once takes."""
+    """The time of messages that are sent together."""
 
     seconds: float
     busy: float  # share of that for which the busiest channel is busy
@@ -228,7 +228,7 @@ class Loads:
         )
 
     def by_share(self) -> Floats:
-        """Return the seconds of the busiest channel's bytes by `TAKEN`; one where none detours."""
+        """Return the seconds of the busiest channel by entry of `TAKEN`; one without detours."""
         return busiest_by_share(self.ways or self.carried, self.channels.bandwidth[self.used])
 
     def losing(self, loss: float, least_s: float = 0.0) -> Loads:
@@ -286,7 +286,7 @@ class Loads:
         return ends | dict(zip(kinds, most.tolist(), strict=True))
 
     def worst(self) -> Worst:
-        """Return what takes longest: a channel, or a node's injection or ejection.
+        """Return the slowest part: a channel, or a node's injection or ejection.
 
         Of equals the first is named: injection, ejection, then the channels
         in their order. Where no link is limited, the largest load counts and

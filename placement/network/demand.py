@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends how many bytes to whom, node by node: what a network has to carry.
+"""Demand: the bytes between nodes that a network has to carry.
 
 A demand is a sum of listed pairs (a stencil, a graph, a measured matrix) and
 of all-to-alls in product form (`nidmap.placement.all_to_alls`), so that an
@@ -63,7 +63,7 @@ class Demand:
 
     @classmethod
     def of(cls, machine: Machine, traffic: Traffic) -> Demand:
-        """Return what traffic between nodes asks of the network.
+        """Return the demand that traffic between nodes puts on the network.
 
         `traffic`: ends are rows of the machine; what a node sends to itself is left out.
         """
@@ -185,7 +185,7 @@ def _between_routers(
 def _on_routers(
     machine: Machine, lines: AllToAlls
 ) -> tuple[AllToAlls, list[tuple[Ints, Ints, Floats]]]:
-    """Return all-to-alls over routers, and what to take off between a node's own switches."""
+    """Return all-to-alls over routers, and the correction between a node's own switches."""
     if not len(lines):
         return NO_ALL_TO_ALLS, []
     line, row, ranks, routers = lines.line, lines.end, lines.weight, router_count(machine)

@@ -52,12 +52,12 @@ FEW = "fewer than three groups: valiant is the same as minimal"
 
 
 def channels(machine: Machine) -> Channels:
-    """Return two channels a row of the machine's links; the same for every routing."""
+    """Return two channels per row of the machine's links; the same for every routing."""
     return groups_of(machine).channels
 
 
 def notes(machine: Machine, routing: str) -> tuple[str, ...]:
-    """Return what has to be said about the routes, one sentence each."""
+    """Return remarks on the routes, one sentence each."""
     groups = groups_of(machine)
     if routing == "valiant":
         return () if groups.count > 2 else (FEW,)

@@ -152,7 +152,7 @@ class Groups:
         return shortest_paths.graph_of(channels, self.routers, count=count, cost=cost, order=order)
 
     def table(self, of_channels: Floats) -> Floats:
-        """Return what is known of all channels inside groups, (groups, positions, lanes)."""
+        """Return a property of all channels inside groups, (groups, positions, lanes)."""
         size = int(np.prod(self.lanes))
         return add_by_key(self.lane, self.paths * of_channels[self.inside], size).reshape(
             self.lanes

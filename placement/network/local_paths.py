@@ -127,7 +127,7 @@ class LocalPaths:
     def _carry_on_grid(
         self, sides: tuple[int, int], legs: Sequence[tuple[Ends, Ends, Floats]]
     ) -> Floats:
-        """Return `carry` on a grid: what leaves for a line, and what comes out of one.
+        """Return `carry` on a grid: the bytes that leave for a line, and those that leave one.
 
         What leaves (c, b) for column b', half of it, turns into the row there, and the other
         half comes out of the row that it went first.
@@ -161,7 +161,7 @@ class LocalPaths:
     def price(
         self, ends: Sequence[tuple[tuple[Ends, ...], tuple[Ends, ...]]], price: Floats
     ) -> list[Floats]:
-        """Return what a byte pays between sets of positions: `carry` transposed.
+        """Return the price of a byte between sets of positions: `carry` transposed.
 
         `ends`: where paths begin and end. `price` (…, g, q, lanes): of a byte on each path of
         each channel; 0 where there is none. Returns (…, g, k, l).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a byte between two nodes costs when every channel has a price: loads, transposed.
+"""The price of a byte between two nodes when every channel has a price: loads, transposed.
 
 `loads` answers what a demand puts on each channel; here each channel has a
 price a byte, and a message pays for the channels it takes, each by the share
@@ -30,7 +30,7 @@ MOST_STRETCHES = 1 << 25
 
 
 class PathCosts(Protocol):
-    """What bytes cost between the ends of messages, at prices that are set."""
+    """The costs of bytes between the ends of messages, at given prices."""
 
     def __call__(self, a: Ints, b: Ints) -> Floats:
         """Return the cost of a byte from nodes `a` to nodes `b`.
@@ -40,7 +40,7 @@ class PathCosts(Protocol):
 
 
 def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
-    """Return what a byte costs between nodes at a price of every channel.
+    """Return the cost of a byte between nodes, given a price for every channel.
 
     On a dragonfly by ``minimal`` ways, else by the one path of the default routing.
 
@@ -62,7 +62,7 @@ def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
 
 
 def _over_switches(machine: Machine, between: PathCosts) -> PathCosts:
-    """Return the mean over the pairs of attachments that carry what two nodes exchange.
+    """Return the mean over the pairs of attachments that carry the nodes' traffic.
 
     `between`: costs between routers.
     """
@@ -139,7 +139,7 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
 
 @once
 def _axis_places(machine: Machine) -> list[tuple[Ints, Ints]]:
-    """Return what a source and a target add to the place in the table of each axis."""
+    """Return the contributions of source and target to the table index of each axis."""
     grid = grid_of(machine)
     one_switch = machine.router.shape[1] == 1
     position = grid.position[machine.router[:, 0]] if one_switch else grid.position

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which attachments of two nodes a path joins, and what each pair of them carries.
+"""The attachments of two nodes that a path joins, and the share of each pair of them.
 
 A node with several adapters (rails) is attached to several switches. Where
 links join all switches, each of the k x k pairs of attachments of two nodes
@@ -55,14 +55,14 @@ class Rails:
             yield i, j, weight / total
 
     def _weights(self, a: Ints, b: Ints) -> Iterator[tuple[int, int, Floats]]:
-        """Yield each pair of attachments with what it can take, as a number of attachments."""
+        """Yield each pair of attachments with its capacity, as a number of attachments."""
         columns = range(self.part.shape[1])
         for i, j in ((i, j) for i in columns for j in columns):
             joined = (self.part[a, i] == self.part[b, j]) & (self.part[a, i] >= 0)
             yield i, j, joined / np.maximum(self.alike[a, i], self.alike[b, j])
 
     def between(self, a: int, b: int) -> dict[int, float]:
-        """Return the share of each part in what two kinds of nodes exchange; {} where none is."""
+        """Return each part's share of the traffic between two kinds of nodes; {} for none."""
         if (a, b) in self.known:
             return self.known[a, b]
         ends = self.member[[a]], self.member[[b]]
@@ -123,7 +123,7 @@ def rails_of(machine: Machine) -> Rails:
 
 
 def leaves_top_out(machine: Machine) -> bool:
-    """Tell whether the list of switches may lack what joins its trees, as Slurm's files do.
+    """Tell whether the list of switches may lack the links between its trees, as Slurm's files do.
 
     A fabric's own list has every cable.
     """
@@ -139,7 +139,7 @@ def _tell_apart(rows: Ints) -> tuple[Ints, Ints]:
 
 
 def no_path(machine: Machine, source: int, target: int) -> NidmapError:
-    """Return the error that nothing joins two routers."""
+    """Return the error for two routers that are not connected."""
     names = router_names(machine)
     a, b = (printable(str(names[i])) for i in (source, target))
     return NidmapError(f"no path joins {a} and {b}", "is the list of links complete?")

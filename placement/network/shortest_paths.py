@@ -63,7 +63,7 @@ class StateGraph:
 
     @property
     def starts(self) -> Ints:
-        """Where the steps of each state that has any begin."""
+        """The first step of each state that has any."""
         return np.flatnonzero(np.diff(self.source, prepend=-1))
 
     @property
@@ -217,7 +217,7 @@ def pair_loads(
 
 
 def loads(graph: StateGraph, demand: Demand, channels: int) -> Floats:
-    """Return the same of a whole demand."""
+    """Return these shares for a whole demand."""
     out = np.zeros(channels)
     for target, source, amount in demand.reversed().blocks():
         out += pair_loads(graph, source, target, amount, channels)

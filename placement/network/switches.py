@@ -111,7 +111,7 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
 
 
 def _entry_switches(machine: Machine, nodes: Ints) -> Mask:
-    """Return by which attachments messages to nodes come in, bool (b, k).
+    """Return the attachments that messages to nodes arrive by, bool (b, k).
 
     The first on each part of the network; on a whole fat tree d-mod-k chooses one of several.
     """
@@ -137,7 +137,7 @@ def _bytes_towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) 
 
 
 def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) -> None:
-    """Add what listed flows send from the switches of a node to the nodes of some columns."""
+    """Add the bytes of listed flows from the switches of a node to the nodes of some columns."""
     flows = traffic.some(column[traffic.target] >= 0)
     for i, _, share in rails_of(machine).shares(flows.source, flows.target):
         sent = np.flatnonzero(share)
@@ -147,7 +147,7 @@ def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) ->
 
 
 def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floats) -> None:
-    """Add what all-to-alls send to the nodes of some columns; a node sends nothing to itself."""
+    """Add the bytes of all-to-alls to the nodes of some columns; a node sends nothing to itself."""
     rails, row = rails_of(machine), lines.end
     entry, k = np.nonzero(rails.part[row] >= 0)
     place = machine.router[row[entry], k].astype(np.int64)

@@ -152,7 +152,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
-    """Return what was assumed: nothing where every ring is whole."""
+    """Return remarks on what was assumed; none where every ring is whole."""
     grid = grid_of(machine)
     rings_cut = sum(int(np.count_nonzero(gaps)) for gaps in grid.gaps)
     if not rings_cut:
@@ -261,7 +261,7 @@ def _slots_passed(grid: Grid, at: Ints, target: Ints) -> Iterator[tuple[Ints, In
 
 
 def _slots_left(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield messages and the slots that they leave along an axis, one direction after the other."""
+    """Yield messages and the slots that they leave along an axis, in one, then the other direction."""
     extent, stride, start = grid.extents[axis], grid.stride(axis), grid.along(at, axis)
     plus, minus, _ = _axis_steps(grid, axis, at, target)
     for way, steps in ((0, plus), (1, minus)):

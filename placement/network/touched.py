@@ -63,12 +63,12 @@ class GroupTraffic(NamedTuple):
         return GroupTraffic(*(table[some] for table in self))
 
     def minus(self, other: GroupTraffic) -> GroupTraffic:
-        """Return what is left when `other` is removed."""
+        """Return the rest after `other` is removed."""
         return GroupTraffic(*(a - b for a, b in zip(self, other, strict=True)))
 
 
 class ChannelTables(NamedTuple):
-    """A figure of every channel of the groups that are looked at."""
+    """A value for every channel of the groups in question."""
 
     inside: Floats  # (…, m, q, lanes), channels inside groups, each of the paths over it
     # out, back: (…, n, m), all links from a touched group to another one, and from that to the
@@ -101,7 +101,7 @@ class ChannelTables(NamedTuple):
 
 
 class PathPrices(NamedTuple):
-    """What a byte pays on one kind of path: the prices of its three parts add up."""
+    """The price of a byte on one kind of path: the sum of the prices of its three parts."""
 
     # away, home: (…, n, w, n)
     away: Floats
@@ -110,7 +110,7 @@ class PathPrices(NamedTuple):
     inner: Floats  # (…, n, w, w), of paths inside a group
 
     def between(self, source: Ints, target: Ints) -> Floats:
-        """Return what a byte pays between touched routers, by their rows, float64 (…, m)."""
+        """Return the price of a byte between touched routers, by their rows, float64 (…, m)."""
         width = self.inner.shape[-1]
         (g, s), (h, t) = np.divmod(source, width), np.divmod(target, width)
         apart = self.away[..., g, s, h] + self.home[..., h, t, g] + self.across[..., g, h]
@@ -172,7 +172,7 @@ class TouchedRouters:
         )
 
     def _traffic_of_lines(self, lines: AllToAlls) -> tuple[Floats, Floats]:
-        """Return what all-to-alls send to each group, and to each router of a group."""
+        """Return the bytes of all-to-alls to each group, and to each router of a group."""
         count, width = len(self.units), self.width
         row = self.row[lines.end]
         unit, slot = np.divmod(row, width)
@@ -269,7 +269,7 @@ class TouchedGroups:
 
     @cached_property
     def passed_share(self) -> Floats:
-        """What each group that is looked at gets of bytes between others, float64 (m, n, n)."""
+        """Return the bytes between others that cross each group in question, float64 (m, n, n)."""
         joins = self.joins.T
         return np.asarray(joins[:, :, None] * joins[:, None, :])
 
@@ -327,7 +327,7 @@ class TouchedGroups:
         return ChannelTables(inside, out, back)
 
     def _legs(self, leaving: Floats, entering: Floats, crossing: Floats) -> list[Leg]:
-        """Return what crosses the touched groups: from their routers, to them, and for others.
+        """Return the bytes that cross the touched groups: from their routers, to them, for others.
 
         One leg takes least time where groups are few, three where what they pass on for
         others is taken in the mean.
@@ -384,7 +384,7 @@ class TouchedGroups:
         return np.maximum(sums, 0.0, out=sums)
 
     def prices(self, price: ChannelTables) -> list[PathPrices]:
-        """Return what a byte pays on minimal paths, and on detours where there are any.
+        """Return the price of a byte on minimal paths, and on detours where there are any.
 
         `price`: of a byte on each channel, and on all links of two groups together.
         """
@@ -413,7 +413,7 @@ class TouchedGroups:
         return [minimal, detours]
 
     def _leg_prices(self, inside: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return what a byte pays on each leg of `_legs`; what is passed on by pairs of groups."""
+        """Return the price of a byte on each leg of `_legs`; transit bytes by pairs of groups."""
         count, local = len(self.third_share), self.groups.local
         ends = [(self.starts, self.every), (self.far, self.starts)]
         if self.mean_passing:
@@ -429,7 +429,7 @@ class TouchedGroups:
         return cost[..., self.here, :], cost[..., : self.here.start, self.here], passed
 
     def _passing_price(self, passed: Floats, inside: Floats) -> Floats:
-        """Return what bytes between two groups pay inside all others that pass them on."""
+        """Return the price of bytes between two groups inside all others that they cross."""
         if not len(self.thirds):
             return passed
         ends, thirds = self.passed_by_thirds, inside[..., len(self.third_share) :, :, :]
@@ -482,7 +482,7 @@ def third_groups(groups: Groups, units: Ints) -> Ints:
 
 
 class TouchedTables:
-    """What is the same for all demands of the same routers; a table is made when it is asked for.
+    """The tables that all demands of the same routers share, made on first use.
 
     `routers` (k,): ascending.
     """

@@ -136,7 +136,7 @@ def _loads_by_port(
 def _all_to_alls_by_port(
     lines: AllToAlls, part: Ints, port: Ints, size: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    """Return what all-to-alls send out of parts and into them: all, less what stays inside."""
+    """Return the bytes of all-to-alls out of parts and into them: all, less those inside."""
     line, ranks, part, port = lines.line, lines.weight, part[lines.end], port[lines.end]
     total, sent = add_by_key(line, ranks), lines.scale[line] * ranks
     _, place = np.unique(line * size[0] + part, return_inverse=True)
@@ -236,7 +236,7 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
 
 @once
 def tree_of(machine: Machine) -> Tree | None:
-    """Return the layers of a tree or a whole fat tree, None where the cables make none.
+    """Return the layers of a tree or a whole fat tree, None where the cables form neither.
 
     None too where several cables join two switches of a tree.
     """
@@ -265,7 +265,7 @@ def _layers_of_shape(machine: Machine, shape: TreeShape) -> Tree:
 
 
 def _layers_of_forest(machine: Machine) -> Tree | None:
-    """Return the layers of a tree, depth by depth; None where the links make none."""
+    """Return the layers of a tree, depth by depth; None where the links form none."""
     bundles, routers = links(machine), router_count(machine)
     a, b, cables = (column.astype(np.int64) for column in (bundles.a, bundles.b, bundles.count))
     parent, depth = _find_parents(machine)
@@ -331,7 +331,7 @@ def _joined_above(machine: Machine) -> bool:
 
 
 def _refuse_apart(machine: Machine, tree: Tree, demand: Demand) -> None:
-    """Raise where bytes go between trees that nothing joins."""
+    """Raise where bytes go between trees that are not connected."""
     if not (tree.root != tree.root[:1]).any():
         return
     lines = demand.within
@@ -341,7 +341,7 @@ def _refuse_apart(machine: Machine, tree: Tree, demand: Demand) -> None:
 
 
 def _refuse_ends(machine: Machine, tree: Tree, source: Ints, target: Ints) -> None:
-    """Raise where nothing joins two routers, element by element."""
+    """Raise for each pair of routers that is not connected."""
     apart = np.flatnonzero(tree.root[source] != tree.root[target])
     if len(apart) and not _joined_above(machine):
         raise no_path(machine, int(source[apart[0]]), int(target[apart[0]]))

@@ -39,7 +39,7 @@ _NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a plan is compared with."""
+    """The baseline that a plan is compared with."""
 
     strategy: str = "slurm-none"  # the planner that chooses the same nodes; rank r is on slot r
     # What that is, for a sentence: ``Slurm's own choice (topology/none)``
@@ -47,7 +47,7 @@ class Baseline:
 
 
 class Moment(NamedTuple):
-    """What a watcher of a search is told.
+    """A report to the watcher of a search.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Request:
 
 
 class Outlook(ABC):
-    """What a strategy that predicts can say besides the nodes it chose."""
+    """The additional results of a strategy that predicts."""
 
     @property
     @abstractmethod
@@ -158,7 +158,7 @@ class Outlook(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What a planner answers that has more to say than which rows."""
+    """A planner's answer with more than the rows."""
 
     rows: Ints  # (count,)
     why: str = ""  # one sentence for a person; '' for the usual one
@@ -234,7 +234,7 @@ _planners: Registry[Planner] = Registry(
 
 
 class Needs(NamedTuple):
-    """What a strategy needs of a machine, so that it is known without a plan whether it applies."""
+    """A strategy's requirements of a machine, known before it makes a plan."""
 
     kinds: tuple[str, ...] = ()  # kinds of topology, one of which it must be; empty: any
     switches: str = ""  # kind of Slurm's switches (``tree``, ``block``); '': any
@@ -242,7 +242,7 @@ class Needs(NamedTuple):
     links: bool = False
 
     def lacking(self, machine: Machine) -> str:
-        """Say what the machine does not have; '' where it has all."""
+        """Name the requirement that the machine does not meet; '' where it meets all."""
         kind = machine.topology.kind
         if self.kinds and kind not in self.kinds:
             return f"a {' or a '.join(self.kinds)}, and {machine.name} is a {kind}"

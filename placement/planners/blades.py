@@ -131,7 +131,7 @@ def _slices_from_each(room: Ints, forced: Ints, count: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What direct links between groups join in a set of nodes."""
+    """The direct links between groups in a set of nodes."""
 
     blades: int  # blades (switches) that the nodes sit on
     pairs: int  # pairs of these blades with a link between them
@@ -140,7 +140,7 @@ class Joined:
 
 
 def count_joined(machine: Machine, rows: Ints) -> Joined:
-    """Count what the links between groups join directly in a set of nodes.
+    """Count the direct links between groups in a set of nodes.
 
     `machine`: a dragonfly. `rows` (k,): for a node of several NICs its first router counts.
     """
@@ -219,7 +219,7 @@ class _BladeSearch:
         self.forced, self.count = np.unique(router[free.must]), count
 
     def best(self) -> Ints:
-        """Return, for each router, its place in the best set found; far behind where not in it.
+        """Return, for each router, its place in the best set found; a large number where not in it.
 
         The routers with most links inside come first, so that a surplus of
         nodes is left on those with fewest.
@@ -236,7 +236,7 @@ class _BladeSearch:
         return order[np.arange(trials) * len(order) // trials]
 
     def _grow(self, first: int) -> Mask:
-        """Grow a set from `first` and what must be in, by the router joined to most of it."""
+        """Grow a set from `first` and the required routers, always by the best connected one."""
         chosen = np.zeros(len(self.room), dtype=bool)
         score = -self.rank - np.where(self.room > 0, 0, 1 << 40)
         waiting, have = [first, *self.forced.tolist()], 0

@@ -150,7 +150,7 @@ def fewest_children(parent: Ints, size: Ints, must: Mask, need: int) -> Ints:
 def _price_groups(
     parent: Ints, size: Ints, must: Mask, prices: Floats, groups: int
 ) -> tuple[Floats, Ints]:
-    """Return what the best this many groups are worth at each price a chassis, and which they are.
+    """Return the value of the best groups at each price per chassis, and these groups.
 
     `parent` (chassis,): group of each chassis; every group has one. `size` (chassis,): weights.
     `must` (chassis,): chassis that must be taken: they come first in their group, and the group

@@ -35,7 +35,7 @@ def take_first(machine: Machine, request: Request) -> Ints:
 
 @planner("random")
 def draw_nodes(machine: Machine, request: Request) -> Ints:
-    """Draw nodes by lot: every set of free nodes is equally likely.
+    """Draw nodes at random: every set of free nodes is equally likely.
 
     `request`: `seed` decides the lot; the same seed on the same free nodes draws the same.
     Returns (count,): rows in the machine's order: the nodes are random, their order is not, so

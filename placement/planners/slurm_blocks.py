@@ -211,5 +211,5 @@ def _fill_bases(
 
 
 def _fit_key(held: int, need: int) -> tuple[bool, int]:
-    """Return the key by which one that is enough, and smaller, or else larger fits better."""
+    """Return the key for the better fit: the smallest that is enough, else the largest."""
     return (True, -held) if held >= need else (False, held)

@@ -62,7 +62,7 @@ class Pool:
 
 
 def lightest_that_fit(job: SlurmJob, part: Mask) -> Pool | None:
-    """Return what weights leave of the free nodes of a part; None: too few.
+    """Return the free nodes of a part that weights leave; None: too few.
 
     All nodes of the low weights are taken, and a choice is left only among
     those of the last weight that is needed.
@@ -216,7 +216,7 @@ def _cut_runs(job: SlurmJob) -> _Runs:
 
 
 def _runs_between(job: SlurmJob, nodes: Ints, first: Ints, last: Ints, required: Ints) -> _Runs:
-    """Return the runs of `nodes` with what they weigh and have."""
+    """Return the runs of `nodes` with their weights and sizes."""
     cpus = np.add.reduceat(job.cpus[nodes], first) if len(first) else first
     return _Runs(nodes, first, last, required, job.weight[nodes[last - 1]], cpus, last - first)
 

@@ -46,7 +46,7 @@ HEAD = 64 * 1024
 
 
 class Format(NamedTuple):
-    """What the house knows of a format of dumps."""
+    """A format of dumps, as registered."""
 
     name: str
     # What such dumps are to a machine that several make together: ``site`` (what a site states),
@@ -86,7 +86,7 @@ def dump_format(
 
 
 def find(name: str) -> Format:
-    """Return what is known of a format."""
+    """Return the registered format of that name."""
     return FORMATS.find(name)
 
 

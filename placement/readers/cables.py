@@ -36,7 +36,7 @@ class _Port(NamedTuple):
 
     @property
     def there(self) -> tuple[int, int | str]:
-        """What they are cabled to."""
+        """The other ends of the cables."""
         return self.b, self.b_port
 
 
@@ -129,7 +129,7 @@ class Cables:
         return names
 
     def remarks(self) -> Iterator[Finding]:
-        """Yield what the format knows besides."""
+        """Yield remarks of the format itself."""
         yield from ()
 
     def dump(self, counts: LineCounts) -> Dump:
@@ -277,5 +277,5 @@ class _PortTable:
 
 
 def _printed_ports(ports: Array) -> Array:
-    """Return ports as records have them: numbers in 32 bits, words as they are."""
+    """Return ports as records hold them: 32-bit numbers, unchanged words."""
     return ports if ports.dtype.kind == "U" else ports.astype(np.int32)

@@ -70,7 +70,7 @@ def node_key(parts: Ints32) -> Ints:
 
 
 def _node_faults(line: Ints32, nid: Ints, parts: Ints32, names: Strs) -> list[Finding]:
-    """Return what is wrong with the NIDs and cnames of a list of nodes."""
+    """Return the faults in the NIDs and cnames of a list of nodes."""
     fine = _possible_rows(parts)
     some = names[fine]
 

@@ -31,7 +31,7 @@ _ALERT = "alert"
 
 
 class HsmComponent(Struct, rename="pascal"):
-    """A component, as far as it says what it is and how it is."""
+    """A component, as far as its kind and state are given."""
 
     id: str = field(name="ID")
     type: str = ""
@@ -51,7 +51,7 @@ class HsmComponent(Struct, rename="pascal"):
 
 
 class HsmComponents(Struct, rename="pascal"):
-    """What the interface answers."""
+    """The answer of the interface."""
 
     components: list[HsmComponent]
 
@@ -100,7 +100,7 @@ def _node_columns(nodes: list[HsmComponent]) -> NodeRecords:
 
 
 def _find_faults(nodes: list[HsmComponent]) -> Iterator[Finding]:
-    """Yield what is no node's xname, and what is listed twice."""
+    """Yield what is not a node's xname, and what is listed twice."""
     seen: set[str] = set()
     for node in nodes:
         name = plain_xname(node.id)

@@ -148,7 +148,7 @@ class _SeenFabric(Cables):
             self.seen_by.setdefault(sight.device, []).append(sight)
 
     def kind(self, name: str) -> str:
-        """Return what a device is: ``switch``, ``host`` or ``other``."""
+        """Return the kind of a device: ``switch``, ``host`` or ``other``."""
         neighbour = self.known.get(name)
         if name in self.asked:
             silent = neighbour is None or neighbour.announced is None
@@ -163,7 +163,7 @@ class _SeenFabric(Cables):
         return "" if ":" in str(port) else str(port)
 
     def take(self, device: str, line: int) -> None:
-        """Take what one device sees; its name is on `line`."""
+        """Read the neighbours of one device; its name is on `line`."""
         mine = self.seen_by.get(device, ())
         if mine or device not in self.managing:
             self.end(device, self.kind(device), device)

@@ -20,7 +20,7 @@ _LETTERS = {"B": "Bridge", "R": "Router", "T": "Telephone", "W": "Wlan", "P": "R
 
 
 class Neighbour(NamedTuple):
-    """A device that another one sees, and what it announces to be; None: nothing at all."""
+    """A device that another one sees, and the kind that it announces; None: nothing at all."""
 
     interface: str
     name: str

@@ -48,7 +48,7 @@ class _Cores:
         return [parent for member in members for parent in self.above[member]]
 
     def join_above(self, number: int) -> bool:
-        """Make one of what is above a switch, but for those above others; say whether any was."""
+        """Merge the switches above a switch, but for those above others; return whether any were."""
         joined = False
         while len(left := self.lowest(self.parents(number))) > 1:
             low, high = sorted(left)[:2]

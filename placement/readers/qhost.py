@@ -66,7 +66,7 @@ def _with_queues(lines: list[str], source: str) -> Iterator[StatedNode]:
 
 
 def _host(line: str, columns: list[str], source: str, number: int) -> StatedNode | None:
-    """Return a host's row; None for ``global``, which is none."""
+    """Return a host's row; None for ``global``, which is not a host."""
     words = line.split()
     if len(words) != len(columns) or line[:1].isspace():
         raise strange_line("qhost", source, number, line, "a row of qhost")
@@ -85,7 +85,7 @@ def _plain_number(word: str) -> int:
 
 
 def _queue_state(queue: re.Match[str]) -> str:
-    """Return what a queue leaves of its host: reserved, used and all slots, letters."""
+    """Return a host's resources in a queue: reserved, used and all slots, letters."""
     _, _, reserved, used, total, letters = queue.groups()
     states = [_LETTERS.get(letter, "unknown") for letter in letters or ""]
     if int(used):

@@ -37,7 +37,7 @@ _CUT_LOOKS_LIKE = {("meshcoords", "torus-coordinates")}
 
 
 class Layout(NamedTuple):
-    """How a row reads."""
+    """The columns of a row."""
 
     pattern: re.Pattern[str]  # of the whole line in lower case
     names: tuple[str, ...]  # what each group of the pattern is
@@ -48,7 +48,7 @@ Parser = Callable[[str], Layout | None]
 
 
 class Column(NamedTuple):
-    """One word of a row: how it looks, and what is in it."""
+    """One word of a row: its form, and its meaning."""
 
     what: str  # for messages: ``NID``, ``cname`` …
     # Regular expression for the whole word, in upper or lower case, with a group for each of
@@ -102,7 +102,7 @@ class Rows:
     columns: dict[str, Array]  # (n,), numbers, -1 where a row has it not; `WORDS`, '' there
 
     def column(self, name: str) -> Array:
-        """Return a number (-1) or a word ('') of each row, that where it has none."""
+        """Return a number (-1) or a word ('') for each row, missing ones by default."""
         printed = self.columns.get(name)
         return np.full(len(self.line), _nothing(name)) if printed is None else printed
 

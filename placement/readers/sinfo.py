@@ -91,7 +91,7 @@ def read(text: str, source: str) -> Dump:
 
 
 class _SinfoOutput:
-    """How one output is to be read, and its rows.
+    """How to read one output, and its rows.
 
     `names`: the columns, '' for those that are left out. `bar`: what is between them, '' for
     blanks. `start`, `headers`: lines above the first row, and how many of them are headers.
@@ -174,7 +174,7 @@ class _SinfoOutput:
 
 
 def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], str, int, int]:
-    """Return the columns by the header, and what `_SinfoOutput` has."""
+    """Return the columns of the header, and what `_SinfoOutput` needs."""
     headers = 1
     for number, line in enumerate(lines, start=1):
         if _DATE.fullmatch(line) or _CLUSTER.fullmatch(line):
@@ -187,7 +187,7 @@ def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], str,
 
 
 def _separator(header: str) -> str:
-    """Return what is between the columns of a header; '' for blanks."""
+    """Return the separator of a header's columns; '' for blanks."""
     if "|" in header:
         return "|"
     first = header.split()[0]
@@ -213,7 +213,7 @@ def _check_columns(names: Sequence[str], number: int, source: str) -> Sequence[s
 
 
 def _node_figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | str]:
-    """Return what a row says of the inside of its nodes."""
+    """Return the hardware that a row states of its nodes."""
 
     def number(column: str, text: str) -> int:
         match = _NUMBER.fullmatch("0" if text in _UNKNOWN else text)

@@ -45,7 +45,7 @@ _MEMBER = re.compile(r'"([^"\\\n]*)"\s*:')
 
 
 class SlsHardware(Struct, rename="pascal"):
-    """A piece of hardware, as far as it says which; what it says besides is its kind's own."""
+    """A piece of hardware, as far as its kind is given; other fields belong to that kind."""
 
     type: str = ""
     type_string: str = ""
@@ -54,7 +54,7 @@ class SlsHardware(Struct, rename="pascal"):
 
 
 class SlsNodeProperties(Struct, rename="pascal"):
-    """What SLS says of a node besides."""
+    """The other properties of a node in SLS."""
 
     role: str | None = None
     nid: Annotated[int, Meta(ge=0, le=MAX_NID)] | None = field(default=None, name="NID")
@@ -161,7 +161,7 @@ def _make_node(properties: SlsNodeProperties, xname: str, line: int) -> SlsNode:
 
 
 def _node_remarks(properties: SlsNodeProperties, key: str, line: int) -> Iterator[Finding]:
-    """Yield what a node leaves open."""
+    """Yield the properties that a node leaves out."""
     if not properties.role:
         text, hint = f"{key} has no role", "taken as a service node"
         yield Finding(line, "no-role", text, hint, fault=False)

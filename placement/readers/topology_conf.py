@@ -59,7 +59,7 @@ class Statement(NamedTuple):
     rest: dict[str, str]  # the pairs after it, keys in lower case
 
     def error(self, text: str, hint: str = "") -> ParseError:
-        """Return the error for what is wrong here."""
+        """Return the error for a fault here."""
         return ParseError(self.source, self.line, text, hint)
 
 

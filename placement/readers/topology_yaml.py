@@ -132,7 +132,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _parse_topology(topology: YamlTopology, counts: LineCounts, source: str) -> Dump | ParseError:
-    """Return what one topology says, or why it cannot be read: another one may be wanted."""
+    """Return one topology, or the reason why it cannot be read: another one may be wanted."""
     kind = _topology_kinds(topology)[0]
     if kind == "torus3d":
         what = f"topology {topology.topology}: topology/torus3d is not read"
@@ -150,7 +150,7 @@ def _parse_topology(topology: YamlTopology, counts: LineCounts, source: str) -> 
 
 
 def describe_topology(dump: Dump | ParseError) -> str:
-    """Say in a few words what a topology is."""
+    """Describe a topology in a few words."""
     if isinstance(dump, ParseError):
         return "unreadable"
     nodes = 0 if dump.nodes is None else len(dump.nodes)

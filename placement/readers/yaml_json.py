@@ -51,7 +51,7 @@ def _decode_values(text: str, object_pairs_hook: Any) -> list[Any]:
 
 
 def _decode_json(text: str, source: str, decode: Callable[..., Any]) -> Any:
-    """Return what a decoder makes of a text, its errors as ours."""
+    """Return a decoder's result for a text, its errors turned into ours."""
     if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
         raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has that many")
 

@@ -86,7 +86,7 @@ class Availability:
 def ask_availability(
     machine: Machine | None, source: str | None, count: int | None = None, **slurm: str | None
 ) -> Availability:
-    """Return what the options of a command say of the nodes that may be had.
+    """Return the availability of nodes that the options of a command state.
 
     `machine`: None means the nodes are those that the source lists. `count`: nodes wanted:
     Slurm's are then those of one partition, in which such a job would run. `slurm`:
@@ -208,7 +208,7 @@ def read_availability(
 
 
 def _dump_of(text: str, source: str) -> Dump | None:
-    """Return what a text of a known format says; None for a plain list of nodes."""
+    """Return the contents of a text in a known format; None for a plain list of nodes."""
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
         recognise(plain, source)
@@ -252,7 +252,7 @@ def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availa
 
 
 def _free_in_both(machine: Machine, other: Machine) -> Machine:
-    """Return the second machine, in which what is not free in the first is in the first's state."""
+    """Return the second machine with the states of the nodes that are not free in the first."""
     withheld = other.free & ~machine.free
     state = np.where(withheld, machine.state, other.state)
     return replace(other, state=state, planned=other.planned | (withheld & machine.planned))

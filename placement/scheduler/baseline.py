@@ -35,7 +35,7 @@ _UNKNOWN = {
 def baseline_of(
     machine: Machine, named: str = "", config: Mapping[str, str] | None = None
 ) -> Baseline:
-    """Return what the scheduler of a machine gives to a job that asks for no nodes.
+    """Return the scheduler's choice for a job that asks for no nodes.
 
     `named`: a planner that the user names instead; '' for none. `config`: what the live Slurm
     says of itself (`nidmap.placement.slurm.command.slurm_settings`); None means a machine read
@@ -86,7 +86,7 @@ def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
 
 
 def live_baseline(machine: Machine, named: str = "") -> Baseline:
-    """Return the same where Slurm runs here: its own settings say what it does.
+    """Return that choice where Slurm runs here, by its own settings.
 
     A Slurm that does not answer leaves it at what is known of the machine.
     """
@@ -189,7 +189,7 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
 
 
 def led_to(machine: Machine, plan: Plan, baseline: Baseline, inside: Mask) -> Ints | None:
-    """Return what the scheduler chooses by itself inside a part; None where the job would wait.
+    """Return the scheduler's own choice inside a part; None where the job would wait.
 
     `baseline`: the scheduler's own choice. `inside` (n,).
     """

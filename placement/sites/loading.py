@@ -105,7 +105,7 @@ def _convert_tables(tables: dict[str, Any], kind: type[T]) -> T:
 
 
 def _explain_fault(tables: dict[str, Any], path: str, words: str) -> tuple[str, str]:
-    """Return the dotted key and what is wrong there."""
+    """Return the dotted key and its fault."""
     key = _follow_path(tables, re.findall(r"[A-Za-z_]\w*|\d+|\.\.\.", path))
     extra = re.search(r"(?:unknown|required) field `(.{1,80})`", words, re.DOTALL)
     if extra:

@@ -192,7 +192,7 @@ class Latency(StrictTable, frozen=True, kw_only=True):
 
 
 class SendingFigures(StrictTable, frozen=True, kw_only=True):
-    """What programs reach of what the network could carry.
+    """The share of the network's capacity that programs reach.
 
     ``process`` is what one rank sends at most, GB/s; ``payload`` the share of
     the bandwidth between routers that carries a program's bytes; ``memory``
@@ -247,7 +247,7 @@ class Config(StrictTable, frozen=True, kw_only=True):
 
 
 class PartialLatency(StrictTable, frozen=True, kw_only=True):
-    """What was measured of `Latency`."""
+    """The measured constants of `Latency`."""
 
     mpi_us: Figure[Amount] | None = None
     hop_ns: Figure[NotNegative] | None = None

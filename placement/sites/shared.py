@@ -42,7 +42,7 @@ class WrongFigure(Exception):  # noqa: N818  # not an error of the program: load
 
 
 class SiteLayout(NamedTuple):
-    """What a configuration comes to."""
+    """The result of a configuration."""
 
     topology: Topology
     nodes: NodeRecords
@@ -52,7 +52,7 @@ class SiteLayout(NamedTuple):
 
 
 def refuse_different(key: str, figure: Figure[Any] | None, found: object, what: str) -> None:
-    """Raise where a figure is stated and is not what follows from the others."""
+    """Raise where a stated figure differs from the one that follows from the others."""
     if figure is not None and figure.value != found:
         raise WrongFigure(key, f"{figure.value} said, but {what} is {found}")
 
@@ -97,7 +97,7 @@ def whole_figure(figure: Figure[int] | None) -> int:
 
 
 def inventory(config: Config, of: Ints) -> dict[str, Any]:
-    """Return what is in each node, by the number of its partition.
+    """Return the hardware of each node, by the number of its partition.
 
     `of` (n,): index into ``config.partition``; -1 where none is known. Returns (n,): columns of
     `NodeRecords`: line, sockets, cores, memory_mb, nics, gpus, features.
@@ -155,7 +155,7 @@ Path = tuple[str, ...]
 
 
 def line_of(text: str, key: str) -> int:
-    """Return the line, from 1, of `key`, of what is in it or of what it is in; 0 for none.
+    """Return the line, from 1, of `key`, of its table or of a part of it; 0 for none.
 
     `text`: a TOML file. `key`: dotted; a table of a list by its ``name`` (``partition.GPU.nics``)
     or its number from 0 (``partition.0.nics``).

@@ -56,7 +56,7 @@ class Site(Struct, frozen=True, dict=True):
 
     @property
     def batch(self) -> str:
-        """What takes job scripts where it is not the scheduler: ``torque``, ``cobalt``; else ''."""
+        """What takes job scripts instead of the scheduler: ``torque``, ``cobalt``; else ''."""
         batch = self.config.software.batch
         return "" if batch is None else batch.value.partition("/")[0].lower()
 
@@ -71,7 +71,7 @@ class Site(Struct, frozen=True, dict=True):
 
     @cached_property
     def hardware(self) -> tuple[NodeHardware, ...]:
-        """What is inside the nodes of every partition that states it.
+        """The hardware of the nodes of every partition that states it.
 
         Figures that do not go together raise `WrongFigure`.
         """
@@ -134,7 +134,7 @@ def lay_out(config: Config) -> SiteLayout:
 
 
 def sending_parameters(sending: SendingFigures) -> dict[str, Any]:
-    """Return what programs reach as parameters of a topology: each figure, and its mark.
+    """Return the share that programs reach as parameters of a topology: figures and their marks.
 
     ``routing`` where one is known, ``routings`` where several may be.
     """
@@ -178,7 +178,7 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
 
 
 def _stated_hardware(part: Partition, source: str) -> NodeHardware:
-    """Return what a partition states of the inside of its nodes, as a `Machine` has it."""
+    """Return a partition's hardware of its nodes, as a `Machine` has it."""
     inside = part.inside
     assert inside is not None
     key = f"partition.{part.name}.inside"

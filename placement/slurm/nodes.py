@@ -140,7 +140,7 @@ def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> 
 
 
 def unknown_partition(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return what is wrong where Slurm has no such partition, and a hint."""
+    """Return the fault for a partition that Slurm does not have, and a hint."""
     names = printable(", ".join(sorted(known)), 200)
     hint = f"choose from {names}" if names else "it has none"
     return f"Slurm has no partition {printable(name)!r}", hint
@@ -163,7 +163,7 @@ def _make_table(dump: Dump, partition: str | None) -> SlurmNodes:
 
 
 def promised_nodes() -> dict[str, NodeList]:
-    """Return the nodes that pending jobs name (``sbatch -w``), anybody's, by the job's id.
+    """Return the nodes that all users' pending jobs name (``sbatch -w``), by job id.
 
     Of jobs that wait for nodes or their turn alone; {} where Slurm does not say.
     """

@@ -81,7 +81,7 @@ def _span_text(seconds: float) -> str:
 
 
 class PlanCheck(NamedTuple):
-    """What pinning a job to a list costs."""
+    """The cost of pinning a job to a list."""
 
     # Of the job with its nodes (or with what a softer header asks for instead)
     pinned: ExpectedStart

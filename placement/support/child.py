@@ -30,7 +30,7 @@ _BEAT = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ChildAnswer:
-    """What a command said."""
+    """The output of a command."""
 
     # output, messages: standard output and standard error; bytes that are not UTF-8 replaced
     output: str
@@ -39,7 +39,7 @@ class ChildAnswer:
 
     @property
     def complaint(self) -> str:
-        """The first line that says what is wrong, printable; '' for none."""
+        """The first line that describes the error, printable; '' for none."""
         lines = [line.strip() for line in f"{self.messages}\n{self.output}".splitlines()]
         return next((printable(line, 200) for line in lines if line), "")
 

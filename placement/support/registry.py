@@ -38,7 +38,7 @@ def modules_in(folder: str, *others: str, hyphen: str = "-") -> dict[str, str]:
 
 @cache
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """Return what other distributions name; to look reads a file of each one installed."""
+    """Return the names that other distributions register; this reads a file for each of them."""
     from importlib import metadata
 
     return tuple(metadata.entry_points(group=group))

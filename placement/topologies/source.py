@@ -27,11 +27,11 @@ class Source(Protocol):
 
     @property
     def batch(self) -> str:
-        """What takes job scripts where it is not the scheduler, else ''."""
+        """The program that takes job scripts where it is not the scheduler, else ''."""
 
     @property
     def hardware(self) -> tuple[NodeHardware, ...]:
-        """What is inside its nodes."""
+        """The hardware of its nodes."""
 
     def topology(self) -> Topology:
         """Return its network."""

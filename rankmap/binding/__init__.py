@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which core, GPU and NIC each rank of a node gets, and what makes a launcher do so.
+"""The core, GPU and NIC of each rank of a node, and the options by which a launcher binds them.
 
 The slots of a node are its places here: slot k of a node is the k-th place
 (`nidmap.rankmap.binding.arrange`), a set of cores with the GPU and the NIC beside them. An order
@@ -26,7 +26,7 @@ from nidmap.rankmap.pattern import Pattern
 
 
 class BoundOrder(NamedTuple):
-    """An order with what binds its ranks."""
+    """An order with the options that bind its ranks."""
 
     order: Placement
     places: dict[int, list[Place]]  # those of a node, by its count of ranks
@@ -45,7 +45,7 @@ class BoundOrder(NamedTuple):
         return emit(self.order, form, launcher_order)
 
     def lines(self) -> str:
-        """Return what binds as a shell takes it: variables first, then the options."""
+        """Return the binding as a shell takes it: variables first, then the options."""
         sets = [f"export {name}={shlex.quote(text)}\n" for name, text in self.variables.items()]
         return "".join(sets) + shlex.join(self.options) + "\n"
 
@@ -60,7 +60,7 @@ class BoundOrder(NamedTuple):
 
 
 def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrder:
-    """Return the order arranged inside its nodes, and what binds its ranks there.
+    """Return the order arranged inside its nodes, and the options that bind its ranks.
 
     `order`: on nodes of a machine. `pattern`: fitted to the order's slots. `binder`: a launcher
     of `BINDERS`, or ``openmpi``, which takes a rankfile. `form`: the format that the order is

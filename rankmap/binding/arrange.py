@@ -63,7 +63,7 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
 
 
 def costs_between(places: Sequence[Place], hardware: NodeHardware) -> Floats:
-    """Return what a GB between two places costs, seconds, float64 (k, k); 0 on the diagonal.
+    """Return the seconds per GB between two places, float64 (k, k); 0 on the diagonal.
 
     The reciprocal of the bandwidth of the level at which their cores meet, or
     of the link between their GPUs where there is one.
@@ -81,7 +81,7 @@ def costs_between(places: Sequence[Place], hardware: NodeHardware) -> Floats:
 
 
 def costs_to_nics(places: Sequence[Place], hardware: NodeHardware) -> Floats:
-    """Return what a GB from each place to its NIC costs, seconds, float64 (k,); 0 without NICs."""
+    """Return the seconds per GB from each place to its NIC, float64 (k,); 0 without NICs."""
     costs = 1 / np.array(hardware.bandwidth)[_nic_levels(places, hardware)]
     return np.array(
         [costs[place.nic, k] if place.nic >= 0 else 0.0 for k, place in enumerate(places)]
@@ -206,7 +206,7 @@ _FEW = 6
 
 
 class NodeArrangement(NamedTuple):
-    """The ranks of a node and its places: what is to be made small."""
+    """The ranks of a node and its places, with the cost to minimise."""
 
     inside: Floats  # (k, k), weight between two ranks of the node, symmetric, 0 on the diagonal
     outside: Floats  # (k,), weight between each rank and those on other nodes
@@ -215,7 +215,7 @@ class NodeArrangement(NamedTuple):
     to_nic: Floats
 
     def cost(self, places: Ints) -> float:
-        """Return what all copies cost with the ranks at these places, int64 (k,)."""
+        """Return the cost of all copies with the ranks at these places, int64 (k,)."""
         pairs = float((self.inside * self.between[np.ix_(places, places)]).sum()) / 2
         return pairs + float(self.outside @ self.to_nic[places])
 

@@ -201,7 +201,7 @@ def _scatter_ring(ranks: int, root: int, size: float) -> list[Part]:
 
 
 def _scatter_doubling(ranks: int, root: int, size: float) -> list[Part]:
-    """Return the same, the blocks being told by recursive doubling."""
+    """Return the same algorithm with the blocks exchanged by recursive doubling."""
     block = size / ranks
     return [*scatter_blocks(ranks, root, block), *double_blocks(ranks, root, block)]
 
@@ -462,7 +462,7 @@ def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: f
 def call_steps(
     kind: str, algorithm: str, ranks: int, root: int, size: float
 ) -> Iterator[tuple[Ints, Ints, Any, int]]:
-    """Yield what is sent at the same time when ranks call a collective once, step by step.
+    """Yield the messages sent together when ranks call a collective once, step by step.
 
     `kind`: of `nidmap.rankmap.recording.KINDS`; one that is no collective sends nothing.
     `algorithm`: of its family; of an all-to-all ``pairwise``, or all at once. `root`: 0 or less

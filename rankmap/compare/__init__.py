@@ -82,7 +82,7 @@ class Comparison:
 
     @property
     def default(self) -> Entry:
-        """What the scheduler and the launcher do by themselves."""
+        """The default nodes and order of scheduler and launcher."""
         return next(entry for entry in self.entries if entry.default)
 
     @property
@@ -341,7 +341,7 @@ def _best_of_families(model: Predictor, ranking: Ranking) -> dict[str, Candidate
 
 
 def _family_name(name: str) -> str:
-    """Return what node choices that differ in a size alone have in common."""
+    """Return the common part of the names of node choices that differ only in size."""
     if name[0].isdigit():
         return name.partition(" ")[2].removesuffix("s")
     return "box" if name.startswith("box ") else name

@@ -61,7 +61,7 @@ def picture_bytes(form: str, build: Callable[[Any], Any], style: Mapping[str, An
 
 
 def block_heat(entry: Entry) -> tuple[Floats, str]:
-    """Return the bytes between the outermost blocks of routers, and what these are called.
+    """Return the bytes between the outermost blocks of routers, and the name of these blocks.
 
     Returns (g, g): from row to column; inside a block on the diagonal. ``group``, ``x`` (planes
     of a torus) or ``leaf``.

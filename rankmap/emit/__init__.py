@@ -48,7 +48,7 @@ class OrderFormat:
 
     @property
     def file_name(self) -> str:
-        """What a file of this format is called where nobody names it."""
+        """The default file name of this format."""
         usual = self.files.partition(" ")[0]
         return f"ranks{usual}" if usual[:1] in ("", ".") else usual
 

@@ -63,7 +63,7 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def split_entries(text: str) -> list[str]:
-    """Return what commas and white space separate."""
+    """Return the words between commas and white space."""
     return text.replace(",", " ").split()
 
 

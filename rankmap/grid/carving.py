@@ -142,7 +142,7 @@ def halve_together(
 
 
 class _Carving:
-    """Where the cells are so far: at the centre of their part's nodes, in the end on a node."""
+    """The cells' positions so far: at the centre of their part's nodes, in the end on a node."""
 
     def __init__(
         self, model: Coarse, periodic: Sequence[bool], coords: Ints, extents: Sequence[int]
@@ -207,7 +207,7 @@ class _Carving:
         return best
 
     def _pull(self, cells: Ints, centres: list[Floats]) -> Floats:
-        """Return what each cell's neighbours outside the part cost more at the first centre."""
+        """Return how much more the edges to cells outside the part cost at the first centre."""
         inside = np.zeros(len(self.at) + 1, dtype=bool)
         inside[cells] = True
         inside[-1] = True  # no neighbour

@@ -61,7 +61,7 @@ names = _launchers.names
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to run.
+    """A command to run.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class Launcher(ABC):
         return allocations.allocation(self.env)
 
     def first_set(self, variables: Sequence[str]) -> tuple[str, str]:
-        """Return name and value of the first variable that is set; two '' for none."""
+        """Return name and value of the first variable that is set; two empty texts for none."""
         return next(((name, self.env[name]) for name in variables if self.env.get(name)), ("", ""))
 
     def cores(self) -> int:
@@ -220,7 +220,7 @@ class Launcher(ABC):
         return self.parsed.number("per_node")
 
     def asked_remarks(self, seconds: float) -> list[str]:
-        """Return what the user should know of the command that only asking the site tells.
+        """Return remarks on the command that need a question to the site.
 
         The site has this many seconds to answer.
         """

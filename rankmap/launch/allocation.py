@@ -46,7 +46,7 @@ _PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """What a job got."""
+    """The allocation of a job."""
 
     nodes: NodeList  # in the batch system's order; Slurm's is sorted, and every step follows it
     # (n,), ranks each node is for: SLURM_TASKS_PER_NODE, repeats or slots of a host file
@@ -82,7 +82,7 @@ class Allocation:
 
     @property
     def words(self) -> str:
-        """The nodes of the job in words, and what is to be known of them."""
+        """The nodes of the job in words, with remarks."""
         note = f" ({self.note})" if self.note else ""
         return f"the {counted(len(self.nodes), 'node')} of this job{note}"
 
@@ -95,7 +95,7 @@ class Allocation:
                 raise LaunchError(f"{count} {what} on {name}, which has room for {most}")
 
     def on(self, machine: Machine) -> Allocation:
-        """Return the same with its nodes by the machine's names, not by NIDs or with domains."""
+        """Return the allocation with the machine's names for its nodes, without NIDs or domains."""
         try:
             rows = rows_of(machine, self.nodes, "the job's node list", repeats=True)
         except ParseError as error:
@@ -133,7 +133,7 @@ class Allocation:
         return replace(self, nodes=NodeList(), tasks=tasks, cpus=cpus, turns=turns)
 
     def stated_counts(self) -> Ints | None:
-        """Return the ranks of each node that the job was asked for with; None where none were.
+        """Return the ranks per node that the job was submitted with; None where none were.
 
         Slurm's variables have tasks for every job: without ``-n`` they are its CPUs.
         """
@@ -157,7 +157,7 @@ def _is_node(machine: Machine, name: str) -> bool:
 
 
 def unclear_counts(ranks: int, nodes: int) -> LaunchError:
-    """Return what is said where it is not clear which node gets how many ranks."""
+    """Return the remark for an unclear distribution of ranks over nodes."""
     what = f"how {ranks} ranks are spread over {nodes} nodes"
     return LaunchError(f"{what} is not known", "give --ppn")
 

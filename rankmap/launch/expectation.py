@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launch expects of its order: how many times as fast as the launcher's own, as a range."""
+"""The expected gain of an order over the launcher's own, as a range."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNKNOWN = "its gain is not known"
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What is expected of an order."""
+    """The expected gain of an order."""
 
     words: str  # a clause for a person
     # As JSON takes it (`nidmap.rankmap.predict.gain.Gain.document`); None where nothing is known
@@ -35,7 +35,7 @@ class Expectation:
 def expectation(
     order: Placement, job: Job, keeps_list: bool = False, default: Placement | None = None
 ) -> Expectation:
-    """Return what an order is expected to win over the launcher's default order.
+    """Return the expected gain of an order over the launcher's default order.
 
     `job`: its pattern is '' where none is known. `keeps_list`: whether the launcher takes the
     nodes in the order of its list; else it sorts them. `default`: the launcher's own order on the

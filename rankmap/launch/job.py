@@ -67,7 +67,7 @@ class Prepared(PlannedLaunch):
 
 
 def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
-    """Return what a command would start, before any order is thought of.
+    """Return what a command would start, before an order is chosen.
 
     `env`: the environment of the job.
     """
@@ -78,7 +78,7 @@ def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
 
 
 def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
-    """Return the same on a machine; None is enough where the nodes' names are."""
+    """Return the job on a machine; None is enough where the nodes' names are."""
     if "-" in (request.job.nodes, request.order_file):
         raise UsageError(
             "standard input belongs to the program", "give --nodes a list, --order a file"
@@ -197,7 +197,7 @@ class JobLaunch:
         return own.with_order(own.order, kept)
 
     def expected(self, order: Placement) -> Expectation:
-        """Return what is expected of an order over the launcher's own."""
+        """Return the expected gain of an order over the launcher's own."""
         own, keeps_list = self._own_order(), self.launcher.keeps_list
         return expectation(order, self._job_of(order), keeps_list, own)
 
@@ -206,11 +206,11 @@ class JobLaunch:
         return self.job if self.job.pattern else replace(self.job, pattern=order.origin.pattern)
 
     def asked_remarks(self) -> list[str]:
-        """Return what the user should know of the command that only asking the site tells."""
+        """Return remarks on the command that need a question to the site."""
         return self.launcher.asked_remarks(self.request.answer_seconds)
 
     def words(self, order: Placement, expected: str) -> str:
-        """Return which order is taken, by what it was chosen, and what is expected of it."""
+        """Return the order to use, the criterion that chose it, and the expected gain."""
         pattern = f" of {order.origin.pattern}" if order.origin.pattern else ""
         path = self.request.order_file
         source = f" from {path}" if path is not None else ""
@@ -225,7 +225,7 @@ class JobLaunch:
         return f"{head}; {order.origin.remark}"
 
     def prepared(self) -> Prepared:
-        """Return the launch in order, its file written, nothing expected of it yet."""
+        """Return the ordered launch with its file written, without an expectation yet."""
         order = self.ordered()
         progress.advance()
         launcher, request, allocated = self.launcher, self.request, self.launcher.allocation
@@ -337,7 +337,7 @@ class JobLaunch:
         return replace(launch, argv=(*before, *printer))
 
     def remarks(self, order: Placement) -> list[str]:
-        """Return what the user should know of the launch."""
+        """Return remarks on the launch."""
         remarks, request, allocated = [], self.request, self.launcher.allocation
         if self.launcher.asks_order and request.dry_run and not request.launcher_order:
             remarks.append(

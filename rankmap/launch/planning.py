@@ -65,7 +65,7 @@ class PlannedLaunch:
 
 @dataclass(frozen=True, slots=True)
 class PlanningResult:
-    """What became of planning."""
+    """The result of planning."""
 
     # The last one that the child has made; None where there is none
     plan: PlannedLaunch | None = None
@@ -100,7 +100,7 @@ def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> P
 
 
 def _read_answer(heard: bytes, failure: str) -> PlanningResult:
-    """Return what the whole lines say that a child has written, which may have died half-way."""
+    """Return the complete lines that a child has written, which may have died half-way."""
     messages = [json.loads(line) for line in heard.split(b"\n")[:-1] if line]
     if messages and _END in messages[-1]:
         failure = messages.pop()[_END]
@@ -158,7 +158,7 @@ def _write_line(mouth: int, message: dict[str, Any]) -> None:
 
 
 def _listen_once(child: int, answer: int, seconds: float, heard: bytearray) -> None:
-    """Add all that the child writes to what has been heard."""
+    """Add the child's output to the text received so far."""
     watch = _Watch(child, seconds)
     while True:
         if select.select([answer], [], [], _LOOK if seconds else None)[0]:
@@ -173,7 +173,7 @@ def _listen_once(child: int, answer: int, seconds: float, heard: bytearray) -> N
 
 
 class _Watch:
-    """What a child has taken so far, in processor time and by the clock."""
+    """The child's use of processor time and wall time so far."""
 
     def __init__(self, child: int, seconds: float) -> None:
         self._child = child
@@ -182,7 +182,7 @@ class _Watch:
         self.hear()
 
     def hear(self) -> None:
-        """Note that the child has said something."""
+        """Note that the child has reported something."""
         self._moved = time.monotonic()
         self._heard = self._work = self._worked()
 

@@ -34,7 +34,7 @@ _PLACE = re.compile(r"nidmap-rank ([0-9]{1,9}) ([A-Za-z0-9._-]{1,255})(?![A-Za-z
 def run_query(
     argv: Sequence[str], env: Mapping[str, str], seconds: float = 10.0, late_hint: str = ""
 ) -> str:
-    """Return what a command prints on stdout; that it is waited for is no standing still."""
+    """Return the standard output of a command; waiting for it does not count as standing still."""
     answer = run_child(argv, env, Deadline(seconds), late_hint=late_hint, on_wait=advance)
     if answer.code:
         raise LaunchError(f"{argv[0]} failed (exit code {answer.code})")

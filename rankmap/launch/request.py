@@ -73,7 +73,7 @@ class JobArguments:
         return self._named(machine)
 
     def placement_anywhere(self) -> Placement:
-        """Return the same where only names are known too: some orders need no more.
+        """Return the placement where only names are known too: some orders need no more.
 
         So it is where no machine is named, and none is here to ask.
         """

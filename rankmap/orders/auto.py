@@ -52,7 +52,7 @@ EVERY_ORDER = "every order was looked at"
 
 @dataclass(slots=True)
 class AutoChoice:
-    """What auto has chosen, and what it left."""
+    """The choice of auto, and what it left out."""
 
     order: Placement
     strategy: str  # the order that won
@@ -75,7 +75,7 @@ class AutoChoice:
         return self.optimal or self.cost <= (1 + CLOSE) * self.bound.value
 
     def keep(self, name: str, order: Placement, cost: float) -> None:
-        """Note what an order costs, and choose it where it is the cheapest so far."""
+        """Record the cost of an order, and choose it where it is the cheapest so far."""
         self.tried[name] = cost
         if cost < self.cost - 1e-12 * abs(self.cost):
             self.order = order.with_origin(strategy=f"auto: {name}", remark="")

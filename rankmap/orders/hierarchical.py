@@ -121,7 +121,7 @@ def _divides_grid(shape: Shape, dims: Shape) -> bool:
 
 
 def _weight_parted(model: GridPattern, box: Shape) -> float:
-    """Return the weight between blocks, but for what all shapes have in common."""
+    """Return the weight between blocks, up to a constant that all shapes share."""
     volume = math.prod(box)
     # Weight parted = all weight - blocks * weight inside one; the first is the same for all shapes.
     return -float(weight_inside(model, np.array([box]))[0]) * (math.prod(model.dims or ()) / volume)

@@ -55,7 +55,7 @@ _CHUNK, _FEW = 250, 1000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one job sat."""
+    """The verdict on one job."""
 
     job: int  # its place among the `nidmap.placement.job_nodes.JobNodes`
     nodes: int
@@ -240,7 +240,7 @@ Ends = Annotated[list[Share], msgspec.Meta(min_length=2, max_length=2)]
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the jobs of one application send."""
+    """The communication of the jobs of one application."""
 
     # name, user: of the jobs that are meant; ``*`` and ``?`` stand for anything
     name: str = "*"
@@ -292,7 +292,7 @@ def read_applications(source: str) -> tuple[Application, ...]:
 
 
 def application_of(job: JobRecord, applications: tuple[Application, ...]) -> Application:
-    """Return what a job is, by its name and user; `UNKNOWN` where none fits."""
+    """Return the application of a job, by its name and user; `UNKNOWN` where none fits."""
     fits = (
         application
         for application in applications

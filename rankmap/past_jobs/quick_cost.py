@@ -43,7 +43,7 @@ _KEPT = 100_000
 
 
 class Span(NamedTuple):
-    """A figure with its ends."""
+    """A figure with its range."""
 
     # low, likely, high: where routers take any way, what is likely, and where they keep to minimal
     # ways
@@ -53,7 +53,7 @@ class Span(NamedTuple):
 
 
 class PhaseCost(NamedTuple):
-    """What a phase of a job costs its nodes."""
+    """The costs of a phase of a job on its nodes."""
 
     # least, posted: seconds as `nidmap.rankmap.predict.model.Model.node_limits` returns them
     least: float
@@ -75,7 +75,7 @@ class _Level(NamedTuple):
 
 
 class QuickCost:
-    """Says about what one pattern takes on one machine, for one set of nodes after another.
+    """Estimates the time of one pattern on one machine, for one set of nodes after another.
 
     `model`: machine, pattern, ranks per node and bytes.
     """
@@ -204,7 +204,7 @@ def unit_bandwidths(machine: Machine) -> Floats:
 
 
 def unit_loads(machine: Machine, rows: Ints, traffic: Traffic) -> UnitLoads:
-    """Return what a job puts on the links that `cut_times` looks at; parameters as there."""
+    """Return the load of a job on the links that `cut_times` looks at; parameters as there."""
     empty: Ints = np.empty(0, dtype=np.int64)
     parts: list[list[Any]] = [[empty], [np.empty(0)], [empty], [np.empty(0)]]
     for level, used, leaving, table in _unit_tables(machine, rows, traffic):
@@ -246,7 +246,7 @@ def _bytes_between(at: Ints, units: int, traffic: Traffic) -> Floats:
 
 
 def _slowest_transfer(amount: Floats, gbs: Floats) -> float:
-    """Return the seconds of the longest transfer; where no link is known there is none."""
+    """Return the seconds of the longest transfer; 0 where no link is known."""
     return float((amount / np.where(gbs > 0, gbs, np.inf)).max(initial=0.0)) / GB
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of many jobs: who sat how much worse than they could, in words and as a picture."""
+"""Reports on many jobs: who lost how much by their nodes, in words and as a picture."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Kin:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Verdicts with what they add up to."""
+    """Verdicts and their totals."""
 
     machine: str  # its name
     job_nodes: JobNodes
@@ -59,7 +59,7 @@ class Summary:
 
     @property
     def worse(self) -> int:
-        """How many sat worse than they could have, by `WORSE`."""
+        """The number of jobs that could have been placed better, by `WORSE`."""
         return sum(verdict.slowdown.likely >= WORSE for verdict in self.verdicts)
 
     @cached_property
@@ -73,7 +73,7 @@ class Summary:
         return sum(self.hours_of(verdict) for verdict in self.verdicts)
 
     def record(self, verdict: Verdict) -> JobRecord:
-        """Return what is known of a job."""
+        """Return the record of a job."""
         return self.job_nodes.jobs[verdict.job]
 
     def hours_of(self, verdict: Verdict) -> float:
@@ -90,7 +90,7 @@ class Summary:
         return Span(*(share * hours for share in verdict.saved))
 
     def application(self, verdict: Verdict) -> str:
-        """Return what a job is called by: its application's name, else the word of its own."""
+        """Return the display name of a job: its application's, else the stem of its own."""
         job = self.record(verdict)
         name = application_of(job, self.applications).name
         return name.strip("*?") or stem_of(job.name)
@@ -117,7 +117,7 @@ class Summary:
 
     @property
     def sentence(self) -> str:
-        """What comes of it, in one sentence."""
+        """The result in one sentence."""
         jobs, worse = len(self.verdicts), self.worse
         of = f"of {self.whose} {counted(jobs, 'job')}"
         if not worse:
@@ -172,12 +172,12 @@ class Summary:
 
 
 def stem_of(name: str) -> str:
-    """Return what the names of an application's jobs have in common."""
+    """Return the common part of the names of an application's jobs."""
     return _RUN.sub("", name) or name or "(no name)"
 
 
 def _sum_spans(spans: Iterator[Span]) -> Span:
-    """Return the sum, end by end: what is not known is not known of all alike."""
+    """Return the sum, end by end; unknown summands stay unknown."""
     return Span(*map(sum, zip(*spans, strict=True), (0.0,) * 3))
 
 
@@ -210,7 +210,7 @@ _KIN = ("application", "nodes", "jobs", "worse", "slowdown", "node-hours", "at l
 
 
 def as_text(summary: Summary) -> str:
-    """Return the sentence, the applications and the jobs that lost most, and what it rests on."""
+    """Return the summary, the applications, the jobs that lost most, and the assumptions."""
     lines = [summary.sentence, ""]
     lines.append(align_columns([_KIN, *_kin_cells(summary)[:_MOST]]))
     rows = [_job_cells(summary, verdict) for verdict in _worst_placed(summary)[:_MOST]]

@@ -259,7 +259,7 @@ def _read_pattern(name: str, path: str) -> Pattern:
 
 
 def _file_state(path: str) -> tuple[int, ...]:
-    """Return what changes with a file: a large one is not read again for every question."""
+    """Return a fingerprint of a file, so that a large one is not read again for every question."""
     try:
         files = [path, *(os.scandir(path) if os.path.isdir(path) else ())]
         states = [os.stat(file) for file in files]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a grid pattern sends inside, and between, the boxes that tile its process grid."""
+"""The traffic of a grid pattern inside, and between, the boxes that tile its process grid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nidmap.rankmap.pattern.structured import GridPattern, Lines
 
 
 def coarse_pattern(pattern: GridPattern, box: Shape) -> Coarse:
-    """Return what a grid pattern sends between the boxes of one shape that tile its grid."""
+    """Return the traffic of a grid pattern between the boxes of one shape that tile its grid."""
     dims = pattern.dims or ()
     grid = tuple(extent // side for extent, side in zip(dims, box, strict=True))
     if isinstance(pattern, Lines):

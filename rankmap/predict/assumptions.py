@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a time rests on besides loads: one value for each figure that is not known."""
+"""The assumptions of a time besides loads: one value for each unknown figure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AHEAD = 0.5
 
 
 class RunSeconds(NamedTuple):
-    """What a run does next to its communication."""
+    """The work of a run besides its communication."""
 
     work: float = 0.0  # seconds outside MPI that come on top
     # Seconds in MPI that come on top, for other causes: processors that handle messages, ranks that

@@ -63,18 +63,18 @@ class Other:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedLoads:
-    """What other jobs put on every channel."""
+    """The load of other jobs on every channel."""
 
     rate: Floats  # (c,), GB/s
     jobs: Ints  # (c,), jobs that send over it
 
     def left(self, bandwidth: Floats) -> Floats:
-        """Return what of each channel's bandwidth (GB/s) a job finds left."""
+        """Return the part of each channel's bandwidth (GB/s) that is left for a job."""
         return np.maximum(bandwidth - self.rate, bandwidth / (1.0 + self.jobs))
 
 
 def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> SharedLoads:
-    """Return what jobs put on the channels of a machine under a routing."""
+    """Return the load of jobs on the channels of a machine under a routing."""
     size = len(channels(machine, routing))
     rate, jobs = np.zeros(size), np.zeros(size, dtype=np.int64)
     for other in others:
@@ -118,7 +118,7 @@ def _read_jobs(machine: Machine, text: str, source: str, load: float) -> Iterato
 
 
 def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other], list[str]]:
-    """Return the jobs that Slurm says are running, and what there is to say about them."""
+    """Return the jobs that Slurm reports as running, and remarks on them."""
     job_nodes = find_job_nodes(machine, running_jobs())
     jobs = [Other(job_nodes.of(k), load, f"job {job.id}") for k, job in enumerate(job_nodes.jobs)]
     lost = f"{job_nodes.strangers} nodes of running jobs are not in {machine.name}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a placement wins against another one, as a range over what is not known of the machine.
+"""The gain of a placement over another one, as a range over the unknowns of the machine.
 
 Loads of links are exact, but what programs and networks make of them is only partly
 known: whether routers send packets around full links, which algorithm the MPI library
@@ -48,7 +48,7 @@ SAME = 5e-3
 
 
 class Unknown(NamedTuple):
-    """What is not known, and what it does to a gain."""
+    """An unknown, and its effect on a gain."""
 
     # ``routing``, ``algorithm``, ``process``, ``payload``, ``others``, ``memory``, ``staging``,
     # ``overlap`` or ``rest``
@@ -239,7 +239,7 @@ def range_of_unknowns(
 
 
 def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, RecordedFit | None]:
-    """Return what a recorded run does next to communication, and the share that this has of it.
+    """Return a recorded run's work besides communication, and the share of communication.
 
     Nothing where no run's seconds are known. What kept ranks in MPI on another machine than the
     model's says nothing of this one. Of the baseline's run, at most.

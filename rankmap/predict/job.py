@@ -167,7 +167,7 @@ def fit_pattern(wanted: Pattern, placement: Placement) -> Pattern:
 
 
 def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
-    """Return ``--bytes`` and what is to be said where it is assumed.
+    """Return ``--bytes``, and a remark where it is assumed.
 
     `given`: None takes 1 for a pattern that says bytes itself, else 1 MB.
     """

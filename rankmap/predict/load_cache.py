@@ -20,7 +20,7 @@ KEPT_FLOWS = 1 << 21
 
 
 class LoadCache:
-    """What was asked for last, with everything that it hangs on as its key."""
+    """The last question, with everything that its answer depends on as the key."""
 
     def __init__(self) -> None:
         self.shared: SharedLoads | None = None  # what all other jobs put on links

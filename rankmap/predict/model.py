@@ -98,7 +98,7 @@ class Model:
 
     @cached_property
     def values(self) -> Values:
-        """What is assumed of all that is not known."""
+        """The assumptions for all unknowns."""
         return self.stated or likely_values(self.machine, self.constants, self.job.algorithm)
 
     @property
@@ -118,13 +118,13 @@ class Model:
 
     @property
     def assumed(self) -> list[str]:
-        """What is to be said about assumed bytes and of other jobs."""
+        """Remarks on assumed bytes and on other jobs."""
         words = size_of(self.pattern, self.job.bytes)[1]
         return [note for note in (words, *self.job.notes) if note]
 
     @property
     def algorithm(self) -> str:
-        """How an all-to-all or another collective is done."""
+        """The algorithm of an all-to-all or another collective."""
         return self.values.algorithm
 
     @property
@@ -182,7 +182,7 @@ class Model:
         return Placement.on_rows(self.machine, rows, parse_counts(self.ppn, len(rows)), order)
 
     def time(self, placement: Placement, below: float = math.inf) -> float:
-        """Return the seconds of a placement, and nothing else.
+        """Return only the seconds of a placement.
 
         `below`: seconds that it has to stay below: inf is returned as soon as it certainly does
         not.
@@ -213,7 +213,7 @@ class Model:
         exact: bool = False,
         below: float = math.inf,
     ) -> PhaseLoads:
-        """Return what a phase puts on links, nodes and ranks; its steps are worked out as asked.
+        """Return the load of a phase on links, nodes and ranks; its steps are worked out on demand.
 
         `exact`: whether steps tell links from nodes' own ones, as needed for other values of
         either.
@@ -238,7 +238,7 @@ class Model:
         return PhaseLoads(phase, together, steps, hops, steps_s)
 
     def _sent(self, phase: Phase, loads: Loads, times: float, message: float) -> Sent:
-        """Return what is sent at once with what links, nodes and ranks need for it."""
+        """Return the messages sent together, with the seconds of links, nodes and ranks."""
         own_s = self.own_link_s(loads, phase.placement.rows)
         detoured = loads.ways.detoured if loads.ways else 0.0
         return Sent(times, loads.by_share(), detoured, own_s, message)
@@ -281,7 +281,7 @@ class Model:
         return least + latency_s(phase, {}, self.constants) + posted
 
     def node_limits(self, phase: Phase) -> tuple[float, float]:
-        """Return what nodes and ranks need for a phase on any network, and what comes on top.
+        """Return the seconds of nodes and ranks for a phase on any network, and those added on top.
 
         Seconds of the busiest node's own links, of its busiest rank or of its memory. Seconds in
         which messages are posted, which come on top.
@@ -348,7 +348,7 @@ class Model:
         left: Channels | None,
         routing: str = "",
     ) -> Loads:
-        """Return what a demand puts on the channels, with what is left of their bandwidth.
+        """Return the load of a demand on the channels, over the bandwidth that is left.
 
         Kept for the last demands: what is judged, predicted and ranged is often the same.
 
@@ -460,7 +460,7 @@ def _step_batches(
 def _merge_alike(
     steps: Iterator[tuple[Traffic, float]], both_ways: bool
 ) -> Iterator[tuple[Traffic, float]]:
-    """Return each different step once, where it comes first, and for how many steps it stands.
+    """Return each different step once, at its first occurrence, with the number of steps alike.
 
     `steps`: what is sent, and how often. `both_ways`: whether the same sent the other way is
     alike.
@@ -477,7 +477,7 @@ def _merge_alike(
 
 
 def _sample_steps(steps: list[tuple[Traffic, float]], most: int) -> Iterator[tuple[Traffic, float]]:
-    """Yield at most this many of some steps, each for those that are not looked at too."""
+    """Yield at most this many steps, each with the number of steps that it represents."""
     for place, stands_for in zip(*sample_evenly(len(steps), most), strict=True):
         flows, times = steps[place - 1]
         yield flows, times * stands_for

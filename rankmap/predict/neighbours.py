@@ -116,7 +116,7 @@ def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | 
 def _recorded_phase(
     recording: Recording, placement: Placement, size: float, algorithm: str
 ) -> Phase:
-    """Return all that a program sends: at once, and step by step, each as often as it happened.
+    """Return all messages of a program: together, and step by step with the number of repeats.
 
     Messages have headers. Ranks run ahead of each other from step to step, but where each message
     waits for others.

@@ -37,7 +37,7 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseLoads:
-    """What a phase puts on links, nodes and ranks."""
+    """The load of a phase on links, nodes and ranks."""
 
     phase: Phase
     together: Sent  # all its bytes

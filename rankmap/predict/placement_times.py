@@ -43,7 +43,7 @@ class PlacementTimes:
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Channels | None:
-        """Return what the busy nodes that belong to no known job leave of every channel."""
+        """Return the load of busy nodes that belong to no known job, on every channel."""
         model, machine = self.model, self.model.machine
         busy = machine.compute & ~machine.free
         busy[self.placement.rows] = False
@@ -55,7 +55,7 @@ class PlacementTimes:
         return replace(usable, bandwidth=crowd.left(usable.bandwidth / payload) * payload)
 
     def loads(self, values: Values) -> list[PhaseLoads]:
-        """Return what is sent under some values, and the links that it takes."""
+        """Return the messages under some values, and the links that they take."""
         busy = values.others and self.others is not None
         key = values.algorithm, values.staged, values.routing, busy
         if key not in self._known:

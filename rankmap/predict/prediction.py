@@ -25,7 +25,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseTime:
-    """What one phase of a pattern takes."""
+    """The prediction of one phase of a pattern."""
 
     name: str
     demand: Demand
@@ -81,7 +81,7 @@ class PhaseTime:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """What a pattern takes on a job's nodes."""
+    """The prediction of a pattern on a job's nodes."""
 
     time_s: float  # seconds: the sum of the terms
     terms: tuple[Term, ...]
@@ -183,7 +183,7 @@ def longest_name(seconds: dict[str, float]) -> str:
 
 
 def _binding_words(prediction: Prediction) -> str:
-    """Say what most of the time is spent on."""
+    """Name what most of the time is spent on."""
     transfer, worst = prediction.binds, prediction.bottleneck
     if not transfer:
         return "nothing takes any time"

@@ -256,7 +256,7 @@ def _algorithm_notes(model: Model, pattern: Pattern) -> Iterator[str]:
 def _question_document(
     model: Model, pattern: Pattern, placement: Placement, strategy: str
 ) -> dict[str, Any]:
-    """Return what was asked, as JSON takes it."""
+    """Return the question as JSON takes it."""
     algorithm = _algorithm_words(model, pattern)
     background = [
         {"job": job.name, "nodes": len(job.rows), "load_gbs": job.load} for job in model.background

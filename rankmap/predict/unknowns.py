@@ -65,7 +65,7 @@ class OtherValue(NamedTuple):
 
 
 class OpenQuestion(NamedTuple):
-    """An unknown before anybody has worked out what it does: its other values than the likely."""
+    """An unknown before its effect is worked out: its values other than the likely one."""
 
     name: str
     question: str
@@ -259,7 +259,7 @@ def run_seconds(model: Model, recording: Recording) -> tuple[float, float]:
 
 
 def beside_communication(model: Model, recording: Recording, communication_s: float) -> RunSeconds:
-    """Return what a run does next to predicted communication, if it was recorded so.
+    """Return the work of a run besides predicted communication, if it was recorded.
 
     Ranks that are in MPI for less than communication takes work meanwhile: as much as makes up for
     it, or all that they work.

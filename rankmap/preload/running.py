@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a program with the library between it and its MPI, and keep what it was seen to send."""
+"""Run a program with the library between it and its MPI, and keep the recorded messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def parse_window(text: str) -> Window | None:
 
 
 def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, strict: bool) -> int:
-    """Run a command, write what its ranks were seen to send, and return its exit code.
+    """Run a command, write the recorded messages, and return its exit code.
 
     A failure on our side is reported in one line and costs the recording,
     not the run; what the ranks counted is kept until it is up in `output`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader returns, the checks that all formats share, and numbers in text, read in bulk."""
+"""A reader's result, the checks that all formats share, and numbers in text, read in bulk."""
 
 from __future__ import annotations
 

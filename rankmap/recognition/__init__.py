@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recorded program does: the patterns in it, its steps, both in words."""
+"""Patterns and steps of a recorded program, in words."""

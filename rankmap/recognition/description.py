@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording in words: what each phase is, and what it is called where it has a name."""
+"""A recording in words: its phases, and the name of its pattern where it has one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def describe(recording: Recording) -> str:
 
 
 def kept_words(recording: Recording) -> Iterator[str]:
-    """Yield what of the run was not kept: a window's rest, the order of what ranks did, tags."""
+    """Yield what was not kept of the run: outside a window, the order of events, tags."""
     if recording.window:
         yield f"only a part of the run was counted: --window {recording.window}"
     order, single = recording.order, ordered_share(recording)
@@ -91,7 +91,7 @@ def ordered_share(recording: Recording) -> float:
 
 
 def _sent_away(recording: Recording) -> tuple[list[Traffic], Traffic, int]:
-    """Return what ranks send to others, by phase and by pair, and the bytes to themselves.
+    """Return the messages to other ranks, by phase and by pair, and the bytes to oneself.
 
     What ranks send to themselves costs no network anything.
     """
@@ -102,7 +102,7 @@ def _sent_away(recording: Recording) -> tuple[list[Traffic], Traffic, int]:
 
 
 def phase_words(phase: RecordedPhase, ranks: int) -> str:
-    """Return what a phase is, in words."""
+    """Return the description of a phase."""
     if phase.collectives:
         return _collective_words(phase, ranks)
     if phase.kind not in ("point-to-point", "one-sided"):
@@ -181,14 +181,14 @@ def _shared_stencil(recording: Recording) -> str:
 
 
 def named_pattern(recording: Recording) -> str:
-    """Return the options that name what most bytes are; '' where nothing is."""
+    """Return the options that name the pattern of most bytes; '' where it has no name."""
     most = _MOST * sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
     named = _named_sweep(recording, most) or _named_stencil(recording, most)
     return named or _named_transposes(recording, most)
 
 
 def _named_sweep(recording: Recording, most: float) -> str:
-    """Return the sweep that most bytes are, of the size of its messages."""
+    """Return the sweep that carries most bytes, with the size of its messages."""
     for phase in recording.phases:
         waves = sweep_in(phase, recording.ranks)
         if waves is not None and phase.sent.bytes.sum() >= most:

@@ -40,7 +40,7 @@ Envelope = tuple[int, int, int]
 
 
 class RecordedStep(NamedTuple):
-    """What goes at the same time, all of its times together."""
+    """Messages that go at the same time, all repetitions together."""
 
     sent: Traffic
     times: float  # how often
@@ -70,7 +70,7 @@ NOWHERE: Meeting = (-1, 0)
 
 
 class Did(NamedTuple):
-    """What all ranks did."""
+    """The events of all ranks."""
 
     sends: Sends
     meets: list[dict[int, Meeting]]  # for each rank, the collective at the end of a step

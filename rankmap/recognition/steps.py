@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a recording goes one after the other: a step for each kind of call, nothing sampled.
+"""The steps of a recording: one for each kind of call, without sampling.
 
 A phase of messages is what a rank posts until it next waits. Ranks come to their phases in order,
 and the first of each rank go together, the second of each, and so on: ranks at an edge of a grid
@@ -59,7 +59,7 @@ class RecordedRun(NamedTuple):
 
 @lru_cache(maxsize=16)
 def run_of(recording: Recording, library: str) -> RecordedRun:
-    """Return all that a program sends, and what of it goes one after the other.
+    """Return all messages of a program, and those of its steps.
 
     `library`: whose rules collectives go by: a key of
     `nidmap.rankmap.collectives.libraries.LIBRARIES`; '': by those that libraries usually have.

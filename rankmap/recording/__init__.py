@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an unmodified MPI program was seen to send: phases, pairs, totals.
+"""A recording of an unmodified MPI program: phases, pairs, totals.
 
 A `Recording` is what ``nidmap record`` keeps in a file: for each phase of the
 program its messages by pair of ranks, or the collective that it is. A
@@ -149,7 +149,7 @@ class RecordedOrder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """What a program's ranks were seen to send."""
+    """The recorded messages of a program's ranks."""
 
     ranks: int
     seconds: float  # from MPI_Init to the end, of the rank that took longest

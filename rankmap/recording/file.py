@@ -186,7 +186,7 @@ def _make_recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recordi
 def _read_order(
     recording: Recording, events: Ints, numbers: Ints, start: Ints, ends: Ints, members: Ints
 ) -> RecordedOrder:
-    """Return what ranks did in order."""
+    """Return the events of ranks in order."""
     what, peer, group, phase, size = events.T
     called, counted = what == EVENTS.index("collective"), what == EVENTS.index("wait-for-last")
     groups = tuple(members[low:high] for low, high in itertools.pairwise(ends.tolist()))

@@ -62,7 +62,7 @@ class Window:
 
 
 class _RecordHeader(NamedTuple):
-    """What a rank's record begins with, and where in a file that is."""
+    """The header of a rank's record, and its place in the file."""
 
     path: str
     place: int
@@ -88,7 +88,7 @@ class _RankPart(NamedTuple):
 
 
 class _RankOrder(NamedTuple):
-    """What a rank did; `events` are rows of what, peer, communicator, phase, bytes, times."""
+    """The record of a rank; `events` are rows of kind, peer, communicator, phase, bytes, times."""
 
     events: Ints
     numbers: Ints
@@ -175,7 +175,7 @@ class _Stream:
 
 
 def read_raw(paths: Sequence[str], program: str = "", window: Window | None = None) -> Recording:
-    """Return what the ranks wrote.
+    """Return the records of the ranks.
 
     `paths`: the files of the nodes. `program`: what was recorded. `window`: keep only this part
     of the run; None keeps all.
@@ -245,7 +245,7 @@ def _note_processors(times: list[_RankTimes]) -> Iterator[str]:
 
 
 class _Orders:
-    """What ranks did while they are read, and the phases that their collectives belong to."""
+    """The events of ranks while they are read, and the phases of their collectives."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -303,7 +303,7 @@ class _PhaseCounts:
             self.called.setdefault(part.comm, _Called()).add(rank, part.cells)
 
     def finished(self, key: _PhaseKey, comms: dict[int, Ints]) -> Iterator[RecordedPhase]:
-        """Yield what all ranks together have called.
+        """Yield the calls that all ranks made together.
 
         What differs from rank to rank, on communicators that share ranks, are phases of their own.
         """
@@ -363,7 +363,7 @@ class _Called:
         self.cells = _by_root(np.concatenate([self.cells, cells]))
 
     def _close(self) -> None:
-        """Keep what the rank that has been read called otherwise than the first."""
+        """Keep the calls of the current rank that differ from the first rank's."""
         if len(self.ranks) == 1:
             self.usual = self.cells
         if np.array_equal(self.cells, self.usual):

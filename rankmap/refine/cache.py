@@ -46,7 +46,7 @@ def kernels_compiled() -> bool:
 
 
 def remark() -> str:
-    """Return what a user should know of how graphs are mapped here, '' for nothing."""
+    """Return a remark on how graphs are mapped here, '' for none."""
     if not numba_installed():
         return f"numba is not installed: mapped with less search ({INSTALL})"
     folder = cache_folder()

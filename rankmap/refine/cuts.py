@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a job's nodes are taken apart, from the outside in: block by block, a torus side by side."""
+"""Recursive cuts of a job's nodes, from the outside in: block by block, a torus side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Chooser = Callable[[int, int], int]
 
 
 class Cuts(NamedTuple):
-    """How a job's nodes are taken apart, from the outside in."""
+    """Recursive cuts of a job's nodes, from the outside in."""
 
     order: Ints  # (nodes,), the nodes so that every part of them is in a row
     # (nodes - 1, 3), nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones

@@ -96,7 +96,7 @@ def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
 
 @kernel
 def cost_by_pair(g: Csr, node: Ints, far: Floats) -> Floats:
-    """Return what the edges between every two nodes cost, float64 (nodes, nodes), p < q."""
+    """Return the cost of the edges between every two nodes, float64 (nodes, nodes), p < q."""
     cost = np.zeros(far.shape)
     for u in range(len(node)):
         for e in range(g.ptr[u], g.ptr[u + 1]):

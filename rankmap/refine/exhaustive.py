@@ -130,7 +130,7 @@ def _first_of_twins(room: Ints, counts: Ints, twin: Ints) -> Mask:
 
 
 def _bound_rest(weight: Floats, far: Floats, counts: Ints) -> Floats:
-    """Return half of what ranks' edges among each other cost at least, (ranks, nodes).
+    """Return half of the least cost of ranks' edges among each other, (ranks, nodes).
 
     The heaviest edges go to the nearest slots: a rank's own node has one less.
     """

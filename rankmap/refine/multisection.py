@@ -32,7 +32,7 @@ TORUS_STARTS = 16
 
 
 class CutPlan(NamedTuple):
-    """How the nodes are taken apart, and how much is done at each cut."""
+    """The cuts of the nodes, and the work for each cut."""
 
     first: Longs  # (nodes + 1,), slots before each node, in the order that the cuts count in
     # (nodes, nodes), distances of the nodes in that order, where the blocks alone do not decide
@@ -44,7 +44,7 @@ class CutPlan(NamedTuple):
 
 
 def plan_cuts(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
-    """Return what is done at each cut.
+    """Return the work for each cut.
 
     Most is done where most of J is to be won: J that edges between blocks
     make grows with how much farther these are, and about with the root of

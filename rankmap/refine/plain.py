@@ -184,7 +184,7 @@ def swap_ranks(edges: Traffic, node: Ints, far: Floats, outer: Floats, rounds: i
 
 
 def _add_costs(table: Floats, edges: Traffic, far: Floats, node: Ints) -> None:
-    """Add to a table (ranks, nodes) what edges cost with their first rank on each node."""
+    """Add to a table (ranks, nodes) the cost of edges with their first rank on each node."""
     order = np.argsort(edges.source, kind="stable")
     for low in range(0, len(order), EDGES_AT_ONCE):
         batch = order[low : low + EDGES_AT_ONCE]

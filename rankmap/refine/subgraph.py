@@ -131,7 +131,7 @@ def add_pull(g: Csr, mine: Ints, where: Ints, cut: Longs, far: Floats, sub: Csr)
 
 @kernel
 def outer_costs(x: PlacedRanks, mine: Ints, some: Longs) -> Floats:
-    """Return what edges to ranks on other nodes cost with each rank on each of some nodes."""
+    """Return the cost of edges to ranks on other nodes with each rank on each of some nodes."""
     ptr, adj, w = x.g.ptr, x.g.adj, x.g.w
     node, far, outer = x.node, x.far, x.outer
     inside = np.zeros(len(far), dtype=np.bool_)
@@ -152,7 +152,7 @@ def outer_costs(x: PlacedRanks, mine: Ints, some: Longs) -> Floats:
 
 @kernel
 def lean_at_cut(outer: Floats, these: Ints, low: int, cut: int, high: int, bias: Floats) -> None:
-    """Add what edges to ranks elsewhere cost more on nodes cut … high-1 than low … cut-1."""
+    """Add how much more edges to ranks elsewhere cost on nodes cut … high-1 than low … cut-1."""
     for i in range(len(these)):
         for j in range(low, cut):
             bias[i] -= outer[these[i], j] / (cut - low)

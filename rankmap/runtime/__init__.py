@@ -39,7 +39,7 @@ NAMES = "NIDMAP_PROCESSOR_NAMES"
 
 
 class _RankRequest(NamedTuple):
-    """What a rank asks for; all ranks must ask for the same."""
+    """The request of a rank; all ranks must make the same."""
 
     pattern: str
     ranks: int
@@ -213,7 +213,7 @@ def _reordered(
 
 
 def _make_offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | Refusal:
-    """Return what this rank brings, or what keeps it from taking part."""
+    """Return this rank's contribution, or the reason why it cannot take part."""
     from mpi4py import MPI
 
     try:
@@ -229,7 +229,7 @@ def _make_offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Off
 def _answer_offers(
     offers: Sequence[Offer | Refusal], size: int, machine: str | Machine | None
 ) -> tuple[array[int], str]:
-    """Return the old rank of each new one, and what rank 0 should warn about; on rank 0."""
+    """Return the old rank of each new one, and rank 0's warning; on rank 0."""
     from nidmap.rankmap import predict
     from nidmap.rankmap.runtime import rerank
 

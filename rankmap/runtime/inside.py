@@ -90,7 +90,7 @@ def asking_command(options: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Answer the question on standard input; whatever fails is said in the answer's own line."""
+    """Answer the question on standard input; errors are reported in the answer's own line."""
     from nidmap.rankmap.runtime import rerank
 
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rank 0 computes when a running program's ranks are reordered.
+"""The work of rank 0 when a running program's ranks are reordered.
 
 The program asks in Python (`nidmap.rankmap.runtime`), or by the library before it
 (`nidmap.rankmap.runtime.inside`), whose question is a text.

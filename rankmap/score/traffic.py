@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an order makes of a pattern: weight by level, by hops and by node.
+"""The properties of an order for a pattern: weight by level, by hops and by node.
 
 Structured patterns are never expanded: a stencil is one comparison of the grid
 of nodes with itself, shifted; an all-to-all along lines is a count of the

@@ -59,7 +59,7 @@ def auto(machine: Machine, request: Request) -> Choice:
 
 
 def search_answer(machine: Machine, request: Request) -> SearchAnswer:
-    """Return what `auto` answers, with all that it has judged."""
+    """Return the answer of `auto`, with all judged candidates."""
     if len(request.include) > request.count:
         raise UsageError(
             f"{len(request.include)} nodes are included, but only {request.count} wanted"
@@ -109,7 +109,7 @@ class SearchAnswer(Outlook):
 
     @property
     def request(self) -> Request:
-        """What was asked."""
+        """The request."""
         return self.space.request
 
     @cached_property
@@ -215,7 +215,7 @@ class SearchAnswer(Outlook):
         return listed if self.cost.of(listed) <= best * (1 + 1e-9) else placement
 
     def _ignored(self, placement: Placement) -> Placement:
-        """Return what a launcher makes of it that is told no order: nodes as Slurm lists them."""
+        """Return the placement of a launcher that takes no order: nodes as Slurm lists them."""
         return placement.with_order(None).on_nodes(placement.rows[placement.sorting()])
 
     def _sentence(self) -> str:
@@ -331,7 +331,7 @@ class SearchAnswer(Outlook):
         return {"by": "J", "why": self.timeless, "cost": least, "default_cost": usual}
 
     def _warnings(self) -> Iterator[str]:
-        """Yield what a user should know before trusting the plan."""
+        """Yield remarks for a user before they trust the plan."""
         if self.gain is not None and self.gain.misfit:
             yield f"{self.gain.misfit}: nothing is recommended on it"
         yield from self.assumed

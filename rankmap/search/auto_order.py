@@ -159,7 +159,7 @@ def _by_j(placement: Placement, pattern: str | Pattern, seconds: float, why: str
 
 
 def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placement:
-    """Return the order with the least predicted time, with what there is to say about it."""
+    """Return the order with the least predicted time, with a remark on it."""
 
     def watch(moment: Moment) -> None:
         progress.advance()

@@ -122,7 +122,7 @@ class TimeCost:
         return searched_orders(pattern, placement, seconds)
 
     def judge(self, placement: Placement) -> Judged:
-        """Return the seconds with what is sent, and what links carry of it."""
+        """Return the seconds with the messages, and the load of links."""
         model = self.model
         left, time, extra = model.left(placement), model.histogram(placement), 0.0
         sent: list[Exchange] = []
@@ -137,7 +137,7 @@ class TimeCost:
         return Judged(time, time + extra, sent)
 
     def exchanges(self, placement: Placement) -> Iterator[Exchange]:
-        """Yield what is sent at the same time, one after the other, without what it takes."""
+        """Yield the messages sent together, one after the other, without their times."""
         left = self.model.left(placement)
         for phase in self.model.phases(placement):
             yield from self._sent_in(phase, self.model.loads(phase.total, left))

@@ -49,7 +49,7 @@ TRIED = 8
 
 
 def route_table(model: Predictor, nodes: Ints) -> Array | None:
-    """Return what a byte from each of some nodes to each other takes of every link.
+    """Return the load of a byte from each of some nodes to each other on every link.
 
     `model`: whose routers do not adapt; what other jobs leave of the links counts. `nodes` (f,).
     Returns (f, f, links): seconds, of the links that any of them uses; None where the table would

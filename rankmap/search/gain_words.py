@@ -90,7 +90,7 @@ def gain_reason(best: Prediction, default: Prediction) -> str:
 
 
 def _load_change(before: Floats, after: Floats, kind: str) -> str:
-    """Say what the plan makes of the loads on the links that bind in the default.
+    """Describe how the plan changes the loads on the bottleneck links of the default.
 
     The busiest link's load is all bytes over the links that carry them, times
     how much more than the mean it has: what of the three changes most is named.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the nodes of a plain strategy cost, predicted as for ``auto``, next to the default's."""
+"""The cost of a plain strategy's nodes, predicted as for ``auto``, next to the default's."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class _PricedNodes:
 
     @property
     def sentence(self) -> str:
-        """What the job costs on the nodes, and on the default's."""
+        """The cost of the job on the nodes, and on the default's."""
         words = self.request.baseline.words
         if self.timeless:
             cost, usual = self._costs()

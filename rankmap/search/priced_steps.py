@@ -262,7 +262,7 @@ def _busiest_link_s(loads: Loads) -> float:
 
 
 def _price_channels(share: Floats, loads: Loads) -> Floats:
-    """Return what a byte more on each channel adds to the norm of the times, in ns."""
+    """Return the effect of a byte more on each channel on the norm of the times, in ns."""
     full = np.flatnonzero(share > 0.5)
     steep, gbs = share[full] ** (POWER - 1), loads.channels.bandwidth[full]
     norm = float((share[full] * steep).sum()) ** (1 - 1 / POWER)

@@ -65,7 +65,7 @@ def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
 
 @dataclass(slots=True, eq=False)
 class _NodeChoice:
-    """Nodes in one order, and what the orders of the ranks cost on them."""
+    """Nodes in one order, and the costs of the rank orders on them."""
 
     name: str
     rows: Ints
@@ -78,7 +78,7 @@ class _NodeChoice:
 
 
 class Enumeration:
-    """Judges candidates, each placement once, and keeps what they cost."""
+    """Judges candidates, each placement once, and keeps their costs."""
 
     def __init__(self, cost: Cost, space: Space, budget: Budget) -> None:
         self.cost, self.space, self.budget = cost, space, budget
@@ -174,7 +174,7 @@ class Enumeration:
                     yield self._floor(placement), turn + place, choice, name, placement
 
     def _floor(self, placement: Placement) -> float:
-        """Return what an order of the ranks costs at least, on any nodes."""
+        """Return a lower bound on the cost of an order of the ranks, on any nodes."""
         order = b"" if placement.order is None else placement.order.tobytes()
         if order not in self._floors:
             self._floors[order] = self.cost.floor(placement)
@@ -192,11 +192,11 @@ class Enumeration:
         return self._placed(choice, slots)
 
     def _key(self, rows: Ints) -> bytes:
-        """Return what tells a choice of nodes from others."""
+        """Return a key that distinguishes choices of nodes."""
         return (rows if self.ordered else np.sort(rows)).tobytes()
 
     def _judge_default(self, rows: Ints) -> Candidate:
-        """Judge the baseline's nodes, which are a choice like others; return what they cost."""
+        """Judge the baseline's nodes like any other choice; return their cost."""
         name = self.request.baseline.strategy
         choice = _NodeChoice(name, rows)
         placement = self.cost.model.place(rows)
@@ -350,7 +350,7 @@ class Enumeration:
         self._keep(candidate)
 
     def _cost_of(self, placement: Placement, below: float = np.inf) -> float:
-        """Return what a placement costs, working it out once."""
+        """Return the cost of a placement, working it out once."""
         key = placement.key
         if key not in self.costs:
             began = time.thread_time()
@@ -365,7 +365,7 @@ class Enumeration:
             self.budget.note(candidate.cost, candidate.placement.rows)
 
     def _offer(self, stepped: Candidate | None, start: Candidate) -> Candidate | None:
-        """Keep and return what steps have made of a candidate, where it is better than that."""
+        """Keep and return the result of a candidate's descent, where it is better."""
         if stepped is None or stepped.cost >= start.cost:
             return None
         self._stepped.append(stepped)

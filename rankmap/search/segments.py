@@ -48,7 +48,7 @@ class Segments:
 
     @property
     def note(self) -> str:
-        """What a person should know of them."""
+        """Remarks for a person."""
         axes_words = f", {', '.join(self.axes)} inside one" if self.axes else ""
         unit = unit_name(self.blocks.word)
         return f"segments of {self.size}: none is split over a {unit}{axes_words}"
@@ -74,7 +74,7 @@ class Segments:
 
 
 def inside_one_block(model: Predictor, request: Request) -> Segments | None:
-    """Return what planners choose inside one block where Slurm starts nothing else.
+    """Return the planners' choices inside one block, where Slurm starts nothing else.
 
     Under topology/block that is a job without segments: all of it is one.
 
@@ -97,7 +97,7 @@ def inside_one_block(model: Predictor, request: Request) -> Segments | None:
 
 
 def whole_segments(model: Predictor, request: Request) -> Segments:
-    """Return what planners choose in whole segments.
+    """Return the planners' choices in whole segments.
 
     `request`: with the nodes of a segment; 0 for those of a replica.
     """

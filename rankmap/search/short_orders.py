@@ -52,7 +52,7 @@ def fit_order(
     limit: str | None,
     job: Job | None = None,
 ) -> tuple[Placement, str]:
-    """Return an order that its library can be told, and what a person should know of that.
+    """Return an order that its library can be told, and remarks on it.
 
     `order`: on the nodes as the launcher numbers them. `mapping`: None where the library has no
     limit. `limit`: as ``--mapping-limit`` gives it. `job`: what it sends, of which predicted time
@@ -219,7 +219,7 @@ def shorten_order(
 
 
 def _time_predictor(order: Placement, job: Job) -> Callable[[Placement], float] | None:
-    """Return what predicts the time of orders of the same ranks; None where nothing can."""
+    """Return a predictor of orders of the same ranks; None where no time can be predicted."""
     if order.machine is None or without_time(order):
         return None
     counts = order.counts.tolist()

@@ -25,7 +25,7 @@ LEVEL = 0.95
 
 
 def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what samples say: times of each arm, comparisons with the first, verdicts.
+    """Return the analysis of samples: times of each arm, comparisons with the first, verdicts.
 
     `header`: of which ``arms`` counts, and where it is given ``looks`` (after how many blocks the
     measurement might have stopped: `nidmap.workloads.ab.statistics`). `rows`: samples, one for
@@ -80,7 +80,7 @@ def _arm_times(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
 def _compare_arms(
     ratio: Interval | None, arm: Mapping[str, Any], first: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a comparison as JSON has it; what no interval bounds is None."""
+    """Return a comparison as JSON has it; None for unbounded ends."""
     values = {name: getattr(ratio, name, None) for name in ("ratio", "low", "high", "smallest")}
     return {
         "arm": arm["name"],
@@ -119,7 +119,7 @@ def show_result(
     rows: Sequence[Mapping[str, Any]],
     as_json: bool,
 ) -> None:
-    """Print what samples say, as JSON or for a person.
+    """Print the analysis of samples, as JSON or for a person.
 
     `schema`: of the JSON.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared, and in which turns: the command as it is, and with its ranks in order."""
+"""The arms of a comparison and their turns: the command as it is, and with its ranks in order."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _runs_wanted(base: RunRequest, orders: Sequence[str]) -> dict[str, RunReques
 def _compared_arms(
     command: tuple[str, ...], launches: dict[str, tuple[JobLaunch, Prepared]]
 ) -> tuple[list[Arm], dict[str, Any]]:
-    """Return the arms of what was prepared, and what a header says of them."""
+    """Return the prepared arms, and their description for a header."""
     job, prepared = next(iter(launches.values()))
     placement = _filled_placement(job, prepared)
     members = list(range(placement.ranks))

@@ -153,7 +153,7 @@ def _enough_blocks(blocks: int, width: float, level: float) -> int:
 
 
 def _safe_exp(value: float) -> float:
-    """Return the exponential, of what is too large infinity."""
+    """Return the exponential; infinity where it is too large."""
     return math.exp(value) if value < _LARGEST else math.inf
 
 

@@ -62,7 +62,7 @@ class Timer:
         )
 
     def cost(self, figure: float) -> float:
-        """Return a figure as what is compared: seconds, or for a rate its inverse."""
+        """Return a figure for comparison: seconds, or the inverse of a rate."""
         return 1.0 / figure if self.higher_is_better else figure * UNITS[self.unit]
 
     def document(self) -> dict[str, Any]:

@@ -299,7 +299,7 @@ def undirected_class(kind: str) -> str:
 
 
 def predict_table(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> FlowTimes:
-    """Return what each set of flows takes under the machine's routing."""
+    """Return the time of each set of flows under the machine's routing."""
     kinds = [NODE, *(undirected_class(kind) for kind in channels(machine).kinds)]
     classes = tuple(dict.fromkeys(kinds))
     seconds = [_class_seconds(machine, rows, flow_set, classes) for flow_set in flows]

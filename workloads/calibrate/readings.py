@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read off the machine in every round, as positive numbers by name.
+"""The readings of the machine in every round, as positive numbers by name.
 
 ==================  ========================================================
 name                number
@@ -65,7 +65,7 @@ WINDOW = 64
 
 
 class Reader:
-    """What a rank reads off the machine in every round. Collective.
+    """The readings that a rank takes in every round. Collective.
 
     `target`: seconds that the flows of a set should take together: long against a barrier.
     """
@@ -169,7 +169,7 @@ class Reader:
         return list(most)
 
     def _grow(self, out: int, into: int) -> None:
-        """Make room for what is sent and received, as large as it was ever needed; touch it."""
+        """Make room for messages, as large as it was ever needed; touch it."""
         if out > len(self._out):
             self._out = bytearray(b"\1") * out
         if into > len(self._into):
@@ -276,7 +276,7 @@ class Rounds(Session):
         return len(self.rounds) >= FEWEST
 
     def ending(self) -> str:
-        """Say that the run ended early, and what of it counts."""
+        """Report that the run ended early, and which part of it counts."""
         done = f"{self.ended} after {len(self.rounds)} of {self.common.repeat} rounds"
         if self.enough:
             return f"{done}: the figures rest on these"

@@ -42,7 +42,7 @@ MOST_OFF = 0.12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkFit:
-    """What each class of links reaches, and how well that explains the times."""
+    """The bandwidth that each class of links reaches, and how well it explains the times."""
 
     # By class that is a bottleneck somewhere: the share of the machine's own figure
     shares: dict[str, float]
@@ -56,7 +56,7 @@ class LinkFit:
 
 
 def fit_shares(seconds: Floats, times: Floats, classes: Sequence[str]) -> LinkFit:
-    """Return what each class reaches where it is the bottleneck, and how well that explains times.
+    """Return the bandwidth of each class where it is the bottleneck, and how well it fits.
 
     `seconds` (flows, classes): by the machine's own figures. `times` (flows,).
     """
@@ -82,7 +82,7 @@ def fit_shares(seconds: Floats, times: Floats, classes: Sequence[str]) -> LinkFi
 
 
 def _binding_sets(seconds: Floats, shares: Floats, active: list[int]) -> dict[int, list[int]]:
-    """Return in which sets each class binds; classes that bind in none leave `active`.
+    """Return the sets in which each class is the bottleneck; classes without one leave `active`.
 
     Of two classes that could explain the same times, the one goes that takes
     less by the machine's own figures.
@@ -113,7 +113,7 @@ class MeasuredFigure:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What was read in all rounds."""
+    """The readings of all rounds."""
 
     # Readings by their names (`nidmap.workloads.calibrate.readings`)
     rounds: Sequence[dict[str, float]]
@@ -259,7 +259,7 @@ def _fit_links(
 
 
 def _fit_ranks(read: Readings, ppn: int, alone: Floats, together: Floats) -> list[MeasuredFigure]:
-    """Return what ranks send: one, all of a node, and inside a node."""
+    """Return the rates of ranks: one, all of a node, and inside a node."""
     rates = {1: alone, ppn: together}
     figures = [
         _middle_of(f"stated.node_{count}_ranks", rate, f"a node, {count} of its ranks sending",

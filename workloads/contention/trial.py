@@ -137,7 +137,7 @@ def unsorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
 
 
 def sorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
-    """Return what the process must hold at the end: the numbers 1 to n in order."""
+    """Return the expected contents of the process at the end: the numbers 1 to n in order."""
     local = n // ranks
     return np.arange(1 + local * rank, 1 + local * (rank + 1), dtype=np.int32)
 

@@ -33,7 +33,7 @@ class Field:
         return self.shape[2] == 1
 
     def outside(self, things: tuple[T, ...]) -> tuple[T, ...]:
-        """Return what belongs to the three axes inside by the user's axes."""
+        """Return a value for each of the three inner axes by the user's axes."""
         return tuple(things[self.order.index(axis)] for axis in range(3))
 
 

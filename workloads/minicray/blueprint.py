@@ -49,7 +49,7 @@ def build_minicray(
     scale: float | None = None,
     topology: str = "tree",
 ) -> Standing:
-    """Build a mini-Cray, say what it is, and return it.
+    """Build a mini-Cray, and return its description.
 
     `specs`: the machine, as ``-m`` takes it. `scale`: how many times slower its links are; None
     means such that links bind. `topology`: Slurm's topology plugin; ``off`` leaves Slurm out even
@@ -73,7 +73,7 @@ def build_minicray(
 
 
 def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) -> dict[str, Any]:
-    """Return what the daemon is to build.
+    """Return the plan that the daemon is to build.
 
     `name`: of this mini-Cray. `specs`: what the machine was named by. `slurm`: the Slurm that is
     to run on the nodes.

@@ -222,13 +222,13 @@ class Daemon:
             raise LaunchError(f"unknown command {what!r}")
 
     def status(self) -> dict[str, Any]:
-        """Return what is known of this mini-Cray."""
+        """Return the state of this mini-Cray."""
         built = FINALIZE.exists()
         more = {"since": self.started, "jobs": list(self.jobs.values()), "finalize": built}
         return {**self.blueprint["about"], **more, "ended": self._ended_daemons()}
 
     def links(self, zero: bool = False) -> dict[str, dict[str, int]]:
-        """Return what each limited device has sent since it was made, or since the last zero."""
+        """Return the bytes that each limited device has sent since it was made or zeroed."""
         now: dict[str, dict[str, int]] = {}
         for space in self.blueprint["spaces"]:
             with self._inside(space["name"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a machine to namespaces, links, rates and routes: what is to be built, as plain data.
+"""From a machine to namespaces, links, rates and routes: the plan as plain data.
 
 Every node and every router is a network namespace. A node's one device on the
 fabric is ``hsn0``; the router's side of it is ``p<node>``. The link that
@@ -127,7 +127,7 @@ def stated_words(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
 
 
 def design_network(machine: Machine, scale: float | None = None) -> Net:
-    """Return what has to be built for a machine.
+    """Return the plan for a machine.
 
     `machine`: its compute nodes get namespaces; a node with several NICs has one here. `scale`:
     how many times slower than the machine's own all links are; None means such that all nodes
@@ -191,7 +191,7 @@ def compute_rows(machine: Machine) -> Ints:
 
 
 def left_out(machine: Machine, chosen: Ints) -> Iterable[str]:
-    """Yield what of the machine the mini-Cray leaves out."""
+    """Yield the parts of the machine that the mini-Cray leaves out."""
     service = int((~machine.compute).sum())
     lost = len(machine) - service - len(chosen)
     several = int(((machine.router[chosen] >= 0).sum(axis=1) > 1).sum())
@@ -206,7 +206,7 @@ def left_out(machine: Machine, chosen: Ints) -> Iterable[str]:
 
 
 def host_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, once it is known that each can be a host's, and none another's."""
+    """Return the names, each checked to be a valid host name and unique."""
     seen = {LOGIN: LOGIN, "localhost": "localhost"}
     for k, name in enumerate(names):
         if not _HOST.fullmatch(name) or ".." in name or _is_address(name):
@@ -241,7 +241,7 @@ def refuse_rates(own: float, gbs: Floats, factor: float) -> None:
 
 
 def refuse_large(nodes: int, routers: int, cables: int) -> None:
-    """Refuse what this computer cannot hold."""
+    """Refuse a machine that this computer cannot hold."""
     if routers > MOST_ROUTERS or cables > MOST_CABLES:
         raise UsageError(
             f"{routers} routers and {cables} cables are too many: "

@@ -74,7 +74,7 @@ def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
 
 
 def version_of(slurmctld: str) -> tuple[int, ...]:
-    """Return what a Slurm says it is; () where it does not."""
+    """Return the version of a Slurm; () where it has none."""
     try:
         text = run_child([slurmctld, "-V"], os.environ, Deadline(10)).output
     except LaunchError:
@@ -144,7 +144,7 @@ def _node_line(net: Net, node: int) -> str:
 
 
 def slurm_start(net: Net, slurm: Slurm) -> dict[str, Any]:
-    """Return what is started, and how long it may take."""
+    """Return the programs to start, and the time that they may take."""
     conf = str(HOME / "slurm.conf")
     state = net.machine.state[net.rows].tolist()
     return {

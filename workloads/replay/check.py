@@ -92,7 +92,7 @@ class Checker:
         return self._best[count, model]
 
     def _neighbour(self, job: int, rows: Ints, rounds: float) -> _Neighbour:
-        """Return a job with what it puts on each channel."""
+        """Return a job with its load on each channel."""
         model = self._model(self.apps[job])
         rate = np.zeros(len(model.channels))
         for phase in model.phases(model.place(rows)):

@@ -84,7 +84,7 @@ def _read_swf(lines: Iterator[str], source: str, per_node: float | None) -> Trac
 
 
 def _per_node(header: dict[str, int], given: float | None) -> tuple[float, str]:
-    """Return processors of a node, and what is to be said of that."""
+    """Return processors of a node, and a remark on that."""
     if given is not None:
         return given, f"{given:g} processors a node, as given"
     nodes, processors = header.get("MaxNodes", 0), header.get("MaxProcs", 0)

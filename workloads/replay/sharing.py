@@ -49,7 +49,7 @@ class Application(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Footprint:
-    """What one job puts on links."""
+    """The load of one job on links."""
 
     # links: (k,) links that may be waited for, segment by segment; two segments a phase, the first
     # of links that leave units, the second of links that join two
@@ -89,7 +89,7 @@ class Network:
         self._idle = Sharing(self)
 
     def cost(self, app: Application) -> QuickCost:
-        """Return what says the time of a job alone."""
+        """Return the function that gives the time of a job alone."""
         key = app.pattern, app.ppn, app.bytes
         if key not in self._costs:
             self._costs[key] = QuickCost(Predictor(self.machine, Job(*key)))
@@ -106,7 +106,7 @@ class Network:
         return self._best[count, cost]
 
     def footprint(self, app: Application, rows: Ints) -> Footprint:
-        """Return what a job puts on the links from these nodes."""
+        """Return the load of a job on the links from these nodes."""
         cost = self.cost(app)
         links, amounts, first, at = [], [], [], 0
         phases = cost.phases(rows)

@@ -80,7 +80,7 @@ class Study:
 
 
 def draw_applications(study: Study, case: Case) -> list[Application]:
-    """Return what each job sends, drawn by the seed where it is not known.
+    """Return the communication of each job, drawn by the seed where it is not known.
 
     Jobs of one user and name send the same; of an unknown pattern half are taken for stencils and
     half for all-to-alls. A share that a range is known of is drawn from it.

@@ -144,7 +144,7 @@ def sortedness(ranks: Ranks, words: Sequence[Array]) -> tuple[bool, bool]:
 def sort_faults(
     ranks: Ranks, before: NDArray[np.uint64], items: Array, words: Sequence[Array], count: int
 ) -> list[str]:
-    """Return what is wrong with a sort's result, the same on all ranks. Collective.
+    """Return the faults of a sort's result, the same on all ranks. Collective.
 
     `before` (2,): `hash_sums` of this rank's items before the sort. `items` (m, ...): this rank's
     share of the result. `words` (m,): its keys. `count`: how many items this rank was to get.

@@ -63,7 +63,7 @@ class SortPlan:
 
 @dataclass(slots=True)
 class Seen:
-    """What a sort did, for who wants to know.
+    """What a sort did, for those who want to know.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ def _is_sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
 
 
 def _merge_runs(items: Array, receive: Ints, plan: SortPlan) -> Array:
-    """Return what arrived, one sorted run a rank, as one sorted run."""
+    """Return the arrived items, one sorted run per rank, as one sorted run."""
     runs = int(np.count_nonzero(receive))
     if runs < 2:
         return items

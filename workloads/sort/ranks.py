@@ -29,7 +29,7 @@ TAG = 77
 
 
 class Ranks:
-    """The ranks of a communicator and what they tell each other.
+    """The ranks of a communicator and their exchanges.
 
     Every method is collective. Arrays are C-contiguous.
 

@@ -48,7 +48,7 @@ MOST = 512
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a search found, for this rank."""
+    """The result of a search, for this rank."""
 
     # lower, upper: (P,), C1 and C2: of this rank's sorted items, how many have keys below, and not
     # above, the splitter at the end of each rank's share

@@ -63,7 +63,7 @@ _MAPPING = re.compile(
 
 
 class _HydraFamily(Launcher):
-    """What MPICH's and Intel's have in common."""
+    """The common part of MPICH's and Intel's launchers."""
 
     options = OptionTable(
         ranks="n= np=",

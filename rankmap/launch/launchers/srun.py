@@ -40,7 +40,7 @@ _ALONE = (
 
 
 class Srun(Launcher):
-    """What both ways have in common."""
+    """The common part of both ways."""
 
     options = OptionTable(
         ranks="ntasks= n=",
@@ -123,7 +123,7 @@ class HostfileSrun(Srun):
     placing_variables = ("SLURM_HOSTFILE",)
 
     def check(self) -> None:
-        """Refuse what would win over a host file."""
+        """Refuse options that would override a host file."""
         super().check()
         if "list" in self.parsed.values:
             raise LaunchError("srun -w overrides a host file", "give run --nodes instead")
