@@ -88,7 +88,7 @@ class Traffic:
         return hash(tuple(column.tobytes() for column in (*columns, lines.scale)))
 
     def __len__(self) -> int:
-        """The number of listed flows."""
+        """Return the number of listed flows."""
         return len(self.source)
 
     def __add__(self, other: Traffic) -> Traffic:

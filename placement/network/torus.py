@@ -261,7 +261,7 @@ def _slots_passed(grid: Grid, at: Ints, target: Ints) -> Iterator[tuple[Ints, In
 
 
 def _slots_left(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield messages and the slots that they leave along an axis, in one, then the other direction."""
+    """Yield messages and the slots that they leave along an axis, by direction."""
     extent, stride, start = grid.extents[axis], grid.stride(axis), grid.along(at, axis)
     plus, minus, _ = _axis_steps(grid, axis, at, target)
     for way, steps in ((0, plus), (1, minus)):

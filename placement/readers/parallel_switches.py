@@ -48,7 +48,7 @@ class _Cores:
         return [parent for member in members for parent in self.above[member]]
 
     def join_above(self, number: int) -> bool:
-        """Merge the switches above a switch, but for those above others; return whether any were."""
+        """Merge the switches above a switch, except those above others; tell whether any were."""
         joined = False
         while len(left := self.lowest(self.parents(number))) > 1:
             low, high = sorted(left)[:2]
