@@ -9,6 +9,7 @@ process prepares the same, and a task's result hangs on nothing but the task.
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +28,12 @@ def ranks_here() -> int:
     """Return the ranks of the launch that this process is one of, 1 outside of any."""
     launch = load(SERVICES["launch"])()
     return int(launch.size or 1) if launch is not None else 1
+
+
+def is_first_rank() -> bool:
+    """Return whether this process has something to say: rank 0 of a launch, or outside of any."""
+    launch = load(SERVICES["launch"])()
+    return launch is None or launch.rank == 0
 
 
 def refuse_stdin(source: str | None) -> None:
@@ -81,6 +88,10 @@ def _results(
                 yield from _ended(numbers)
         except BrokenProcessPool:
             raise LaunchError("a worker process has died", "was there enough memory?") from None
+        except KeyboardInterrupt:
+            for process in multiprocessing.active_children():
+                process.terminate()  # nobody waits for what they have begun
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 

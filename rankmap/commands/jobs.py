@@ -23,6 +23,7 @@ from nidmap.rankmap.past_jobs import ASSUMED_SHARE, judge_jobs, read_application
 from nidmap.rankmap.past_jobs.report import Summary
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.search.cost import without_time
+from nidmap.rankmap.tasks import is_first_rank, refuse_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,6 +81,7 @@ def jobs(
     form = "json" if as_json else format_of_name(output, _SUFFIXES, "text")
     if as_json and output is not None and format_of_name(output, _SUFFIXES, "json") != "json":
         raise UsageError(f"give either --json or -o {output}")
+    refuse_stdin(source)
     known = read_applications(applications) if applications else ()
     machine = machine_from(specs)
     user = getpass.getuser() if user is None and source is None else user
@@ -93,6 +95,8 @@ def jobs(
         notes.append(f"not in the machine: {counted(job_nodes.strangers, 'node')} of the jobs")
     with bar() as show:
         verdicts = judge_jobs(machine, job_nodes, wanted, known, usable, show)
+    if not is_first_rank():
+        return
     whose = "the last" if user in (None, "all") else f"{printable(str(user), 40)}'s last"
     if source is None and user == getpass.getuser():
         whose = "your last"

@@ -131,10 +131,11 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[PhaseCost]:
     placement = model.place(rows)
     pattern = fit_pattern(model.pattern, placement)
     for phase in model.phases(placement):
-        traffic = phase.traffic.listed()
         if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
             traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
+        else:
+            traffic = phase.traffic.listed()
         meeting = 0.0
         if phase.steps is not None and not phase.dependent:
             meeting = model.constants.meeting * (1 - model.values.ahead[0])

@@ -137,11 +137,9 @@ class Scheduler:
 
     def _next_small(self, place: int) -> int:
         """Return the next place in the queue of a job that is not larger than what is free."""
-        left, count = self.left, self.count
-        behind = self.queue[place : place + self.rules.tested - self._tested]
-        return next(
-            (at for at, job in enumerate(behind, place) if count[job] <= left), len(self.queue)
-        )
+        queue, left, count = self.queue, self.left, self.count
+        last = min(len(queue), place + self.rules.tested - self._tested)
+        return next((at for at in range(place, last) if count[queue[at]] <= left), len(queue))
 
     def _try(self, job: int, now: float) -> Ints | None:
         """Return the nodes on which a job can start now without delaying a reservation."""

@@ -3,12 +3,16 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from nidmap.placement.commands import run
 from nidmap.workloads.replay.study import Case, kept_outcome
+from tests.waiting import wait_until
 from tests.workloads.replay.test_traces import swf
 
 MACHINE = "fattree:leaf=4,leaves=4,spines=1,bw=1"
@@ -117,3 +121,23 @@ def test_quick_times_are_held_against_the_predictor(tool):
     line = next(line for line in out.splitlines() if "quick times against" in line)
     assert "12 jobs" in line
     assert float(line.partition("off by ")[2].split(" %")[0]) < 5
+
+
+def test_an_interrupt_keeps_what_is_done_and_resume_goes_on(tmp_path):
+    """Ctrl-C after the first replay is kept; the rest is done later, with the same figures."""
+    words = ["lublin:days=3,load=0.9", "-m", "fattree:leaf=8,leaves=8,spines=2,bw=1", "-o", "kept"]
+    program = [sys.executable, "-m", "nidmap", "replay", *words]
+    running = subprocess.Popen(
+        program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    kept = tmp_path / "kept"
+    wait_until(lambda: list(kept.glob("*.npz")) if kept.exists() else [])
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, b"")
+    assert err.decode().strip().endswith("nidmap: interrupted")
+    assert 1 <= len(list(kept.glob("*.npz"))) < 15
+    assert not list(kept.glob(".*"))
+    done = subprocess.run([*program, "--resume"], cwd=tmp_path, capture_output=True, check=True)
+    again = subprocess.run([*program[:-1], "whole"], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout == again.stdout
