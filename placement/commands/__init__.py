@@ -18,6 +18,7 @@ import click
 
 from nidmap.placement import __version__
 from nidmap.placement.commands.common import LazyGroup
+from nidmap.placement.commands.pages import page_of
 from nidmap.placement.errors import NidmapError, UsageError, printable
 from nidmap.placement.hooks import COMMANDS
 from nidmap.placement.support.writing import silence_stdout
@@ -32,6 +33,7 @@ class _Commands(LazyGroup):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=f"Guide: {page_of('')}",
 )
 @click.version_option(__version__, prog_name="nidmap")
 def cli() -> None:

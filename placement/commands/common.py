@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from nidmap.placement.commands.pages import name_page
 from nidmap.placement.hooks import SERVICES, load
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
         command: click.Command = load(self.lazy[cmd_name][0])
-        return command
+        return name_page(command, " ".join([*ctx.command_path.split()[1:], cmd_name]))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""

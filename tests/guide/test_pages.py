@@ -13,6 +13,7 @@ import pytest
 from nidmap.rankmap import pattern
 from tests.guide import blocks, tables
 from tests.guide.blocks import PAGES, ROOT
+from tests.house.test_help import COMMANDS
 
 DOCS = ROOT / "docs"
 WRITTEN = [
@@ -156,3 +157,12 @@ def test_the_readme_is_short():
 def test_a_page_is_no_diary(path):
     text = prose(path)
     assert re.findall(r"(?i)since then|formerly|\bquestion \d|\bseed \d", text) == []
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_a_help_names_a_page_of_the_guide(path):
+    context = COMMANDS[path]
+    *_, last = context.command.get_help(context).strip().split("\n")
+    named = re.fullmatch(r" *Guide: (docs/\S+\.md)", last)
+    assert named, f"the help of {path} ends with: {last}"
+    assert (ROOT / named[1]).exists()
