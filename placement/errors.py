@@ -72,9 +72,12 @@ class NidmapError(Exception):
     ----------
     exit_code : int
         The exit code of the command line for this error.
+    page : str
+        The page of the guide that explains it, which the command line names; '' where none does.
     """
 
     exit_code = 3
+    page = ""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message = printable_message(message)
@@ -127,6 +130,8 @@ class PlanError(NidmapError):
 
 class SiteError(NidmapError):
     """A site configuration is wrong or unknown (exit code 3)."""
+
+    page = "docs/reference/site-file.md"
 
 
 class LaunchError(NidmapError):

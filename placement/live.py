@@ -89,7 +89,9 @@ def _ask_here(partition: str) -> Live:
     if name in site_names():
         return Live(name, "by /etc/xthostname", [], load_site(name))
     hint = "no Slurm, PBS or Flux found here to ask"
-    raise UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE", hint)
+    error = UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE", hint)
+    error.page = "docs/howto/new-site.md"
+    raise error
 
 
 def _known_site(live: Live) -> Live:

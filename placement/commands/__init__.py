@@ -93,7 +93,7 @@ def _stand_in_for_closed() -> None:
 def _explain_error(error: BaseException) -> int:
     """Say in one line what an error means and return its exit code."""
     if isinstance(error, NidmapError):
-        return fail(str(error), error.exit_code)
+        return fail(f"{error} (see {error.page})" if error.page else str(error), error.exit_code)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "nidmap"
         return fail(f"{error.format_message()} (see {command} --help)", 2)

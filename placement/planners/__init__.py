@@ -229,7 +229,12 @@ BUNDLED = dict(
 PREDICTING = STRATEGIES
 
 _planners: Registry[Planner] = Registry(
-    "strategy", "nidmap.planners", __name__, BUNDLED, PREDICTING
+    "strategy",
+    "nidmap.planners",
+    __name__,
+    BUNDLED,
+    PREDICTING,
+    "docs/reference/strategies.md",
 )
 
 

@@ -54,6 +54,7 @@ class Registry(Generic[Thing]):
     `kind`: what a message calls such a thing: ``strategy``, ``format`` …. `group`: the entry
     point group. `room`: the package that ours are in. `bundled`: the module of each of ours, in
     that package. `elsewhere`: names that are found by other means, to be named with the rest.
+    `page`: the page of the guide that says what there is; '' where none does.
     """
 
     def __init__(
@@ -63,9 +64,10 @@ class Registry(Generic[Thing]):
         room: str,
         bundled: Mapping[str, str],
         elsewhere: Iterable[str] = (),
+        page: str = "",
     ) -> None:
         self.kind, self.group, self.room, self.bundled = kind, group, room, bundled
-        self.elsewhere = elsewhere
+        self.elsewhere, self.page = elsewhere, page
         self.known: dict[str, Thing] = {}  # what has been registered or found so far
 
     def register(self, name: str) -> Callable[[Thing], Thing]:
@@ -101,4 +103,6 @@ class Registry(Generic[Thing]):
             if entry.name == name:
                 return entry.load()
         what = f"unknown {self.kind} '{name}'"
-        raise UsageError(what, f"choose from {', '.join(self.names())}")
+        error = UsageError(what, f"choose from {', '.join(self.names())}")
+        error.page = self.page
+        raise error

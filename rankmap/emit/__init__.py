@@ -90,7 +90,9 @@ FORMATS = {
 #: What a file's name says of its format, where `--format` says nothing.
 SUFFIXES = {suffix: name for name, kind in FORMATS.items() for suffix in kind.files.split()}
 
-_formats: Registry[OrderFormat] = Registry("format", "nidmap.order_formats", __name__, {}, FORMATS)
+_formats: Registry[OrderFormat] = Registry(
+    "format", "nidmap.order_formats", __name__, {}, FORMATS, "docs/reference/formats.md"
+)
 _formats.known.update(FORMATS)
 names = _formats.names
 

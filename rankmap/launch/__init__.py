@@ -55,6 +55,7 @@ _launchers: Registry[type[Launcher] | ModuleType] = Registry(
     f"{__name__}.launchers",
     modules_in(os.path.join(os.path.dirname(__file__), "launchers"), hyphen="_"),
     MPIEXECS,
+    "docs/reference/launchers.md",
 )
 names = _launchers.names
 

@@ -38,7 +38,9 @@ QUICK = (
     "aligned",
 )  # fmt: skip
 
-_orderings: Registry[Ordering] = Registry("strategy", "nidmap.orders", __name__, BUNDLED)
+_orderings: Registry[Ordering] = Registry(
+    "strategy", "nidmap.orders", __name__, BUNDLED, page="docs/reference/orders.md"
+)
 
 
 def ordering(name: str) -> Callable[[Ordering], Ordering]:

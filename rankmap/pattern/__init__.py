@@ -39,7 +39,11 @@ BUNDLED = {
 }
 
 _builders: Registry[Builder] = Registry(
-    "pattern", "nidmap.patterns", "nidmap.rankmap.pattern", BUNDLED
+    "pattern",
+    "nidmap.patterns",
+    "nidmap.rankmap.pattern",
+    BUNDLED,
+    page="docs/reference/patterns.md",
 )
 
 

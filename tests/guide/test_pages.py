@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from nidmap.placement.commands import run
 from nidmap.rankmap import pattern
 from tests.guide import blocks, tables
 from tests.guide.blocks import PAGES, ROOT
@@ -166,3 +167,23 @@ def test_a_help_names_a_page_of_the_guide(path):
     named = re.fullmatch(r" *Guide: (docs/\S+\.md)", last)
     assert named, f"the help of {path} ends with: {last}"
     assert (ROOT / named[1]).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("machine show", "docs/howto/new-site.md"),
+        ("site show nowhere", "docs/reference/site-file.md"),
+        ("plan -m tree:4x4 -N 2 --pattern nonsense", "docs/reference/patterns.md"),
+        ("plan -m tree:4x4 -N 2 --strategy nonsense", "docs/reference/strategies.md"),
+        ("order -m tree:4x4 --pattern ring --strategy nonsense", "docs/reference/orders.md"),
+        ("order -m tree:4x4 --pattern ring --format nonsense", "docs/reference/formats.md"),
+    ],
+)
+def test_an_error_names_the_page_that_explains_it(words, page, capsys, monkeypatch, tmp_path):
+    monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))  # neither Slurm nor others are there to be asked
+    assert run(words.split()) in (2, 3)
+    assert capsys.readouterr().err.rstrip().endswith(f"(see {page})")
+    assert (ROOT / page).exists()

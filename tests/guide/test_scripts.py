@@ -85,7 +85,7 @@ def test_torchrun_gets_its_node_ranks_in_the_order_of_the_switches(submit):
     (ranks,) = folder.glob("ranks.*")
     order = [line.split()[:2] for line in ranks.read_text().splitlines() if line[0] != "#"]
     said = {re.search(r"--node-rank=(\d+)", line)[1]: line.split()[0] for line in lines}
-    assert said == {number: host for number, host in order}
+    assert said == dict(order)
     assert len(said) == 4
     assert all(f"--master-addr={order[0][1]} " in line for line in lines)
 

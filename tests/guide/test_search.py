@@ -65,7 +65,10 @@ def guide(tmp_path_factory):
     words = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", ROOT / "docs", folder]
     subprocess.run(words, check=True)
     handler = functools.partial(Quiet, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, launched() as browser:
+    with (
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
+        launched() as browser,
+    ):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page = browser.new_page()
         page.set_default_timeout(PATIENCE)
@@ -86,7 +89,8 @@ def found(guide, phrase):
     page, url = guide
     page.goto(f"{url}/search.html?q={quote(phrase)}")
     page.wait_for_function(
-        "() => document.querySelector('#search-results .search-summary')?.textContent.match(/found|match/i)"
+        "() => document.querySelector('#search-results .search-summary')"
+        "?.textContent.match(/found|match/i)"
     )
     links = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.pathname)")
     return [link.strip("/").removesuffix(".html") for link in links]
