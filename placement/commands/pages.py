@@ -33,13 +33,7 @@ PAGES = {
 
 
 def page_of(path: str) -> str:
-    """Return the page of a command, by the words behind ``nidmap``.
-
-    Examples
-    --------
-    >>> page_of("nodes sort"), page_of("nodes fold")
-    ('docs/howto/switch-order.md', 'docs/howto/partitions.md')
-    """
+    """Return the page of a command, by the words behind ``nidmap``."""
     while path not in PAGES:
         path = path.rpartition(" ")[0]
     return PAGES[path]
