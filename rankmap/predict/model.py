@@ -52,7 +52,7 @@ from nidmap.rankmap.predict.phases import most_steps, phases
 AModel = TypeVar("AModel", bound="Model")
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
-DIVIDED = 4
+DIVIDED = 8
 
 
 class StepLoads(NamedTuple):

@@ -137,12 +137,18 @@ class Enumeration:
         Where steps of an exchange are divided one after the other, those first whose bytes take
         least all at once, which is known soon.
         """
-        if not (isinstance(self.cost, TimeCost) and divides_steps(self.cost.model, self.placement)):
+        cost = self.cost
+        if not (isinstance(cost, TimeCost) and divides_steps(cost.model, self.placement)):
             return self.choices
-        at_once = {
-            choice.name: self.cost.at_once(self._placed(choice, None)) for choice in self.choices
-        }
-        return sorted(self.choices, key=lambda choice: at_once[choice.name])
+
+        def at_once(choice: _NodeChoice) -> float:
+            try:
+                late = self.budget.past
+                return np.inf if late else cost.at_once(self._placed(choice, None))
+            except UsageError:  # its nodes touch more groups than can be looked at
+                return np.inf
+
+        return sorted(self.choices, key=at_once)
 
     def _judge_orders(self) -> None:
         """Judge all other orders on all choices, until no bound is clearly below the best."""

@@ -311,3 +311,17 @@ def test_auto_takes_a_square_for_an_all_to_all():
     chosen = nidmap.plan(m, 4, job=nidmap.Job("alltoall"))
     assert chosen.nodes.fold() == "nid[00000-00001,00004-00005]"
     assert chosen.facts["predicted"]["ratio"] == pytest.approx(2 / 3)
+
+
+def test_choices_whose_bytes_cannot_be_divided_at_once_are_judged_all_the_same(monkeypatch):
+    machine = machine_of("slingshot:groups=4,switches=4,nodes=2,global=1,routing=adaptive")
+    free = np.arange(len(machine)) % 3 > 0
+    job = Job("alltoall", algorithm="pairwise", bytes=1e6)
+    usual = plan(machine, 8, candidates=free, job=job, deadline=60).facts["predicted"]["search"]
+
+    def refuse(self, placement):
+        raise UsageError("too many groups")
+
+    monkeypatch.setattr(TimeCost, "at_once", refuse)
+    found = plan(machine, 8, candidates=free, job=job, deadline=60).facts["predicted"]["search"]
+    assert found["best"]["cost"] == usual["best"]["cost"]
