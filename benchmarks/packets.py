@@ -85,7 +85,7 @@ TORUS = Network(
 )
 TREE = Network(
     "fat tree of 8 x 8, up by any link",
-    f"fattree:leaf=8,leaves=8,spines=8,bw=1,{PLAIN}",
+    f"fattree:leaf=8,leaves=8,spines=8,bw=1,{PLAIN},routing=shortest",
     64,
     {"topology": "fattree", "routing_function": "nca", "k": 8, "n": 2},
 )

@@ -62,7 +62,7 @@ ROUTINGS = {
     "dragonfly": ("minimal", "single", "valiant", "adaptive"),
     "dragonfly+": ("minimal", "single", "valiant", "adaptive"),
     "torus": ("dimension-order", "single"),
-    "fattree": ("d-mod-k", "single"),
+    "fattree": ("d-mod-k", "single", "shortest"),
     "tree": ("single",),
 }
 

@@ -79,17 +79,21 @@ class Tree:
     root: Ints  # (r,), tree that each router is in, by its root, where nothing joins several
 
 
+#: Routings of whole fat trees.
+EVERY_FAT_TREE = ("d-mod-k", "single", "shortest")
+
+
 def routings(machine: Machine) -> tuple[str, ...]:
     """Return the routings that apply, the default first: a tree leaves no choice of switches."""
     if machine.topology.kind == "fattree":
-        return ("shortest" if regular_shape(machine) is None else "d-mod-k", "single")
+        return ("shortest", "single") if regular_shape(machine) is None else EVERY_FAT_TREE
     parent, _ = _find_parents(machine)
     return ("single",) if len(links(machine)) == (parent >= 0).sum() else ("shortest", "single")
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
     """Return the bytes on every channel, float64 (c,)."""
-    tree = tree_of(machine)
+    tree = None if routing == "shortest" else _layers_of(machine)
     if tree is None:
         return switches.loads(machine, demand, routing)
     _refuse_apart(machine, tree, demand)
@@ -184,7 +188,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
     first class.
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
-    tree, cables = tree_of(machine), channels(machine)
+    tree, cables = None if routing == "shortest" else _layers_of(machine), channels(machine)
     if tree is None:
         return switches.hops(machine, source, target)
     _refuse_ends(machine, tree, source, target)
@@ -205,6 +209,8 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
         return (f"no listed link joins the {roots} top switches: no bandwidth is known above them",)
     if tree is not None or routing == "single":
         return ()
+    if machine.topology.kind == "fattree" and regular_shape(machine) is not None:
+        return ("packets climb by any cable: traffic is split equally over all shortest paths",)
     what, climb = "the switches do not form a tree", ""
     if machine.topology.kind == "fattree":
         what = "the listed cables do not form a regular fat tree, so d-mod-k does not apply"
@@ -224,7 +230,7 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     the bytes of the busiest port, so that bytes over all ports' bandwidth is
     the time of that port.
     """
-    shape = regular_shape(machine)
+    shape = None if tree_of(machine) is None else regular_shape(machine)
     if shape is None or shape.up[0] == 1:
         return demand.out, demand.into
     wide, number = shape.up[0], node_numbers(machine)
@@ -234,12 +240,18 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     return out, into
 
 
-@once
 def tree_of(machine: Machine) -> Tree | None:
-    """Return the layers of a tree or a whole fat tree, None where the cables form neither.
+    """Return the layers of a tree or a whole fat tree; None where a pair of nodes has more ways.
 
-    None too where several cables join two switches of a tree.
+    So where the cables form neither, several join two switches of one, or packets are stated to
+    climb by any.
     """
+    climbs_anywhere = machine.topology.parameters.get("routing") == "shortest"
+    return None if climbs_anywhere else _layers_of(machine)
+
+
+@once
+def _layers_of(machine: Machine) -> Tree | None:
     if machine.topology.kind == "fattree":
         shape = regular_shape(machine)
         return None if shape is None else _layers_of_shape(machine, shape)

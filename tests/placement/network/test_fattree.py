@@ -125,7 +125,7 @@ def test_a_site_s_parallel_cables_are_channels():
     machine = load_machine("tara")
     assert len(channels(machine)) == 2 * 6 * len(links(machine))
     assert set(channels(machine).bandwidth.tolist()) == {3.5}
-    assert routings(machine) == ("d-mod-k", "single")
+    assert routings(machine) == ("d-mod-k", "single", "shortest")
 
 
 def listed(machine, *gone, up=None):
