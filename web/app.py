@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Seconds in which a request's body must have come.
 PATIENCE = 20.0
 
-#: Answers of so many bytes are packed, and from so many on in a thread.
+#: Answers of this many bytes are packed, and from this many on in a thread.
 _WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
 _PACKED = (JSON, "application/problem+json", "text/", "image/svg+xml")
@@ -45,7 +45,7 @@ _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #: What nginx must be told of an answer that comes bit by bit.
 _AT_ONCE = {"X-Accel-Buffering": "no"}
 
-#: Lines of JSON: who accepts them is told how far a search is.
+#: Lines of JSON: who accepts them is called with how far a search is.
 LINES = "application/x-ndjson"
 
 

@@ -121,7 +121,7 @@ def _link_columns(machine: Machine) -> dict[str, Any]:
 
 
 def _offered_choices(machine: Machine) -> dict[str, Any]:
-    """Return what a plan and an order can be asked for on this machine."""
+    """Return the choices for a plan and an order on this machine."""
     kinds = kinds_of(machine)
     left_out = {"exclude", *([] if (machine.cname != "").any() else ["cnames"])}
     try:

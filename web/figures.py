@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures behind the page, by the same functions as the command line's.
+"""The figures after the page, by the same functions as the command line's.
 
 Each takes the machine, the nodes that plans may choose from and a request, and returns
 what JSON takes; they run in processes of their own (`nidmap.web.workers`), where a
@@ -65,7 +65,7 @@ _AS_IS = ("", "row-major")
 
 
 def takes_long(wanted: msgspec.Struct) -> bool:
-    """Tell whether a question may take seconds, so that quick ones must not stand behind it."""
+    """Tell whether a question may take seconds, so that quick ones need not wait for it."""
     match wanted:
         case requests.Plan():
             return _wanted_strategy(wanted) in PREDICTING
@@ -102,7 +102,7 @@ def compile_kernels(machine: Machine) -> None:
 
 
 def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> replies.Described:
-    """Say what a set of nodes is worth: the sentence, what it touches, what its wires carry."""
+    """Describe a set of nodes: the sentence, what it touches, and the loads of its links."""
     rows = each_once(rows_of(machine, wanted.nodes, repeats=True))
     answer = replies.Described(
         "nidmap.describe/1", len(rows), spans(machine, rows), nodes_of(machine, rows).fold()
@@ -139,7 +139,7 @@ def _wanted_order(
 def _default_choice(
     model: Predictor, free: Mask, placement: Placement, time: float
 ) -> replies.SchedulersChoice | None:
-    """Return what the scheduler would choose of the free nodes and these, and how long it takes."""
+    """Return the scheduler's choice of the free nodes and these, and the job's time on it."""
     machine, baseline = model.machine, baseline_of(model.machine)
     usable = offered(machine, free, placement.rows)
     try:
@@ -164,7 +164,7 @@ def _default_choice(
 def sentence(
     machine: Machine, said: replies.Described, busiest: tuple[str, str, float] | None
 ) -> str:
-    """Return what stands above the picture of nodes whose prediction is known."""
+    """Return what is above the picture of nodes whose prediction is known."""
     assert said.prediction is not None
     parts = [_count_sentence(machine, said)]
     if busiest is None:
@@ -181,7 +181,7 @@ def sentence(
 
 
 def _ranged_time(predicted: replies.Prediction) -> str:
-    """Return a time with its range, and what it is spent on."""
+    """Return a time with its range, and the parts it is made of."""
     between = predicted.between or {"low": predicted.time_s, "high": predicted.time_s}
     low, likely, high = map(time_text, (between["low"], predicted.time_s, between["high"]))
     range_text = "" if low == high else f" ({low} to {high})"
@@ -206,7 +206,7 @@ def _grouped(number: int, noun: str) -> str:
 
 
 def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[str, Any]:
-    """Set plans side by side, as ``nidmap compare`` does, each with its nodes and links.
+    """Compare plans, as ``nidmap compare`` does, each with its nodes and links.
 
     A row whose nodes were chosen together with an order of the ranks has it as
     ``own_order``: the slot of every rank (None where rank r is on slot r), and
@@ -246,18 +246,18 @@ def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any
 
 
 def _report_row(done: float, text: str) -> None:
-    """Say which row of a comparison is being made, behind its search."""
+    """Say which row of a comparison is being made, after its search."""
     share = round(_SEARCHING + (1 - _SEARCHING) * done, 3)
     report_progress(lambda: {"text": text, "share": share})
 
 
 def _report_part(now: Moment) -> bool:
-    """Say how far a comparison's search is; return whether it is to end with the best so far."""
+    """Report a comparison's progress; return whether to end with the best so far."""
     return _report_search(now._replace(share=_SEARCHING * now.share))
 
 
 def _report_search(now: Moment) -> bool:
-    """Say how far a search is; return whether it is to end with the best so far.
+    """Report the progress of a search; return whether it is to end with the best so far.
 
     What a search judges by is not what its answer is predicted with, and is no time to show.
     """
@@ -343,7 +343,7 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> replies.Hops:
 
 
 def _wanted_job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:
-    """Return the job that is asked about, where a page may ask about so many ranks."""
+    """Return the job that is asked about, where a page may ask about this many ranks."""
     _refuse_ranks(nodes, wanted.ppn)
     return Job(safe_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
 
@@ -398,5 +398,5 @@ def _node_request(machine: Machine, offer: Offer, wanted: requests.Choice) -> No
 
 
 def _named_rows(machine: Machine, text: str) -> Ints:
-    """Return the rows that a text names; none for no text."""
+    """Return the rows that a text names; () for an empty text."""
     return rows_of(machine, text, repeats=True) if text.strip() else np.empty(0, dtype=np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job does to the wires, in a form that a page can draw."""
+"""The load of a job on the links, in a form that a page can draw."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _name_ends(channels: Channels, row: int) -> str:
 
 
 def group_matrix(prediction: Prediction) -> dict[str, Any] | None:
-    """Return what goes from group to group (slice to slice, leaf to leaf); None where unknown."""
+    """Return the traffic from group to group (slice to slice, leaf to leaf); None where unknown."""
     loads = prediction.loads
     machine = loads.channels.machine
     topology, coords = machine.topology, router_coords(machine)

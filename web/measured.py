@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What links really carried, by their counters: JSON of ``nidmap minicray links``, or a CSV.
+"""Measured link loads, by their counters: JSON of ``nidmap minicray links``, or a CSV.
 
 A CSV has a head of column names and a row a link: its ``bytes`` over the time that was measured,
 and the link by the predictor's name in ``link`` (``c0-0c0s0a0->c0-0c0s1a0 green``,
@@ -43,7 +43,7 @@ class _Counter(msgspec.Struct):
 
 
 class _Counters(msgspec.Struct):
-    """What ``nidmap minicray links --json`` prints."""
+    """The output of ``nidmap minicray links --json``."""
 
     links: dict[str, _Counter]
 
@@ -58,7 +58,7 @@ class _Row(NamedTuple):
 
 
 def measured(machine: Machine, path: str, links: int) -> replies.Measured:
-    """Return what a file of counters says of a machine's links, the busiest of this many first."""
+    """Return the loads of a machine's links from a file of counters, the busiest ones listed."""
     if not path:
         raise UsageError("no counters of links are served", "nidmap web serve --link-loads FILE")
     known = channels(machine, "")

@@ -58,7 +58,7 @@ _PLACE = re.compile(r"\d+-\d+|#|[cCxX]\d+[-cC]")
 
 
 def resolve(machine: Machine, text: str) -> replies.Resolved:
-    """Return the rows that a pasted text names, and what in it names nothing.
+    """Return the rows that a pasted text names, and the words that name nothing.
 
     `text`: anything that `nidmap.placement.nodelist.NodeList.parse` reads; also with what is
     around a list in a batch script, in quotes, in JSON, in PBS's vnodes, and what ``squeue
@@ -70,7 +70,7 @@ def resolve(machine: Machine, text: str) -> replies.Resolved:
 
 
 def _read_wrapped(machine: Machine, text: str) -> replies.Resolved:
-    """Return the rows of a text, of what is inside its wrapping where that names more."""
+    """Return the rows of a text, of the list inside its wrapping where that names more."""
     reading = _read_rows(machine, text)
     if reading.ok or len(text) > _LONGEST_WRAPPED:
         return reading
@@ -191,7 +191,7 @@ def _bad_words(machine: Machine, words: list[str]) -> dict[str, ParseError | Non
 
 
 def _find_problem(text: str, word: str, error: ParseError) -> replies.NameProblem:
-    """Return what is wrong with a word of a text, or with the text at a line."""
+    """Return the fault of a word of a text, or of the text at a line."""
     line, column = _word_place(text, word, error.line)
     return replies.NameProblem(printable(word), line, column, error.text, error.hint)
 

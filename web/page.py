@@ -78,7 +78,7 @@ def served_files() -> dict[str, str]:
 
 
 def export_page(title: str, data: Mapping[str, Any]) -> str:
-    """Return the page with its style, its script and its data in it.
+    """Return the page with its style, its script and its data.
 
     `data`: what the page finds in the element ``nidmap-data``.
     """
@@ -173,7 +173,7 @@ def _visit_module(modules: Mapping[str, str], name: str, done: list[str], way: l
 
 
 def _imported_path(name: str, file: str) -> str:
-    """Return the path of what a module imports."""
+    """Return the path of an imported module."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), file))
 
 
@@ -200,7 +200,7 @@ def _module_variable(name: str) -> str:
 
 
 def draw_svg(data: Mapping[str, Any]) -> str:
-    """Return what a page of these data shows, as SVG: the whole machine and its legend.
+    """Return the picture of a page's data as SVG: the whole machine and its legend.
 
     `data`: those of an exported page (`page_data`), with ``view`` (of
     `nidmap.web.layout.layout`), ``theme`` and the ``sentence`` above.
@@ -294,7 +294,7 @@ def page_data(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
 def _describe_mark(
     machine: Machine, now: Snapshot, mark: Mark, wanted: Export
 ) -> replies.Described:
-    """Return what the first mark's job costs, and how many of its nodes are down."""
+    """Return the cost of the first mark's job, and the number of its nodes that are down."""
     job = Describe(
         nodes_of(machine, mark.rows).fold(), wanted.ppn, wanted.pattern, wanted.bytes,
         order=wanted.order, slots=wanted.slots, links=300,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API answers: one Struct an answer, from which its description is made (OpenAPI).
+"""Answers of the API: one Struct per answer, from which its description is made (OpenAPI).
 
 What is an own answer of the page is made as its Struct. Documents that commands print too
 (``compare``, ``plan``, ``order``) and those of a machine, which are large, stay as they are made
@@ -22,7 +22,7 @@ class Exact(Struct, forbid_unknown_fields=True):
 
 
 class Problem(Exact):
-    """What is wrong, in one line, and a hint (RFC 9457)."""
+    """A fault in one line, and a hint (RFC 9457)."""
 
     type: str
     title: str
@@ -62,7 +62,7 @@ class RouterColumns(Exact):
 
 
 class Choices(Document):
-    """What a plan and an order can be asked for."""
+    """The choices for a plan and an order."""
 
     strategies: list[str]
     orders: list[str]
@@ -196,7 +196,7 @@ class Slowdowns(Exact):
 
 
 class Status(Exact):
-    """How the server is doing."""
+    """The state of the server."""
 
     machine: str
     nodes: int
@@ -240,7 +240,7 @@ class Nodes(Exact):
 
 
 class NameProblem(Exact):
-    """A word that names nothing, and where it stands (from 1; 0: not known)."""
+    """A word that names nothing, and where it is (from 1; 0: not known)."""
 
     token: str
     line: int
@@ -257,7 +257,7 @@ class NamedJob(Exact):
 
 
 class Resolved(Exact):
-    """The rows that a text names, in its order and each once, and what in it names nothing."""
+    """The rows that a text names, in its order and each once, and the words that name nothing."""
 
     ok: bool
     count: int
@@ -287,7 +287,7 @@ class Emitted(Exact):
 
 
 class Finished(Exact):
-    """Whether a search of that name goes on, and has been told."""
+    """Whether a search of that name is running, and has been asked to end."""
 
     told: bool
 
@@ -296,7 +296,7 @@ class Finished(Exact):
 
 
 class Range(Document):
-    """A figure: the least, the likely and the most that it may be, and what is not known."""
+    """A figure: least, likely and most, and the unknowns."""
 
     low: float | None
     likely: float | None
@@ -305,7 +305,7 @@ class Range(Document):
 
 
 class Links(Exact):
-    """The busiest links, those first, of so many in `total`."""
+    """The busiest links, those first, of this many in `total`."""
 
     kinds: list[str]
     source: list[int]
@@ -326,7 +326,7 @@ class RouterShares(Exact):
 
 
 class Prediction(Exact, omit_defaults=True, rename={"longest": "binds"}):
-    """A time, its range, what it is spent on, and what the links carry; `groups` where asked."""
+    """A time, its range, its parts, and the loads of links; `groups` where asked for."""
 
     time_s: float
     between: dict[str, Any] | None
@@ -367,7 +367,7 @@ class Measured(Exact):
 
 
 class SchedulersChoice(Exact):
-    """What the scheduler would choose by itself, and what the marked nodes gain over it."""
+    """The scheduler's own choice, and the gain of the marked nodes over it."""
 
     strategy: str
     words: str
@@ -381,7 +381,7 @@ class SchedulersChoice(Exact):
 
 
 class Described(Exact):
-    """A set of nodes in one sentence, and what its links carry; `reason` where nothing can tell."""
+    """A set of nodes in one sentence, and the loads of its links; `reason` where there are none."""
 
     schema: str
     count: int
@@ -435,7 +435,7 @@ class Planned(Document):
 
 
 class Neighbours(Exact):
-    """Whom each rank talks to: those of rank r are ``ranks[offsets[r]:offsets[r + 1]]``."""
+    """The partners of each rank: those of rank r are ``ranks[offsets[r]:offsets[r + 1]]``."""
 
     offsets: list[int]
     ranks: list[int]

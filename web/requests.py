@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be asked of the API: one Struct a request, every text and number limited.
+"""Requests to the API: one Struct per request, every text and number limited.
 
 `Nodes`, `View`, `Hops` and `Recorded` are asked in the query of a GET, all others in the
 body of a POST.
@@ -81,7 +81,7 @@ class Measured(Struct):
 
 
 class Slowdowns(Struct, frozen=True):
-    """What running jobs send, where the site's file of applications does not say it."""
+    """The pattern of running jobs, where the site's file of applications does not state it."""
 
     pattern: Annotated[Word, Meta(
         description="Any pattern; a stencil and an all-to-all if none is given.")
@@ -114,7 +114,7 @@ class Describe(Struct, forbid_unknown_fields=True):
 
 
 class Choice(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """What binds a choice of nodes."""
+    """The restrictions of a choice of nodes."""
 
     count: Count
     ppn: Ppn = 1

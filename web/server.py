@@ -168,10 +168,10 @@ def make_server(service: Service) -> uvicorn.Server:
 
 
 class _Sliced(H11Protocol):
-    """HTTP/1.1 that is read slice by slice: h11 limits only heads that are not yet whole."""
+    """HTTP/1.1 read slice by slice: h11 limits only the size of incomplete headers."""
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come, up to the first thing that is no HTTP."""
+        """Take the received bytes, up to the first that are not HTTP."""
         for start in range(0, len(data), _SLICE):
             if self.transport.is_closing():
                 return
@@ -243,7 +243,7 @@ class Gateway:
         scope, over = self._inside(scope), False
 
         async def reply(message: dict[str, Any]) -> None:
-            """Send with what every answer carries; nothing once the server has given it up."""
+            """Send with the headers of every answer; nothing once the server has given it up."""
             if over:
                 return
             if message["type"] == "http.response.start":
@@ -275,7 +275,7 @@ class Gateway:
         return scope | {"path": path, "raw_path": path.encode()}
 
     async def _answer(self, scope: Scope, headers: dict[str, str]) -> Answer | None:
-        """Return what is answered here; None for what the application answers."""
+        """Return the answer made here; None for those that the application makes."""
         method, path, service = scope["method"], scope["path"], self._service
         query = scope["query_string"].decode("latin-1")
         refused = service.guard.refusal(method, path, query, headers)

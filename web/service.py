@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one server answers from: the machine's documents, its live state, its calculations."""
+"""The state of one server: the machine's documents, its live state, its calculations."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _COMPILING = 600.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How a machine is served."""
+    """The settings of a server."""
 
     prefix: str = "/"  # the path that a proxy serves it under, from ``/`` to ``/``
     users: bool = False  # show users' names
@@ -128,7 +128,7 @@ class Service:
         return path in self._files or path in _DOCUMENTS
 
     async def document(self, path: str, view: str = "") -> Document:
-        """Return what lies ready under a path.
+        """Return the document that is ready under a path.
 
         `path`: one that `has_document`. `view`: of the layout, one view by its id; '' for all.
         """
@@ -273,7 +273,7 @@ class LiveSnapshot:
             self._task.cancel()
 
     def watch(self) -> None:
-        """Say that somebody looks: what has not been asked for long is asked for now."""
+        """Note that somebody looks: sources that were not asked for long are asked now."""
         self._watched = time.monotonic()
         if self._wanted is not None:
             self._wanted.set()
@@ -340,7 +340,7 @@ class LiveSnapshot:
 
 
 def _file_state(path: str) -> tuple[int, ...]:
-    """Return what tells a changed file; nothing of what is none, as a FIFO."""
+    """Return a fingerprint of a file to detect changes; () for other things, such as a FIFO."""
     try:
         stat = os.stat(path)
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well the running jobs sit, and how broken up the free nodes are: for a table and for metrics.
+"""The placement of running jobs, and how broken up the free nodes are: for a table and metrics.
 
 A job is held to the best placement of as many nodes among those free now and its own, by the
 function that ``nidmap jobs`` judges past jobs with (`nidmap.rankmap.past_jobs`): with its own
@@ -44,7 +44,7 @@ _NOTHING = ("spread", "best", "slowdown", "slowdown_low", "slowdown_high", "judg
 
 
 class Question(NamedTuple):
-    """What running jobs are compared with."""
+    """The baseline of running jobs."""
 
     applications: tuple[Application, ...] = ()  # the first that fits a job says what it sends
     ppn: int = 1  # ranks per node of a job that does not tell its own
@@ -105,7 +105,7 @@ class JobVerdicts:
 
 
 def _key(job: Job) -> tuple[str, bytes]:
-    """Return what a job's figures are kept by: it may shrink while it runs."""
+    """Return the key under which a job's figures are kept: the job may shrink while it runs."""
     return job.id, job.rows.tobytes()
 
 
@@ -142,7 +142,7 @@ def _running_job_nodes(now: Snapshot, ppn: int) -> JobNodes:
 
 
 def _job_figures(verdict: Verdict) -> dict[str, Any]:
-    """Return one job's figures with what they hold for."""
+    """Return one job's figures with the conditions that they hold under."""
     low, likely, high = (round(value, 4) for value in verdict.slowdown)
     return {
         "touches": verdict.touches, "spread": verdict.spread, "best": verdict.best,
@@ -180,7 +180,7 @@ class _Gauges(Collector):
         self._machine, self._now, self._jobs = machine, now, jobs
 
     def describe(self) -> list[GaugeMetricFamily]:
-        """Return nothing: what there is follows from the jobs."""
+        """Return nothing: everything follows from the jobs."""
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changes: states of nodes and the jobs on them, as of one moment.
+"""Live state: states of nodes and the jobs on them, as of one moment.
 
 They come from Slurm's commands, from a file, or from the machine's own dump.
 """
@@ -71,7 +71,7 @@ class Job:
     record: JobRecord | None = None  # as its source has it, but for the nodes: never shown
 
     def document(self) -> replies.RunningJob:
-        """Return the job as it is answered."""
+        """Return the job for an answer."""
         ppn = self.record.ppn if self.record else 0
         rows = folded_rows(self.rows)
         return replies.RunningJob(
@@ -80,7 +80,7 @@ class Job:
 
 
 class Offer(NamedTuple):
-    """The nodes that a plan may choose from: what `NodeRequest` says of them."""
+    """The nodes that a plan may choose from, for a `NodeRequest`."""
 
     candidates: Mask  # (n,), nodes that are free
     states: Strs  # (n,), why the others are not
@@ -123,7 +123,7 @@ class Snapshot:
         return self.now(machine).free
 
     def offer(self, machine: Machine, partition: str = "") -> Offer:
-        """Return what a plan may use now of one of Slurm's partitions; '': of all."""
+        """Return the nodes that a plan may use now in one of Slurm's partitions; '': in all."""
         now = self.now(machine)
         if partition:
             if partition not in self.partitions:
@@ -137,7 +137,7 @@ class Snapshot:
         return Offer(now.free, now.state, promised, tuple(filter(None, notes)))
 
     def kinds(self, machine: Machine) -> NDArray[np.int8]:
-        """Return what each node is to a viewer, int8 (n,): free, busy, held, down or service."""
+        """Return each node's state for a viewer, int8 (n,): free, busy, held, down or service."""
         words, at = np.unique(self.state, return_inverse=True)
         codes = np.array([_kind_of(word) for word in words.tolist()], np.int8)[at.reshape(-1)]
         codes[(codes == _FREE) & self.planned] = _HELD
@@ -152,7 +152,7 @@ class Snapshot:
         return {"taken": self.taken, "stale": self.stale, "error": self.error}
 
     def document(self, machine: Machine) -> replies.State:
-        """Return the snapshot as it is answered."""
+        """Return the snapshot for an answer."""
         return replies.State(
             schema=SCHEMA,
             version=self.version,
@@ -185,7 +185,7 @@ class Snapshot:
 
 
 def _kind_of(word: str) -> int:
-    """Return the kind that a state's word says; what nobody knows is not free and not down."""
+    """Return the kind of a state's word; an unknown one is neither free nor down."""
     plain = word.rstrip("*~#!%$@^+-")
     if word in FREE_STATES:
         return _FREE
@@ -263,7 +263,7 @@ def usual_sources(machine: Machine) -> tuple[str, ...]:
 def ask_sources(
     machine: Machine, sources: tuple[str, ...], users: bool = False, owner: str = ""
 ) -> Snapshot:
-    """Ask all sources and return what they say together.
+    """Ask all sources and return their states together.
 
     `sources`: ``slurm`` or files: a dump with states (``sinfo -N -l``, xtprocadmin …), the output
     of ``squeue --json``, or a list of the free nodes. Empty: the machine's own states. `users`:
@@ -291,7 +291,7 @@ def _ask_slurm(machine: Machine, users: bool, owner: str) -> Snapshot:
 def _read_states(
     machine: Machine, snapshot: Snapshot, path: str, users: bool, owner: str
 ) -> Snapshot:
-    """Return what a file says on top of what is known."""
+    """Return a snapshot with the contents of a file added."""
     try:
         taken = os.stat(path).st_mtime
     except (OSError, ValueError) as error:

@@ -75,7 +75,7 @@ class TooSlowError(NidmapError):
 
 
 class DefectError(NidmapError):
-    """A calculation failed in a way that nobody foresaw."""
+    """A calculation failed unexpectedly."""
 
 
 class Lane:
@@ -195,7 +195,7 @@ class Lane:
                     self._idle.append(worker)
 
     def _alive(self) -> _Worker | None:
-        """Return a worker that waits, None for none; those that something has ended are let go."""
+        """Return an idle worker, None where there is none; workers that have ended are dropped."""
         while self._idle:
             worker = self._idle.pop()
             if worker.lives():
@@ -243,7 +243,7 @@ class _Worker:
     async def call(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float, told: Told
     ) -> Any:
-        """Calculate; what is reported meanwhile is told."""
+        """Calculate, passing progress reports on."""
         self._number += 1
         end = time.monotonic() + _LATE * seconds
         loop, line = asyncio.get_running_loop(), self._line.fileno()
@@ -314,7 +314,7 @@ def _end_with_server() -> None:
 
 
 def report_progress(said: Callable[[], dict[str, Any]]) -> bool:
-    """Say how far a calculation is; return whether it is to end with the best so far.
+    """Report the progress of a calculation; return whether it is to end with the best so far.
 
     `said`: makes what is said, where it is time to say something.
     """

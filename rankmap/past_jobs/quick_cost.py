@@ -154,7 +154,7 @@ def diverted_time(
     loss: float,
     meeting: float | Floats = 0.0,
 ) -> Floats:
-    """Return the likely seconds where routers adapt: so much is diverted as has to be.
+    """Return the likely seconds where routers adapt: only what has to be is diverted.
 
     From the direct links to the cuts, which nothing beats; `loss` as a share where all is diverted,
     `meeting` where links are always busy.

@@ -25,7 +25,7 @@ from nidmap.rankmap.search.node_sets import scheduler_nodes
 def price_choice(machine: Machine, request: Request, choice: Choice) -> Choice:
     """Return a choice of nodes with what the job of the request takes on them.
 
-    Ranks stand on the nodes as listed, rank r on slot r, as `nidmap compare` has them.
+    Ranks are on the nodes as listed, rank r on slot r, as `nidmap compare` has them.
     """
     job = request.job
     assert isinstance(job, Job)

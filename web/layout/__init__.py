@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where everything is: a machine drawn as boxes, in whole units, y downwards.
+"""Layout: a machine drawn as boxes, in whole units, y downwards.
 
 A pure function of the machine, used by the page (as JSON) and by the
 server's own pictures. Cray machines with cnames are in their cabinets on

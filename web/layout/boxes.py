@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a view is made of: boxes inside boxes, nodes in the innermost ones, and how they are set.
+"""The parts of a view: boxes inside boxes, nodes in the innermost ones, and their arrangement.
 
 A view says of each of its levels who lies in whom, and in which row and column. Sizes are
 worked out from the nodes outwards, places from the outermost box inwards (`nest`); both for

@@ -144,7 +144,7 @@ def _free_cabinets(cabinets: Ints) -> list[Boxes]:
 
 
 def _empty_cells(taken: Ints, columns: Ints, rows: Ints) -> list[list[int]]:
-    """Return the columns and rows where nothing is, unless these are most."""
+    """Return the columns and rows without any node, unless these are the majority."""
     if len(columns) * len(rows) > 2 * len(taken):
         return []
     cells = np.stack(np.meshgrid(columns, rows, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -153,7 +153,7 @@ def _empty_cells(taken: Ints, columns: Ints, rows: Ints) -> list[list[int]]:
 
 
 def _fill_gaps(numbers: Ints) -> Ints:
-    """Return numbers, each once and sorted, and what is missing between, where it is little."""
+    """Return numbers, each once and sorted, with small gaps filled."""
     values = np.unique(numbers)
     span = np.arange(values[0], values[-1] + 1)
     after = values[np.searchsorted(values, span)]

@@ -204,7 +204,7 @@ def slices(machine: Machine) -> list[MachineView]:
 
 
 def _slice_view(machine: Machine, axes: list[int]) -> MachineView:
-    """Return a torus as tiles, one a slice: in each one axis runs to the right, one down.
+    """Return a torus as tiles, one per slice: in each one axis runs to the right, one down.
 
     `axes`: the axis to the right, the one down, and those that change from tile to tile.
     """

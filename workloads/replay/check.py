@@ -19,7 +19,7 @@ from nidmap.workloads.replay.trace import Trace
 
 
 class Sample(NamedTuple):
-    """A job as it started beside others: how many times as long it communicated."""
+    """A job as it started next to others: how many times as long it communicated."""
 
     job: int
     neighbours: int  # jobs that communicated then
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Neighbour(Other):
-    """A job beside others that sends its own pattern."""
+    """A job next to others that sends its own pattern."""
 
     where: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     rate: Floats = field(default_factory=lambda: np.empty(0))  # GB/s on the channels `where`
@@ -53,7 +53,7 @@ class Checker:
         self._best: dict[tuple[int, Predictor], float] = {}
 
     def samples(self, outcome: Outcome, count: int, seed: int = 0) -> list[Sample]:
-        """Return so many jobs on several nodes, drawn by a seed, in the order of their starts."""
+        """Return this many jobs on several nodes, drawn by a seed, in the order of their starts."""
         fit = np.flatnonzero((self.trace.nodes > 1) & ([app.share > 0 for app in self.apps]))
         rng = np.random.default_rng(seed)
         drawn = rng.choice(fit, min(count, len(fit)), replace=False)

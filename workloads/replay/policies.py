@@ -27,7 +27,7 @@ PATIENCE = 300.0
 #: A plan that is better by a smaller share than this is not worth a constraint.
 _GAIN = 0.01
 
-#: Says how many times as long a job communicates on some nodes as on the best, beside the others.
+#: Says how many times as long a job communicates on some nodes as on the best, next to the others.
 Judge = Callable[[int, Ints], float]
 
 
@@ -39,7 +39,7 @@ class Site:
     count: list[int]  # (n,) nodes of each job
     submit: list[float]
     up: Mask  # (n,) nodes that take jobs
-    # judge: none where nothing is known of the network: the scheduler's own choice stands
+    # judge: none where nothing is known of the network: the scheduler's own choice is
     judge: Judge | None
 
 

@@ -24,12 +24,12 @@ class Profile:
         self.times[0] = now
 
     def fits(self, count: int, until: float) -> bool:
-        """Return whether so many nodes are free from now until then."""
+        """Return whether this many nodes are free from now until then."""
         last = int(np.searchsorted(self.times, until, "left"))
         return int(self.free[:last].min(initial=count)) >= count
 
     def earliest(self, count: int, lasting: float, after: float = -np.inf) -> float:
-        """Return the first time, not before `after`, from which so many nodes are free so long."""
+        """Return the first time from `after` on at which this many nodes stay free that long."""
         times, enough = self.times, self.free >= count
         at = max(0, int(np.searchsorted(times, after, "right")) - 1)
         while at < len(enough):
@@ -46,7 +46,7 @@ class Profile:
         return float("inf")
 
     def take(self, begin: float, end: float, count: int) -> None:
-        """Take so many nodes from `begin` to `end`."""
+        """Take this many nodes from `begin` to `end`."""
         first, last = self._cut(begin), self._cut(end)
         self.free[first:last] -= count
 

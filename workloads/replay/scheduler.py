@@ -27,7 +27,7 @@ class Rules:
     """How jobs are scheduled."""
 
     backfill: str = "conservative"  # ``easy``, ``conservative``, or ``none``: nobody overtakes
-    tested: int = 500  # waiting jobs that are looked at behind the first (Slurm's bf_max_job_test)
+    tested: int = 500  # waiting jobs that are looked at after the first (Slurm's bf_max_job_test)
     # resolution: seconds to which expected ends are rounded up (Slurm's bf_resolution); 0: none
     resolution: float = 60.0
     # spare: whether a job that lasts longer may use nodes that the reservation leaves over
@@ -127,7 +127,7 @@ class Scheduler:
     def _last_small(self, place: int) -> int:
         """Return the last place from `place` on of a job that is not larger than what is free.
 
-        None of those behind it can start, so that their reservations do not count.
+        None of those after it can start, so that their reservations do not count.
         """
         if not self.rules.renewed and self._kept is None:
             return len(self.queue) - 1  # the first that cannot start is to keep its reservation

@@ -100,7 +100,7 @@ class Network:
         cost = self.cost(app)
         if (count, cost) not in self._best:
             choices = quick_choices(self.machine, self.machine.compute, count)
-            self._best[count, cost] = 1.0  # while the choices are held against it
+            self._best[count, cost] = 1.0  # while the choices are compared with it
             times = [self._idle.slowdown(self.footprint(app, rows)) for _, rows in choices]
             self._best[count, cost] = max(min(times), 1e-300)  # 0: nothing takes time
         return self._best[count, cost]
@@ -164,7 +164,7 @@ class Sharing:
         return list(self.prints)
 
     def add(self, job: int, footprint: Footprint, rounds: float) -> None:
-        """Let a job send so many rounds of its pattern a second on the average."""
+        """Let a job send this many rounds of its pattern a second on the average."""
         self.prints[job] = footprint, rounds, footprint.whole * rounds
         self.rate[footprint.all_links] += footprint.all_amounts * rounds
         self.users[footprint.all_links] += 1
@@ -188,7 +188,7 @@ class Sharing:
         return self._times(self._joined)
 
     def slowdown(self, footprint: Footprint) -> float:
-        """Return the same for one more job, beside all that are there."""
+        """Return the same for one more job, next to all that are there."""
         joined = _join([(footprint, np.zeros(len(footprint.links)))])
         return float(self._times(joined, more=1)[0])
 
@@ -209,7 +209,7 @@ class Sharing:
 
 
 class _Joined(NamedTuple):
-    """Footprints behind each other: `job` of each phase, `own` GB/s of each link's job."""
+    """Footprints after each other: `job` of each phase, `own` GB/s of each link's job."""
 
     links: Ints
     amount: Floats

@@ -57,7 +57,7 @@ class Study:
     up: Mask  # (n,)
     # applications: what is known of jobs (`nidmap.rankmap.past_jobs.read_applications`)
     applications: tuple[Known, ...] = ()
-    ppn: int = 1  # ranks a node where nothing says
+    ppn: int = 1  # ranks a node where it is not known
     folder: str = ""  # where replays are kept; '' for nowhere
 
     def trace(self, case: Case) -> Trace:

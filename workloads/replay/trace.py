@@ -34,14 +34,14 @@ class Trace:
         return len(self.submit)
 
     def take(self, mask: Mask, *remarks: str) -> Trace:
-        """Return some of the jobs, with more to be said of them."""
+        """Return some of the jobs, with more to be said about them."""
         columns = ("submit", "run", "limit", "nodes", "user", "name", "ids")
         parts = {column: getattr(self, column)[mask] for column in columns}
         return replace(self, **parts, remarks=(*self.remarks, *filter(None, remarks)))
 
 
 class Columns(NamedTuple):
-    """What a reader found, job by job, as it stands in the trace; NaN where it says nothing."""
+    """What a reader found, job by job, as it is in the trace; NaN where it says nothing."""
 
     # ids, user, name: (n,)
     ids: Strs
