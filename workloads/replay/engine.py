@@ -39,7 +39,7 @@ class Outcome:
     # slowdown: (n,) how many times as long each job communicated as alone on the best nodes, at
     # its start
     slowdown: Floats
-    rows: Ints  # (m,), nodes of each job, one job after the other; `first` (n + 1,) says where each begins
+    rows: Ints  # (m,), nodes of each job, one job after the other
     first: Ints
     moment: Floats  # (t,) seconds, at even distances
     busy: Ints  # (t, units) busy nodes of each outermost unit
