@@ -13,7 +13,7 @@ import csv
 import io
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
     from nidmap.placement.network import Channels
 
-#: Largest file of counters that is read.
-_MOST_BYTES = 64 * 2**20
+#: Largest file of counters that is read, and most bytes that a counter may have.
+_MOST_BYTES, _MOST_CARRIED = 64 * 2**20, 1e20
 
 
 class _Counter(msgspec.Struct):
     """The counters of one link of a mini-Cray."""
 
-    bytes: float
+    bytes: Annotated[float, msgspec.Meta(ge=0, le=_MOST_CARRIED)]
 
 
 class _Counters(msgspec.Struct):
@@ -95,7 +95,15 @@ def _read_rows(path: str) -> Iterator[_Row]:
             raise ParseError(path, 0, reason, "nidmap minicray links --json") from None
         yield from (_Row(0, name, ("", ""), counter.bytes) for name, counter in found.items())
         return
-    table = csv.DictReader(io.StringIO(raw.decode("utf-8", errors="replace")))
+    try:
+        yield from _read_table(path, raw.decode("utf-8", errors="replace"))
+    except csv.Error as error:
+        raise ParseError(path, 0, f"is no CSV: {printable(str(error), 200)}") from None
+
+
+def _read_table(path: str, text: str) -> Iterator[_Row]:
+    """Yield the links that the rows of a CSV tell."""
+    table = csv.DictReader(io.StringIO(text))
     heads = {head.strip().lower() for head in table.fieldnames or ()}
     if "bytes" not in heads or not ("link" in heads or {"from", "to"} <= heads):
         hint = "a head of link,bytes or from,to,bytes"
@@ -107,7 +115,7 @@ def _read_rows(path: str) -> Iterator[_Row]:
             size = float(row.get("bytes", ""))
         except ValueError:
             size = np.nan
-        if not 0 <= size < np.inf:
+        if not 0 <= size <= _MOST_CARRIED:
             raise ParseError(path, number, f"bytes {printable(row.get('bytes', ''))!r}: no number")
         yield _Row(number, row.get("link", ""), (row.get("from", ""), row.get("to", "")), size)
 
@@ -130,4 +138,5 @@ def _channel_bytes(
             load[at] += found.bytes / len(at)
         elif found.name.partition(" ")[0] not in nodes and not nodes & set(found.ends):
             unknown += 1
+    load[load < 1] = 0  # less than a byte is nothing
     return load, unknown

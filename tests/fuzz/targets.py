@@ -232,7 +232,7 @@ def requests():
     slots = {"nodes": "0-1", "ppn": 2, "slots": [3, 1, 0, 2], "pattern": "ring", "format": "json"}
     gets = [f"GET /api/v1/{path}" for path in (
         "nodes?nodes=12-15", "hops?from=nid00004&routing=minimal", "layout?view=usual", "state",
-        "jobs", "machine", "status", "slowdowns", "recorded?at=0")]  # fmt: skip
+        "jobs", "machine", "status", "slowdowns", "measured?links=9")]  # fmt: skip
     posts += [f"POST /api/v1/order\n{json.dumps(slots)}"]
     return [text.encode() for text in (*posts, *gets, "GET /?token=a")]
 
@@ -263,6 +263,15 @@ def live_file(data, folder):
     ask_sources(machine, (str(path),)).document(machine)
 
 
+def link_counters(data, folder):
+    """Read a file as ``nidmap web serve --link-loads FILE`` does."""
+    from nidmap.web.measured import measured
+
+    path = Path(folder, "counters")
+    path.write_bytes(data)
+    measured(machine_once(), str(path), 100)
+
+
 machine_once = cache(lambda: nidmap.load_machine(MACHINE))
 
 # --- seeds ----------------------------------------------------------------------------
@@ -280,6 +289,11 @@ def sites():
     return [path.read_bytes() for path in sorted((HERE.parent / "site-configs").glob("*.toml"))]
 
 
+COUNTERS = [
+    b"link,bytes\ng0c0b0->g0c0b1 green,120\ng0c0b1->g0c0b0 green,7e9\n",
+    b"From, To, Bytes\ng0c0b0,g0c0b1,12\nnid00000,g0c0b0,4\n",
+    b'{"schema": "nidmap.minicray.links/1", "links": {"g0c0b0->g0c0b1 green": {"bytes": 5}}}',
+]
 LISTS = [
     b"nid[00012-00015,00020]", b"nid00001 nid00002\nnid00003", b"1-7,9,#0-63", b"c0-0c1s3n2 c0-0c1",
     b"x1000c0s0b0n[0-1]", b"nid00045*3\nnid00046:4 slots=2", b"#SBATCH -w nid[1-2]\n#SBATCH -N 2",
@@ -405,6 +419,7 @@ def targets():
         "question": Target([bytes(range(n)) for n in range(1, 9)], sensible),
         "page": Target(requests(), request),
         "live": Target([json.dumps(JOBS).encode(), *LISTS, *dumps()[-9:]], raises(live_file)),
+        "counters": Target(COUNTERS, raises(link_counters)),
     }  # fmt: skip
     for kind, texts in TABLES.items():
         pattern = "sends:FILE" if kind == "sends" else "matrix:FILE"
