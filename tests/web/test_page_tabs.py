@@ -216,6 +216,14 @@ def test_the_jobs_are_those_that_run_now_held_against_the_form(opened, small, tm
         page.page.fill("#pattern", "sort")
         page.page.click("#job-go")
         page.until(f"() => /1wrf31.*16sort/.test({row})")
-        path.write_text(squeue((2, "nid[00032-00035]", "cp2k", "ada")))
+        page.page.focus("#jobs-body button")
+        first, second = (
+            (1, "nid[00000-00030]", "wrf", "ada"),
+            (2, "nid[00032-00035]", "cp2k", "ada"),
+        )
+        path.write_text(squeue(first, second, ppn=16))
+        page.until(f"() => {row}.includes('cp2k')")
+        assert page.page.evaluate("() => document.activeElement.textContent") == "1"
+        path.write_text(squeue(second))
         page.until(f"() => {row}.includes('cp2k') && !{row}.includes('wrf')")
         page.leave()

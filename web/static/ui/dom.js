@@ -50,6 +50,17 @@ export function refill(node, ...children) {
   node.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
 }
 
+/** The same, and who had the focus inside has it again: the one of the same name. */
+export function renew(node, ...children) {
+  const held = node.contains(document.activeElement) ? nameOf(document.activeElement) : "";
+  refill(node, ...children);
+  if (held) [...node.querySelectorAll("button")].find((each) => nameOf(each) === held)?.focus({ preventScroll: true });
+}
+
+function nameOf(element) {
+  return element.getAttribute("aria-label") ?? element.textContent;
+}
+
 /** Move a node to a place of its parent, in CSS pixels. */
 export function place(node, x, y) {
   node.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;

@@ -4,7 +4,7 @@
 import { rounded, spokenBytes, spokenRange, spokenSeconds } from "../core/figures.js";
 import { counted, grouped } from "../core/words.js";
 import { copyText } from "../ui/clipboard.js";
-import { byId, el, refill } from "../ui/dom.js";
+import { byId, el, renew } from "../ui/dom.js";
 
 /** The figures of a mark, which stand there while they are awaited: the map keeps its size. */
 const AWAITED = ["Spread", "Time", "Speed"];
@@ -25,7 +25,7 @@ function show(app) {
   byId("figures").hidden = !figures.length;
   byId("sentence").classList.toggle("unseen", figures.length > 0);
   const copy = el("button", { type: "button", class: "plain", text: "Copy sentence", on: { click: () => copyText(byId("sentence").textContent, "Sentence") } });
-  refill(byId("figures"), ...figures, figures.length ? copy : null);
+  renew(byId("figures"), ...figures, figures.length ? copy : null);
 }
 
 /** A figure: what it is, itself, and what it holds for. */

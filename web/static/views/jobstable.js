@@ -5,7 +5,7 @@ import { spokenAge } from "../core/figures.js";
 import { counted } from "../core/words.js";
 import { drawTable } from "../draw/sheet.js";
 import { getJson, saidOf } from "../net/api.js";
-import { byId, el, refill } from "../ui/dom.js";
+import { byId, el, renew } from "../ui/dom.js";
 import { sheetOf } from "./slidefoot.js";
 
 const MOST = 500;
@@ -99,10 +99,8 @@ function draw(app, known) {
   const rows = rowsOf(app, known, columns);
   byId("jobs-said").textContent = known.reason || saidOfAll(rows, known.timeless);
   byId("jobs-said").classList.toggle("bad", Boolean(known.reason));
-  const held = byId("jobs-head").contains(document.activeElement) ? document.activeElement.textContent : "";
-  refill(byId("jobs-head"), ...columns.map((column) => headOf(app, known, column)));
-  refill(byId("jobs-body"), ...rows.slice(0, MOST).map((row) => el("tr", {}, ...columns.map((column) => cellOf(column, row)))));
-  [...byId("jobs-head").querySelectorAll("button")].find((button) => button.textContent === held)?.focus();
+  renew(byId("jobs-head"), ...columns.map((column) => headOf(app, known, column)));
+  renew(byId("jobs-body"), ...rows.slice(0, MOST).map((row) => el("tr", {}, ...columns.map((column) => cellOf(column, row)))));
 }
 
 /** A job's figures, where they are of the nodes that it holds now. */
