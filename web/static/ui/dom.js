@@ -54,11 +54,11 @@ export function refill(node, ...children) {
 export function renew(node, ...children) {
   const held = node.contains(document.activeElement) ? nameOf(document.activeElement) : "";
   refill(node, ...children);
-  if (held) [...node.querySelectorAll("button")].find((each) => nameOf(each) === held)?.focus({ preventScroll: true });
+  if (held) [...node.querySelectorAll("button, input")].find((each) => nameOf(each) === held)?.focus({ preventScroll: true });
 }
 
 function nameOf(element) {
-  return element.getAttribute("aria-label") ?? element.textContent;
+  return element.dataset.id ?? element.getAttribute("aria-label") ?? element.textContent;
 }
 
 /** Move a node to a place of its parent, in CSS pixels. */

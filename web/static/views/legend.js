@@ -6,7 +6,7 @@ import { usedClasses, vacantClass } from "../draw/legendclasses.js";
 import { drawSwatch } from "../draw/swatch.js";
 import { rampColour } from "../draw/theme.js";
 import { announce } from "../ui/announce.js";
-import { byId, el, refill } from "../ui/dom.js";
+import { byId, el, renew } from "../ui/dom.js";
 
 const MOST = 200;
 
@@ -17,14 +17,14 @@ export function showLegend(app, colours) {
   const rows = used.slice(0, MOST).map((each) => entry(app, each));
   const more = used.length > MOST ? el("p", { class: "soft", text: `and ${used.length - MOST} more` }) : null;
   const list = el("div", { class: "legend", role: "group", "aria-label": "Shown classes" }, ...rows, vacantEntry(app));
-  refill(byId("legend"), note ? el("p", { class: "soft", text: note }) : null, ramp ? rampBar(ramp) : null, list, more);
+  renew(byId("legend"), note ? el("p", { class: "soft", text: note }) : null, ramp ? rampBar(ramp) : null, list, more);
 }
 
 function entry(app, kind) {
   const hidden = app.store.get("hidden");
   const swatch = el("canvas", { class: "swatch", width: 32, height: 32, "aria-hidden": "true" });
   drawSwatch(swatch, app.theme, kind);
-  const box = el("input", { type: "checkbox", checked: !hidden.has(kind.id), on: { change: () => flip(app, kind) } });
+  const box = el("input", { type: "checkbox", "data-id": kind.id, checked: !hidden.has(kind.id), on: { change: () => flip(app, kind) } });
   const words = el("span", { class: hidden.has(kind.id) ? "words off" : "words", text: kind.label, title: kind.label });
   return el("label", {}, box, swatch, words, el("span", { class: "num soft", text: grouped(kind.count) }));
 }

@@ -48,7 +48,8 @@ export class PlanView {
     byId("plan-cancel").addEventListener("click", () => app.questions.get("compare")?.abort());
     app.store.on(["tab", "marks"], () => this.begin());
     app.store.on(["hover"], () => this.point(app.store.get("hover")));
-    app.store.on(["theme", "snapshot"], () => this.answer && this.show(this.answer));
+    app.store.on(["theme"], () => this.answer && this.show(this.answer));
+    app.store.on(["snapshot"], () => this.cards.forEach((card) => card.view && this.colour(card)));
     app.store.on(["snapshot"], () => this.offerPartitions());
     byId("plan-kind").addEventListener("change", () => {
       this.wanted = undefined;
@@ -286,22 +287,29 @@ export class PlanView {
 
   paint(card) {
     const { app } = this;
-    const { scene, theme } = app;
+    const { scene } = app;
     card.view = new MapView(card.map, card.map.querySelector("canvas"), true);
     card.view.setScene(scene, () => []);
     const part = this.window();
     if (part) card.view.fit(...part);
     card.overlay = new Overlay(card.view, card.map, { label: () => {} });
-    const markOf = new Uint8Array(app.machine.count);
-    for (const row of card.row.node_rows) markOf[row] = 1;
-    const colours = { classes: [{ id: "", colour: theme.idle, hatch: 0, shape: 1 }], codes: new Uint16Array(app.machine.count) };
-    const looks = new Looks(theme, colours.classes, [distinct(theme, card.row.default ? 1 : 0)], true);
-    card.view.setKeys(keysOf(colours, app.snapshot.shape, markOf, new Set()), looks, false);
+    this.colour(card);
     card.map.addEventListener("pointermove", (event) => {
       const box = card.map.getBoundingClientRect();
       app.store.set({ hover: scene.at(...card.view.units(event.clientX - box.left, event.clientY - box.top)) });
     });
     card.map.addEventListener("pointerleave", () => app.store.set({ hover: -1 }));
+  }
+
+  /** Colour a small map by the states of now. */
+  colour(card) {
+    const { app } = this;
+    const { theme } = app;
+    const markOf = new Uint8Array(app.machine.count);
+    for (const row of card.row.node_rows) markOf[row] = 1;
+    const colours = { classes: [{ id: "", colour: theme.idle, hatch: 0, shape: 1 }], codes: new Uint16Array(app.machine.count) };
+    const looks = new Looks(theme, colours.classes, [distinct(theme, card.row.default ? 1 : 0)], true);
+    card.view.setKeys(keysOf(colours, app.snapshot.shape, markOf, new Set()), looks, false);
   }
 
   /** The part of the scene that holds all plans' nodes, as large as it may be; null for about all of it. */
