@@ -10,7 +10,6 @@ sees an in-cast: in `naive` all turn to rank 0 first, then to 1, and so on.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -25,8 +24,8 @@ from nidmap.placement.support.quantities import rate_text
 from nidmap.placement.support.tables import align_columns
 from nidmap.workloads.options import Common, Number, Words, bench_callback, option_with_default
 from nidmap.workloads.session import Case, Repetitions, Session, phase_table
-from nidmap.workloads.sort.data import hash_sums, refuse_faults, sort_faults
-from nidmap.workloads.sort.ranks import Ranks
+from nidmap.workloads.sort.data import hash_sums
+from nidmap.workloads.sort.trial import SortTrial
 from nidmap.workloads.trials import SEED, Phases, require_fit
 from nidmap.workloads.world import Comm, raise_together, rank_place
 
@@ -206,14 +205,17 @@ def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
     )
 
 
-class Isx:
+class Isx(SortTrial):
     """Keys, their buckets and room for arriving ones, its loops compiled. Collective.
 
     Memory: 3 times the local keys (keys, bucketed keys, received keys).
 
-    `exchange`: one of `SCHEMES`. `exchange`: may be changed between repetitions: several schemes
-    in one job.
+    `exchange`: one of `SCHEMES`; may be changed between repetitions: several schemes in one job.
     """
+
+    name = "the bucket sort"
+    phases = STAGES
+    exchanged = STAGES[2:4]
 
     def __init__(
         self,
@@ -224,83 +226,84 @@ class Isx:
         dtype: str = "i4",
         exchange: str = "alltoallv",
     ) -> None:
-        self.comm, self.exchange, self.ranks = comm, exchange, Ranks(comm)
+        super().__init__(comm)
+        self.exchange = exchange
         self.problem = problem(mode, self.ranks.size, keys, dtype=dtype)
         size = self.problem.itemsize * self.problem.count(self.ranks.rank)
         require_fit(comm, int(3.2 * size), f"a bucket sort of {self.problem.keys} keys")
         self._window: KeyWindow | None = None
-        self._result: Array | None = None
+        self._turns: list[int] = []
+        self._keys: Array | None = None  # of this repetition, until they are in their buckets
         with raise_together(comm):
             mine = self.problem.generate(self.ranks.rank)
             self._bucketed = np.empty_like(mine)
             self.send = fill_buckets(self.problem, mine, self._bucketed)  # compiles its loops, too
-            self._before = hash_sums(mine)
+            self.before = hash_sums(mine)
         # send, receive: (P,), keys to and from each rank
         self.receive = self.ranks.swap(self.send)
         self._room: Array = np.empty(int(self.receive.sum()), mine.dtype)
 
-    def run(self) -> dict[str, float]:
-        """Sort once and return this rank's seconds; the total is without the generation."""
-        self._result = None
-        puts = self.exchange != "alltoallv"
-        if puts:
+    @property
+    def puts(self) -> bool:
+        """Whether keys are put into the others' memory, not sent by MPI's own exchange."""
+        return self.exchange != "alltoallv"
+
+    def prepare(self, watch: Phases) -> None:
+        """Generate the keys, which is timed and not in the total."""
+        self._turns = order(self.exchange, self.ranks.rank, self.ranks.size)
+        if self.puts:
             if self._window is None:
                 self._window = KeyWindow(self.comm, len(self._room), self._room.dtype)
             self.comm.Barrier()  # nobody puts keys into a window that is still read
-        turns = order(self.exchange, self.ranks.rank, self.ranks.size)
-        watch = Phases(STAGES)
         with watch("KeyGeneration"):
-            keys = self.problem.generate(self.ranks.rank)
-        began = time.perf_counter()
+            self._keys = self.problem.generate(self.ranks.rank)
+
+    def sort(self, watch: Phases) -> Array:
+        """Bring every key to its bucket's rank and sort there."""
+        assert self._keys is not None
         with watch("LocalBucketing"):
-            self.send = fill_buckets(self.problem, keys, self._bucketed)
-        del keys
+            self.send = fill_buckets(self.problem, self._keys, self._bucketed)
+        self._keys = None
         with watch("AssignBuckets"):
             self.receive = self.ranks.swap(self.send)
             ends = np.cumsum(self.receive) - self.receive
-            places = self.ranks.swap(ends) if puts else ends
+            places = self.ranks.swap(ends) if self.puts else ends
         with watch("KeyExchange"):
-            mine = self._exchange(turns, places)
+            mine = self._exchange(places)
         with watch("LocalSort"):
             mine.sort()
-        total = time.perf_counter() - began
-        self._result = mine
-        talk = watch.seconds["AssignBuckets"] + watch.seconds["KeyExchange"]
-        return {"total": total, "communication": talk, **watch.seconds}
+        return mine
 
-    def _exchange(self, turns: list[int], places: Ints) -> Array:
+    def _exchange(self, places: Ints) -> Array:
         """Bring every bucket to its rank; `places`: where in each window ours belong."""
-        if self.exchange == "alltoallv":
+        if not self.puts:
             self.ranks.alltoallv(self._bucketed, self.send, self._room, self.receive)
             return self._room
         assert self._window is not None
-        self._window.put(turns, self._bucketed, self.send, self.receive, places)
+        self._window.put(self._turns, self._bucketed, self.send, self.receive, places)
         return self._window.keys
 
     def traffic(self) -> NodeBytes:
         """Return the bytes of the fullest node in an exchange. Collective."""
         return model_traffic(self.problem, rank_place(self.comm).most)
 
-    def verify(self) -> None:
-        """Raise on all ranks where the last result is wrong; not timed.
+    def expected(self) -> int:
+        """Return the keys that were sent here."""
+        return int(self.receive.sum())
 
-        Every key in its rank's bucket, in order on and over ranks, none lost,
-        doubled or altered.
-        """
-        if self._result is None:
-            return
-        mine = self._result
-        faults = sort_faults(self.ranks, self._before, mine, [mine], int(self.receive.sum()))
+    def keys(self, result: Array) -> Array:
+        """Return the keys, which are all that there is."""
+        return result
+
+    def own_faults(self, result: Array, keys: Array) -> list[str]:
+        """Return whether a key is outside its rank's bucket."""
         low, high = self.problem.extent(self.ranks.rank)
-        inside = not len(mine) or (int(mine.min()) >= low and int(mine.max()) <= high)
-        if not self.ranks.all(inside):
-            faults.append("a key is outside its rank's bucket")
-        with raise_together(self.comm):
-            refuse_faults(faults, "the bucket sort")
+        inside = not len(keys) or (int(keys.min()) >= low and int(keys.max()) <= high)
+        return [] if self.ranks.all(inside) else ["a key is outside its rank's bucket"]
 
     def free(self) -> None:
         """Give the windows back. Collective."""
-        self._result = None
+        self.result = None
         if self._window is not None:
             self._window.free()
             self._window = None

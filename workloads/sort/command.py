@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import click
@@ -17,12 +16,10 @@ from nidmap.workloads.sort.data import (
     hash_sums,
     item_type,
     make_items,
-    refuse_faults,
-    sort_faults,
     sortedness,
 )
 from nidmap.workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
-from nidmap.workloads.sort.ranks import Ranks
+from nidmap.workloads.sort.trial import SortTrial
 from nidmap.workloads.trials import Phases, require_fit
 from nidmap.workloads.world import Comm, raise_together
 
@@ -92,7 +89,7 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
     return session.exit_code
 
 
-class Sort:
+class Sort(SortTrial):
     """Items on every rank, sorted anew in each repetition. Collective.
 
     Memory: at most 3.5 times the local items, those kept for the next
@@ -100,6 +97,10 @@ class Sort:
 
     `items`: items per rank, on average.
     """
+
+    name = "the sort"
+    phases = PHASES
+    exchanged = PHASES[1:4]
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class Sort:
         final: str = "auto",
         algorithm: str = "mpsort",
     ) -> None:
-        self.comm, self.ranks = comm, Ranks(comm)
+        super().__init__(comm)
         self.plan = SortPlan(splitters, exchange, final, algorithm)
         rank, size = self.ranks.rank, self.ranks.size
         everything = items * size if data == "one" else 0
@@ -123,27 +124,23 @@ class Sort:
             self.items = make_items(data, rank, size, items, payload=payload)
         self.before = hash_sums(self.items)
         self.seen = Seen()  # what the last repetition did
-        self.result: Array | None = None
 
-    def run(self) -> dict[str, float]:
-        """Sort once and return this rank's seconds."""
-        self.result = None  # not next to the next one
-        phases = Phases(PHASES)
-        self.seen = Seen(watch=phases)
-        began = time.perf_counter()
-        self.result = sort_items(self.ranks, self.items, self.plan, self.seen)
-        total = time.perf_counter() - began
-        exchanged = sum(phases.seconds[name] for name in PHASES[1:4])
-        return {"total": total, "communication": exchanged, **phases.seconds}
+    def sort(self, watch: Phases) -> Array:
+        """Sort the items by the plan."""
+        self.seen = Seen(watch=watch)
+        return sort_items(self.ranks, self.items, self.plan, self.seen)
 
-    def verify(self) -> None:
-        """Raise on all ranks where the last result is wrong; not timed."""
-        if self.result is None:
-            return
-        keys = keys_of(self.result)
-        faults = sort_faults(self.ranks, self.before, self.result, [keys], len(self.items))
-        if "origin" in (self.result.dtype.names or ()):
-            ordered = sortedness(self.ranks, [keys, self.result["origin"]])
-            faults += [] if all(ordered) else ["items with equal keys changed their order"]
-        with raise_together(self.comm):
-            refuse_faults(faults, "the sort")
+    def expected(self) -> int:
+        """Return as many items as were there before."""
+        return len(self.items)
+
+    def keys(self, result: Array) -> Array:
+        """Return the items' keys."""
+        return keys_of(result)
+
+    def own_faults(self, result: Array, keys: Array) -> list[str]:
+        """Return whether items with equal keys changed their order, where that can be told."""
+        if "origin" not in (result.dtype.names or ()):
+            return []
+        ordered = all(sortedness(self.ranks, [keys, result["origin"]]))
+        return [] if ordered else ["items with equal keys changed their order"]

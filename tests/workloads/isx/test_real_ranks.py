@@ -28,8 +28,8 @@ for turn, size in enumerate(SIZES):
                     assert seconds["total"] >= 0.99 * sum(stages[1:])
                     assert seconds["communication"] == stages[2] + stages[3]
                 made.verify()
-                first = made._result.copy() if first is None else first
-                assert (first == made._result).all()
+                first = made.result.copy() if first is None else first
+                assert (first == made.result).all()
             made.free()
         if comm.rank == 0:
             print(size, flush=True)
@@ -37,7 +37,7 @@ for turn, size in enumerate(SIZES):
     world.Barrier()
 made = Isx(world, keys=1000)
 made.run()
-made._result[:1] = 2**30
+made.result[:1] = 2**30
 try:
     made.verify()
 except NidmapError as error:
