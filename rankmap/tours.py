@@ -74,6 +74,7 @@ def sort_by_blocks(blocks: Ints) -> Ints:
     for column in blocks.T:
         _, first, block = np.unique(column, return_index=True, return_inverse=True)
         named.append(first[block.reshape(-1)])
+    # The last key counts most: the outermost blocks, in the order in which they are first named.
     return np.lexsort(named)
 
 
@@ -94,6 +95,8 @@ def shortest_ring(distance: Distance) -> Tour:
     if count <= EXACT:
         order = _tour_by_sets(_all_hops(distance))
         return _close_tour(distance, order, ring_length(distance, order))
+    # The nodes of a router are next to each other in some shortest ring: only routers are left to
+    # order.
     start = sort_nodes(distance)
     _, first, router = np.unique(distance.blocks[:, 0], return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.int64)
@@ -145,6 +148,7 @@ def _least_hops(hops: Ints32) -> int:
     if len(hops) == 2:
         return 2 * int(apart[0, 1])
     nearest = np.partition(apart, 1, axis=1)[:, :2]
+    # Every link of a ring is counted at both of its ends: half the sum, rounded up.
     return -(-int(nearest.sum()) // 2)
 
 
@@ -155,6 +159,8 @@ def _tour_by_sets(hops: Ints32) -> Ints:
         return np.arange(count)
     last = count - 1  # the tour begins and ends there
     far = np.iinfo(np.int64).max // 4
+    # Held and Karp: ways[S, k] is the length of the shortest path from the last stop through all of
+    # the set S that ends at k; ways[S, k] = min over j in S - k of ways[S - k, j] + hops[j, k].
     ways = np.full((1 << last, last), far)
     before = np.zeros((1 << last, last), dtype=np.int8)
     ways[1 << np.arange(last), np.arange(last)] = hops[last, :last]
@@ -169,6 +175,7 @@ def _tour_by_sets(hops: Ints32) -> Ints:
     visited = (1 << last) - 1
     stop = int(np.argmin(ways[visited] + hops[:last, last]))
     tour = [last]
+    # Back through the sets: before[S, k] is the j that was least.
     while visited:
         tour.append(stop)
         visited, stop = visited & ~(1 << stop), int(before[visited, stop])
@@ -190,6 +197,8 @@ def improve_tour(hops: Ints32, tour: Ints, least: int = -(1 << 30)) -> Ints:
     if changing.length() > least:
         changing.improve(changing.stops)
     best, shortest = changing.stops.copy(), changing.length()
+    # Iterated local search: a kick that two-link exchanges cannot undo, then only the ends of what
+    # it changed are tried again.
     for _ in range(min(KICKS, MOST_WORK // len(tour))):
         if shortest <= least:
             break
@@ -246,6 +255,7 @@ class _Tour:
         half = min(KICKED, (count - 2) // 2)
         low, cut, rest = random.integers((0, 1, 1), (count, half + 1, half + 1)).tolist()
         both = [self.stops[(low + k) % count] for k in range(cut + rest)]
+        # A double bridge: A B C becomes A C B, with neither stretch reversed.
         left, right = both[:cut], both[cut:]
         ends = [
             self._at(left[0], -1),
@@ -269,6 +279,8 @@ class _Tour:
             b = self._at(a, way)
             link = hops[a][b]
             for c in self.near[a]:
+                # Replacing (a, b) and (c, d) by (a, c) and (b, d). A net gain needs hops(a, c) <
+                # hops(a, b) for one of the two links, so near stops in ascending order suffice.
                 gain = link - hops[a][c]
                 if gain <= 0:
                     break
@@ -283,6 +295,7 @@ class _Tour:
         count = len(self.stops)
         low, high = self.place[first], self.place[last]
         inside = (high - low) % count + 1
+        # The shorter side: reversing the rest gives the same ring, seen the other way.
         if 2 * inside > count:
             low, high, inside = (high + 1) % count, (low - 1) % count, count - inside
         if low <= high:

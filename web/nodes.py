@@ -176,7 +176,7 @@ def _split_words(machine: Machine, text: str) -> Iterator[str]:
 
 
 def _bad_words(machine: Machine, words: list[str]) -> dict[str, ParseError | None]:
-    """Return the words that name nothing, and why; None for those beyond the first this many."""
+    """Return the words that name nothing, and why; None for those beyond a limit."""
     known = _known_words(machine)
     bad: dict[str, ParseError | None] = {}
     for tried, word in enumerate(w for w in dict.fromkeys(words) if w not in known):

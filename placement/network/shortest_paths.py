@@ -92,6 +92,8 @@ def graph_of(
     source, target = (x[rows].astype(np.int64) for x in (channels.source, channels.target))
     states = routers
     if level is not None:
+        # Two copies of each router, i that may still climb and i + routers that only descends: up
+        # steps stay in the first copy, down steps lead to the second and from it.
         climbs = level[target] > level[source]
         rows = np.concatenate([rows, rows[~climbs]])
         begin = np.concatenate([source, source[~climbs] + routers])
@@ -116,12 +118,15 @@ def distances(graph: StateGraph, targets: Ints) -> Ints:
     for copy in range(0, graph.states, max(1, graph.routers)):
         far[targets + copy, np.arange(len(targets))] = 0
     hops = []
+    # Steps grouped by cost, so that each group is one reduction over all states and targets.
     for cost in np.unique(graph.cost).tolist():
         rows = np.flatnonzero(graph.cost == cost)
         first = np.flatnonzero(np.diff(graph.source[rows], prepend=-1))
         hops.append((cost, graph.target[rows], first, graph.source[rows[first]]))
     waiting = {0}
     while waiting:
+        # Dial's buckets in place of a heap: costs are few whole numbers, and all states at one
+        # distance are settled together.
         least = min(waiting)
         waiting.remove(least)
         here = far == least
@@ -141,12 +146,15 @@ class _Search:
         self.graph, self.targets = graph, targets
         self.far = distances(graph, targets)  # (states, targets)
         far, into = self.far[graph.source], self.far[graph.target] + graph.cost[:, None]
+        # A step is on a shortest path where d(source) = cost + d(target).
         nearer = (far == into) & (far < UNREACHED)
         ways = np.where(nearer, graph.count[:, None], 0.0)
         # (states, targets), how many there are
         self.paths: Floats = (self.far == 0).astype(np.float64)
         self._ascend(self.paths, lambda: self.paths[graph.target] * ways)
         # (e, targets), what each step has of what leaves its state for a target
+        # Of the paths from a state, the share that begins with a step: count * paths(target) /
+        # paths(source). All shortest paths carry equally much.
         self.share = self.paths[graph.target] * ways / np.maximum(self.paths[graph.source], 1.0)
 
     def _levels(self) -> list[int]:
@@ -158,6 +166,7 @@ class _Search:
         """Fill a table by state distance by distance: the sums over the steps from each state."""
         first = self.graph.starts
         states = self.graph.source[first]
+        # Nearest states first: what a state's value is made of lies strictly nearer to the target.
         for level in self._levels():
             total = np.add.reduceat(terms(), first, axis=0)
             table[states] = np.where(self.far[states] == level, total, table[states])
@@ -176,6 +185,8 @@ class _Search:
         by_target = np.argsort(graph.target, kind="stable")
         first = np.flatnonzero(np.diff(graph.target[by_target], prepend=-1))
         states = graph.target[by_target][first]
+        # Farthest states first: everything that will pass a state has arrived before it is passed
+        # on.
         for level in reversed(self._levels()):
             moved = np.where(self.far == level, flow, 0.0)[graph.source] * self.share
             out += add_by_key(graph.channel, moved.sum(axis=1), channels)

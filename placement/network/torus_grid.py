@@ -65,6 +65,7 @@ class Grid:
         """Running sums of the links that rings lack, twice round: (2, lines, 2 extent + 1)."""
         sums = []
         for axis, extent in enumerate(self.extents):
+            # Twice round, so that a way across the ring's end is one difference of two sums.
             gone = np.zeros((2, self.lines(axis), 2 * extent + 1), dtype=np.int64)
             for way in (0, 1):
                 lacking = np.tile(~self.there[axis, way][self.spots(axis)], 2)
@@ -156,6 +157,8 @@ def _links_up(
     gbs = np.where(row >= 0, np.append(links.bandwidth, np.nan)[row], np.nan)
     count = np.where(row >= 0, np.append(links.count, 0)[row], 0).astype(np.int64)
     if topology.extents[axis] == 2:  # one row of the list has both links of such a pair
+        # Of Gemini's two links of such a pair one may leave its blade and be slower: shares by the
+        # rule's bandwidths, halves where it has none.
         share = np.where(np.isnan(ruled), 0.5, ruled / (ruled + ruled[after]))
         return gbs * share, np.where(start == 0, count - count // 2, count // 2)
     return gbs, count
@@ -167,6 +170,7 @@ def ring_steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
     `start`, `target` (m,): positions on the ring. `extent`: positions that the ring has.
     """
     ahead = (target - start) % extent
+    # Half way round both ways are equally long; the + direction is taken.
     plus = 2 * ahead <= extent
     return np.where(plus, ahead, 0), np.where(plus, 0, (extent - ahead) % extent)
 
@@ -180,6 +184,8 @@ def product_loads(senders: Floats, receivers: Floats) -> Floats:
     """
     extent = senders.shape[1]
     plus = _one_way(senders, receivers, extent // 2)
+    # The - direction is the + direction of the ring read backwards; an even ring's opposite
+    # position was served by +, so one step fewer.
     minus = _one_way(senders[:, ::-1], receivers[:, ::-1], (extent - 1) // 2)
     minus = minus[:, ::-1]
     return np.stack([plus, minus])

@@ -82,7 +82,7 @@ def _second_line(text: str, key: str) -> int:
 
 
 class _Text(str):
-    """A value: the text that stands there, quotes taken off."""
+    """A value: the text without its quotes."""
 
     line: int
 

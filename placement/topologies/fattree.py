@@ -86,7 +86,7 @@ def _fill_heights(height: int, top: int) -> tuple[int, ...]:
 
 
 def regular_shape(machine: Machine) -> TreeShape | None:
-    """Return the shape of a whole fat tree, None where the listed cables make none.
+    """Return the shape of a complete fat tree, None where the listed cables are not one.
 
     Listed ones make a whole tree of two levels where they join every leaf to every spine alike.
     """

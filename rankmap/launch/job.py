@@ -78,7 +78,7 @@ def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
 
 
 def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
-    """Return the job on a machine; None is enough where the nodes' names are."""
+    """Return the job on a machine; None where the names of the nodes are enough."""
     if "-" in (request.job.nodes, request.order_file):
         raise UsageError(
             "standard input belongs to the program", "give --nodes a list, --order a file"

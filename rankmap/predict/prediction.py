@@ -115,7 +115,7 @@ class Prediction:
 
     @property
     def binds(self) -> str:
-        """What most of the time is spent on; '' where nothing takes any."""
+        """What most of the time is spent on; '' where there is none."""
         return longest_name(self.spent)
 
     @property

@@ -88,6 +88,7 @@ def chains_of(recording: Recording) -> list[RecordedStep] | None:
     if did is None or wave is None or not len(wave):
         return None
     between = [phase.sent.away() for phase in recording.phases if phase.kind == "point-to-point"]
+    # How many times as many messages the whole run has as the part whose order was kept.
     longer = sum(float(sent.messages.sum()) for sent in between) / len(wave)
     if longer * len(np.unique(wave)) < CHAIN * max(_steps_in_turn(recording), 1):
         return None
@@ -111,6 +112,7 @@ def wave_steps(sends: Sends, wave: Ints, times: float) -> Iterator[RecordedStep]
     """
     ordered = sends.some(np.argsort(wave, kind="stable"))
     ends = np.cumsum(np.bincount(wave))
+    # Waves with the same messages are one step that happens several times.
     alike: dict[bytes, list[int]] = defaultdict(list)
     columns = [ordered.source, ordered.target, ordered.size]
     for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -137,6 +139,8 @@ def messages_of(recording: Recording) -> Did | None:
     tags = np.zeros_like(order.numbers) if order.tags is None else order.tags
     posted, meets = _Posted(), list[dict[int, Meeting]]()
     members: dict[Meeting, int] = {}
+    # Each rank is walked once by itself; its messages and receives meet by (from, to, tag), in the
+    # order in which MPI matches them.
     for rank in range(recording.ranks):
         here = slice(order.start[rank], order.start[rank + 1])
         path = _RankPath(rank, posted)
@@ -165,6 +169,7 @@ class _Posted:
         left: dict[int, list[int]] = defaultdict(list)
         for envelope, sends in self.sent.items():
             receives = self.received.pop(envelope, [])
+            # MPI does not overtake: the k-th message of an envelope goes to the k-th receive.
             for send, receive in zip(sends, receives, strict=False):
                 awaited[send] = receive[0]
             left[envelope[1]] += sends[len(receives) :]

@@ -88,7 +88,7 @@ def size_of_half(size: Ints, half: Bytes) -> int:
 
 @kernel
 def cost_of_halves(g: Csr, half: Bytes) -> float:
-    """Return the weight between the halves and what leans towards the other one."""
+    """Return the weight between the halves, plus the bias of the vertices in half 1."""
     ptr, adj, w, bias, _ = g
     total = 0.0
     for u in range(len(half)):

@@ -88,6 +88,8 @@ def _improve_nodes(
     by_node = np.argsort(node, kind="stable")
     first = np.append(0, np.cumsum(counts))
     total_work = effort * budget.total_work(graph.size)
+    # What the halving has not used of the work, and at least a fixed share of all, spread over the
+    # ranks.
     left = max(budget.ALWAYS * total_work, total_work - float(state[1])) / len(node)
     parts = machine_pieces(known, counts)
     for number, (low, high) in enumerate(parts, start=1):
@@ -113,6 +115,8 @@ def machine_pieces(known: Cuts, counts: Longs) -> list[tuple[int, int]]:
     while todo:
         low, high = todo.pop()
         entries = (high - low) * int(held[high] - held[low])
+        # Tables of nodes x nodes and ranks x nodes have to fit: larger parts are cut where the
+        # machine is.
         if high - low <= budget.MOST_NODES and entries <= budget.MOST_ENTRIES:
             if high - low > 1:
                 out.append((low, high))
@@ -150,6 +154,8 @@ class Piece:
         near = distance.level_distance[1:][distance.level_distance[1:] > 0]
         scale = float(near.min()) if len(near) else 1.0
         self.far = distance.between(nodes[:, None], nodes[None, :]) / scale
+        # Where levels alone decide distances, all ranks elsewhere are equally far from all nodes of
+        # the piece, and cannot favour one.
         self.outer: Floats = np.zeros((0, 0))
         if not distance.exact and not inside.all():
             there, place = np.unique(node[other[~inside]], return_inverse=True)

@@ -59,7 +59,7 @@ class Limits:
         deadline: float | None,
         watch: Watch | None = None,
     ) -> Budget:
-        """Return what the search for a job of this many nodes may spend.
+        """Return the budget of a search for a job of this many nodes.
 
         `effort`: how many times longer than usual a judgement takes, about. `deadline`: processor
         seconds in which there is to be an answer; None means the usual ones.

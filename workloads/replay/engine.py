@@ -40,7 +40,7 @@ class Outcome:
     # its start
     slowdown: Floats
     rows: Ints  # (m,), nodes of each job, one job after the other
-    first: Ints
+    first: Ints  # (n + 1,), where the nodes of each job begin in `rows`
     moment: Floats  # (t,) seconds, at even distances
     busy: Ints  # (t, units) busy nodes of each outermost unit
     broken: Floats  # (t,) how broken up the free nodes were (`fragmentation`)
