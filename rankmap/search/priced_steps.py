@@ -32,6 +32,9 @@ STEPPED = ", then steps"
 #: Nodes of a job, about, to which free ones are near.
 NEAR = 8
 
+#: Products of bytes and costs in a step, about.
+PRODUCTS = 1 << 28
+
 #: Moves that are judged one by one in every round where many at once win nothing.
 SINGLES = 12
 
@@ -196,6 +199,7 @@ class PricedSteps:
         now = _sum_bills(exchange.now(rows) for exchange in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
+        most = min(most, _most_places(len(billed) * len(rows) * LIMITS.offers))
         places = rank[: min(most, int(movable.sum()))]
         if len(places) and self.free.sum() > len(rows):
             nodes = self._offers(rows, near, most)
@@ -207,9 +211,11 @@ class PricedSteps:
     ) -> Iterator[tuple[int, int]]:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
         now = _sum_bills(exchange.now(rows) for exchange in billed)
-        places = np.argsort(-now, kind="stable")[:most]
-        bills = _sum_bills(exchange.bills(rows, np.arange(len(rows)), rows) for exchange in billed)
-        saving = now[places][:, None] + now[None, :] - bills[places] - bills[:, places].T
+        count = _most_places(len(billed) * len(rows) ** 2)
+        places, every = np.argsort(-now, kind="stable")[: min(most, count)], np.arange(len(rows))
+        gone = _sum_bills(exchange.bills(rows, places, rows) for exchange in billed)
+        come = _sum_bills(exchange.bills(rows, every, rows[places]) for exchange in billed)
+        saving = now[places][:, None] + now[None, :] - gone - come.T
         saving[np.arange(len(places)), places] = -np.inf
         used: set[int] = set()
         for flat in np.argsort(-saving, axis=None, kind="stable")[: 8 * len(rows)].tolist():
@@ -219,6 +225,11 @@ class PricedSteps:
             if i not in used and j not in used:
                 used |= {i, j}
                 yield i, -1 - j
+
+
+def _most_places(products: int) -> int:
+    """Return for how many places there is time in a step, of so many products for each."""
+    return max(1, PRODUCTS // max(1, products))
 
 
 def _sum_bills(parts: Iterator[Floats]) -> Floats:
