@@ -197,7 +197,7 @@ class NodeHardware(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Machine:
-    """A machine: topology and one row a node (n rows).
+    """A machine: topology and one row per node (n rows).
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ class Machine:
         return np.asarray(self.compute & usable & ~self.planned)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row a node as a pandas table (see `nidmap.placement.views.to_pandas`)."""
+        """Return one row per node as a pandas table (see `nidmap.placement.views.to_pandas`)."""
         table: pandas.DataFrame = load(SERVICES["machine as table"])(self)
         return table
 

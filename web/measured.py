@@ -98,7 +98,7 @@ def _read_rows(path: str) -> Iterator[_Row]:
     try:
         yield from _read_table(path, raw.decode("utf-8", errors="replace"))
     except csv.Error as error:
-        raise ParseError(path, 0, f"is no CSV: {printable(str(error), 200)}") from None
+        raise ParseError(path, 0, f"is not CSV: {printable(str(error), 200)}") from None
 
 
 def _read_table(path: str, text: str) -> Iterator[_Row]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers: the text of a dump in, its records out; one file a format.
+"""Readers: the text of a dump in, its records out; one file per format.
 
 The format is recognised by content, not by name. Each reader is a module whose
 ``read(text, source) -> Dump`` the decorator `dump_format` registers, with all that

@@ -240,7 +240,7 @@ class _PortTable:
                 yield Finding(port.line, "duplicate-port", text, hint, fault=not same)
 
     def odd_links(self) -> Iterator[Finding]:
-        """Find cables from host to host, and from a thing to itself."""
+        """Find cables from host to host, and from a device to itself."""
         to_itself = self.cabled & (self.a == self.b)
         no_switch = self.cabled & self.host[self.a] & self.host[np.where(self.cabled, self.b, 0)]
         for row in np.flatnonzero(to_itself | no_switch).tolist():

@@ -47,7 +47,7 @@ def tile_columns(chips: str, mark: str, brackets: str, kind: r.Column) -> tuple[
 
 
 class Tiles:
-    """The tiles of a link list, one row a line of it.
+    """The tiles of a link list, one row per line.
 
     `a`, `b` (n,): routers; b is -1 where the tile sees no router. `a_tile`, `b_tile` (n,).
     `xyz_a`, `xyz_b` (n, 3): coordinates as printed, -1 where none are.

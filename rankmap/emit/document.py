@@ -38,7 +38,7 @@ class OrderDocument(Struct):
 
 
 def write(order: Placement, **more: Any) -> str:
-    """Return the order as a JSON object, a key a line, `more` after its own."""
+    """Return the order as a JSON object, one key per line, `more` after its own."""
     fields = {**document(order), **more}
     # Whole arrays on one line: indented, a million ranks would be a million lines.
     body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in fields.items())

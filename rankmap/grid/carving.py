@@ -90,7 +90,7 @@ def _cut_candidates(places: Ints, low: int, high: int) -> Ints:
 
 
 def _best_cut(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
-    """Return the order of a part's points, and the place in it, where cutting costs least a cell.
+    """Return the order of a part's points, and the place to cut it, of least cost per cell.
 
     The parts of an uneven cut still have to be cut: the larger one once more
     than the other, so a cut is weighed by the share it takes off.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers: the command line that starts a job's ranks in an order, one class a way.
+"""Launchers: the command line that starts a job's ranks in an order, one class per way.
 
 A launcher reads the user's own command line, says how many ranks it would put
 on each node (`Launcher.counts`), and returns what to run instead

@@ -248,7 +248,7 @@ def _fullest_boxes(pattern: GridPattern, shapes: Ints) -> list[Chain]:
 
 
 def _chain_boxes(here: Ints, cost: Floats, below: Costs) -> Costs:
-    """Return the boxes of a level that hold one of those below, each after the cheapest chain."""
+    """Return the boxes of a level that hold one of those below, each with its cheapest chain."""
     held = np.array([chain[-1] if chain else (1,) * here.shape[1] for _, chain in below])
     costs = np.array([chain_cost for chain_cost, _ in below])
     chained = []

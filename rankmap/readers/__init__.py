@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of graphs and measured matrices: one module a format, file in, entries out.
+"""Readers of graphs and measured matrices: one module per format, file in, entries out.
 
 Each module has ``read(raw, source) -> Entries``. The format is seen from the
 file's first bytes; its name decides where these leave a choice.

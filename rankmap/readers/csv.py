@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text tables: edges (from, to[, weight]) or a whole matrix, one row a line; lists of messages.
+"""Text tables: edges (from, to[, weight]) or a whole matrix, one row per line; lists of messages.
 
 Split by commas, semicolons, tabs or blanks. A table of as many columns as
 lines is a matrix; two or three columns are edges, ranks counted from 0. A

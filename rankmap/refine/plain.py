@@ -131,7 +131,7 @@ def order_by_matching(edges: Traffic, n: int, rng: np.random.Generator) -> Ints:
 
 
 def _match_pairs(edges: Traffic, size: Floats, rng: np.random.Generator) -> Ints:
-    """Return which vertices become one: pairs that like each other best, and who is left joins."""
+    """Return which vertices are merged: pairs that prefer each other, then the remaining ones."""
     n = len(size)
     noise = rng.random(n)
     mate = np.full(n, -1, dtype=np.int64)
