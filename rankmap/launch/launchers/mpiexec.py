@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from nidmap.placement.errors import LaunchError
+from nidmap.placement.support.reading import load
 from nidmap.rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, mapping_vector
 from nidmap.rankmap.emit.process_mapping import Mapping as ProcessMapping
 from nidmap.rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
@@ -48,6 +49,7 @@ from nidmap.rankmap.launch.queries import run_query
 if TYPE_CHECKING:
     from nidmap.placement.placement import Placement
     from nidmap.placement.support.array_types import Ints
+    from nidmap.rankmap.launch.allocation import Allocation
     from nidmap.rankmap.pattern import Pattern
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
@@ -60,6 +62,10 @@ _MAPPING = re.compile(
     r"(?:(?:slot|core|hwthread)?|ppr:([0-9]{1,6}):node)(?::PE=([0-9]{1,4}))?",
     re.IGNORECASE | re.ASCII,
 )
+
+
+#: What a host file of Hydra may say of a host besides its slots.
+_HOST_OPTION = re.compile(r"(?<!\S)(?:ifhn|user|username|binding)=\S+")
 
 
 class _HydraFamily(Launcher):
@@ -80,6 +86,17 @@ class _HydraFamily(Launcher):
     replaced: ClassVar[dict[str, None]] = dict.fromkeys(("hosts", "files", "per_node"))
     host_variables: ClassVar[tuple[str, ...]] = ("HYDRA_HOST_FILE",)
     starter_variables: ClassVar[tuple[str, ...]] = ("HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP")
+
+    def find_allocation(self) -> Allocation | None:
+        """Return the hosts, unless their file says more of them than an order file can."""
+        path = self.parsed.values.get("files") or self.first_set(self.host_variables)[1]
+        if path and "hosts" not in self.parsed.values:
+            for number, line in enumerate(load(path).split("\n"), 1):
+                lost = _HOST_OPTION.search(line.partition("#")[0])
+                if lost:
+                    what = f"{path}:{number}: '{lost[0]}' would be lost: an order names hosts alone"
+                    raise LaunchError(what, "name the interface by -iface")
+        return super().find_allocation()
 
     def is_started_by_slurm(self) -> bool:
         """Tell whether Slurm starts Hydra's proxies: as told, else inside of its jobs."""

@@ -508,3 +508,12 @@ def test_a_node_file_of_the_mom_alone_is_said(here):
     env = {"PBS_NODEFILE": str(here / "hosts"), "PBS_JOBID": "1.s"}
     said = refused("aprun -n 48 -N 24 ./app", env, pattern="ring")
     assert "does not list all of this job's compute nodes" in said
+
+
+@pytest.mark.parametrize("option", ["ifhn=a-ib", "binding=rr", "user=me"])
+def test_what_an_order_file_would_lose_is_refused(here, option):
+    """Hydra's file may name another interface of a host: the order's own file would not."""
+    mpiexec = says(here, "mpiexec", HYDRA)
+    (here / "hosts").write_text(f"# ifhn=no\na:2 {option}\nb:2\n")
+    said = refused(f"{mpiexec} -f hosts -n 4 ./app", {}, pattern="ring")
+    assert f"hosts:2: '{option}' would be lost: an order names hosts alone" in said
