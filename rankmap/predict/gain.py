@@ -51,7 +51,7 @@ class Unknown(NamedTuple):
     """An unknown, and its effect on a gain."""
 
     # ``routing``, ``algorithm``, ``process``, ``payload``, ``others``, ``memory``, ``staging``,
-    # ``overlap`` or ``rest``
+    # ``overlap``, ``hops``, ``interface``, ``fit`` or ``rest``
     name: str
     question: str  # what one would have to know
     # low, high: the gain with this unknown alone at its other values
