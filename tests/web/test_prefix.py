@@ -51,6 +51,7 @@ def test_nothing_on_the_page_asks_outside_its_prefix(behind, browser):
         page = Opened(context.new_page(), f"{behind.url}/nidmap")
         page.go(f"?token={TOKEN}#m=A:0:0-15")
         page.sentence("16 nodes in")
+        page.page.click("#help-open")
         page.page.click("#curl summary")
         assert f"'{page.url}/api/v1/machine'" in page.text("#curl-lines")
         assert (page.faults, page.outside) == ([], [])
