@@ -149,7 +149,8 @@ def _vary_algorithm(
             names = [other_library(library_of(model.mpi))]
             question = f"algorithm of the collective, as {model.mpi} or {names[0]} chooses it"
     others = [OtherValue({"algorithm": name}, f"the library goes by {name}") for name in names]
-    yield OpenQuestion("algorithm", question, others)
+    if others:  # where rows take one algorithm and columns the other, there is no third
+        yield OpenQuestion("algorithm", question, others)
 
 
 def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:

@@ -286,3 +286,14 @@ def test_gain_loses_if():
         Gain(0.6, 1.2, 4.2, (unsure,)).loses_if
         == "1.67 times slower if the ranks of a node copy 200 GB/s"
     )
+
+
+def test_rows_and_columns_may_take_all_algorithms_that_there_are():
+    machine = nidmap.load_machine("juwels-booster")
+    asked = Predictor(machine, Job("fft:1x23", bytes=1e4))
+    rows = np.flatnonzero(machine.free)
+    placements = [asked.place(some) for some in (rows[:23], rows[::7][:23])]
+    chosen = set(asked.algorithms(asked.pattern.on(placements[0])))
+    assert len(chosen) == 2
+    gain = Gains(asked, placements[0]).of(placements[1])
+    assert 0 < gain.low <= gain.likely <= gain.high
