@@ -41,9 +41,18 @@ SHOTS = {
     "page-jobs-dark": ("#by=job", "dark"),
 }
 
+#: Part of an address -> what is true once the page shows what that asks for.
+READY = {
+    "m=": "() => document.querySelector('.figure strong')"
+    " && [...document.querySelectorAll('.figure strong')].every(f => !f.textContent.includes('…'))",
+    "t=traffic": "() => document.querySelector('#traffic-picture svg')",
+    "t=plans": "() => document.querySelectorAll('.plan').length >= 3"
+    " && !document.body.innerText.includes('Take the best so far')",
+}
+
 #: The views of the animation, in turn, each for a while.
 TOUR = ("page-map-light", "page-traffic-light", "page-plans-light", "page-jobs-light")
-TOUR_SIZE, TOUR_SECONDS, TOUR_COLOURS = (960, 600), 2.2, 96
+TOUR_SIZE, TOUR_SECONDS, TOUR_COLOURS = (960, 600), 2.2, 256
 
 NAMES = ("lammps", "gromacs", "cp2k", "icon", "vasp", "wrf", "nekrs", "qe")
 
@@ -103,7 +112,9 @@ def shot(browser: Any, url: str, address: str, scheme: str) -> Image.Image:
         page = context.new_page()
         page.goto(f"{url}/{address}")
         page.wait_for_selector("#map[data-settled=true]", state="attached")
-        page.wait_for_load_state("networkidle")
+        for awaited in READY:
+            if awaited in address:
+                page.wait_for_function(READY[awaited])
         page.wait_for_timeout(3000)
         return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     finally:
