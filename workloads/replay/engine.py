@@ -119,7 +119,7 @@ class Replay:
         return self._outcome()
 
     def _submit(self, job: int, now: float) -> None:
-        again = self.policy.submitted(job, self.scheduler.free, now)
+        again = self.policy.submitted(job, self.scheduler.open, now)
         if again < math.inf:
             heapq.heappush(self._again, again)
         self.scheduler.submit(job)

@@ -67,6 +67,7 @@ class Scheduler:
         self.release: Floats = np.where(up, -np.inf, np.inf)
         self.expected: dict[int, float] = {}
         self._kept: tuple[int, float] | None = None
+        self._promised: Mask | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -75,6 +76,11 @@ class Scheduler:
         self._barrier = math.inf
         self._profile: Profile | None = None
         self._held: Floats | None = None
+
+    @property
+    def open(self) -> Mask:
+        """Free nodes for which no job waits that may have no others."""
+        return self.free if self._promised is None else self.free & ~self._promised
 
     @property
     def reserved(self) -> float:
@@ -120,6 +126,7 @@ class Scheduler:
                 last = self._last_small(place + 1)
             self._tested += self._profile is not None
             place += 1
+        self._promised = None if self._held is None else self._held < np.inf
         self._seen = place - len(begun)
         self.queue = [job for at, job in enumerate(self.queue) if at not in begun]
         return list(begun.values())

@@ -63,7 +63,7 @@ def test_slurm_starts_the_same_jobs_in_the_same_order_on_the_same_nodes(plugin):
     moments = sorted({*trace.submit.tolist(), *outcome.end.tolist()})
     conf = topology_conf(machine) if plugin == "tree" else None
     held, right, started = set(), 0, set()
-    with real_slurm(machine.names.tolist(), real=0, plugin=plugin, topology_conf=conf) as slurm:
+    with real_slurm(machine.names.tolist(), real=1, plugin=plugin, topology_conf=conf) as slurm:
         for now in moments:
             for job in [k for k in held if outcome.end[k] <= now]:
                 nodes = ",".join(sorted(ours[job]))
