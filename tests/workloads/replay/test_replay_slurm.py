@@ -30,7 +30,9 @@ def drawn_trace(seed):
     submit = np.cumsum(rng.integers(1, 40, JOBS))
     run = rng.integers(20, 400, JOBS)
     nodes = np.minimum(96, np.round(2 ** rng.uniform(0, 5.5, JOBS))).astype(int)
-    return trace_of([(int(s), int(r), int(r), int(n)) for s, r, n in zip(submit, run, nodes)])
+    return trace_of(
+        [(int(s), int(r), int(r), int(n)) for s, r, n in zip(submit, run, nodes, strict=True)]
+    )
 
 
 def running(slurm):
