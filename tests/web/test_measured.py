@@ -66,7 +66,7 @@ def test_a_csv_names_links_by_their_ends(small, carried, tmp_path):
         ('{"links": []}', 0, "links"),
         ('{"links": {"g0c0b0->g0c0b1 green": {"bytes": -3}}}', 0, "bytes"),
         ("link,bytes\ng0c0b0->g0c0b1 green,1e300\n", 2, "1e300"),
-        ("link,bytes\n\ra,1\n", 0, "no CSV"),
+        ("link,bytes\n\ra,1\n", 0, "is not CSV"),
         ("", 1, "bytes"),
     ],
 )

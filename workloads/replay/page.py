@@ -90,6 +90,7 @@ def _draw_sizes(report: Report, figure: Any) -> Any:
     for k, (policy, colour) in enumerate(_colours(report.policies)):
         if policy == report.first:
             continue
+        axes.plot([], [], "o", color=colour, label=policy)  # named where no size has a figure too
         for at, label in enumerate(labels):
             change = report.change(
                 policy, "groups", "size", label, "turnaround_mean", relative=True
@@ -98,8 +99,7 @@ def _draw_sizes(report: Report, figure: Any) -> Any:
                 low, likely, high = (100 * value for value in change)
                 where = at + (k - (len(others) + 1) / 2) * 0.8 / len(others)
                 ends: Any = [[likely - low], [high - likely]]
-                axes.errorbar(where, likely, ends, fmt="o", color=colour, capsize=3,
-                              label=policy if not at else None)  # fmt: skip
+                axes.errorbar(where, likely, ends, fmt="o", color=colour, capsize=3)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_xticks(range(len(labels)), labels, rotation=20)
     axes.set_yscale("symlog", linthresh=10)
