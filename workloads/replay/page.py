@@ -29,6 +29,9 @@ th:first-child, td:first-child { text-align: left } svg { max-width: 100%; heigh
 #: Waits below this are drawn as this, minutes: an axis of logarithms has no 0.
 _LEAST_WAIT = 0.1
 
+#: A replay is drawn as lasting this long at least, days (a minute): a figure needs a width.
+_LEAST_DAYS = 60 / 86400
+
 
 def html_page(report: Report, folder: str) -> str:
     """Return the page of a study whose replays are kept in a folder."""
@@ -137,14 +140,19 @@ def _draw_units(kept: dict[str, Outcome], figure: Any) -> Any:
     for axes, (policy, outcome) in zip(planes, kept.items(), strict=True):
         days = outcome.moment / 86400
         most = max(int(outcome.busy.max(initial=1)), 1)
-        extent = (0.0, float(days[-1]) if len(days) else 1.0, -0.5, outcome.busy.shape[1] - 0.5)
+        extent = (
+            0.0,
+            max(float(days[-1]), _LEAST_DAYS) if len(days) else 1.0,
+            -0.5,
+            outcome.busy.shape[1] - 0.5,
+        )
         shown = axes.imshow(outcome.busy.T, aspect="auto", origin="lower", vmin=0, vmax=most,
                             extent=extent, cmap="cividis", interpolation="nearest")  # fmt: skip
         axes.set_ylabel(policy)
     last = max(
         (float(outcome.moment[-1]) for outcome in kept.values() if len(outcome.moment)), default=1
     )
-    planes[-1].set_xlim(0, last / 86400)
+    planes[-1].set_xlim(0, max(last / 86400, _LEAST_DAYS))
     planes[-1].set_xlabel("days")
     drawn.colorbar(shown, ax=list(planes), label="busy nodes")
     return drawn

@@ -85,6 +85,15 @@ def test_a_trace_and_what_is_kept_of_it(tool, tmp_path):
     assert all(p.stat().st_mtime_ns > stamp for p, stamp in stamps.items())  # another question
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_trace_of_a_job_or_two_has_a_page_too(tool, tmp_path, jobs):
+    (tmp_path / "trace.swf").write_text(swf(*((k, k, 0, 20, 16, 90) for k in range(1, jobs + 1))))
+    code, out, _ = tool("trace.swf", "-m", MACHINE, *FEW, "-o", "kept")
+    assert code == 0, out
+    page = (tmp_path / "kept" / "page.html").read_text()
+    assert page.count("<svg") == 4
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
