@@ -168,14 +168,22 @@ class RealSlurm:
         """
         self.run(["scancel", "-u", getpass.getuser()], check=False)
         rows = self.run(["sinfo", "-h", "-N", "-o", "%N %T"]).stdout.split("\n")
-        busy = ",".join(row.split()[0] for row in rows if row and row.split()[1] != "idle")
-        if busy:
-            self.scontrol(
-                [
-                    f"update nodename={busy} state=down reason=test",
-                    f"update nodename={busy} state=idle",
-                ]
-            )
+        self.release({row.split()[0] for row in rows if row and row.split()[1] != "idle"})
+
+    def release(self, names: Iterable[str], timeout: float = 60.0) -> None:
+        """Take nodes from jobs that have ended, whatever is left there; the next may have them."""
+        wanted, ends = set(names), time.monotonic() + timeout
+        left = wanted
+        while left:
+            if time.monotonic() > ends:
+                raise AssertionError(f"down or completing: {sorted(left)[:5]}")
+            update = ["scontrol", "update", f"nodename={','.join(sorted(left))}"]
+            self.run([*update, "state=down", "reason=test"])
+            # Refused where a slurmd has registered in between, which makes the node idle too.
+            self.run([*update, "state=idle"], check=False)
+            rows = self.run(["sinfo", "-h", "-N", "-o", "%N %T"]).stdout.splitlines()
+            kept = {row.split()[0] for row in rows if row.split()[1].startswith(("down", "comp"))}
+            left = wanted & kept
 
     def wait_idle(self, names: Iterable[str], timeout: float = 600.0) -> None:
         """Wait until these nodes are idle."""

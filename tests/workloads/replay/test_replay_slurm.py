@@ -68,10 +68,8 @@ def test_slurm_starts_the_same_jobs_in_the_same_order_on_the_same_nodes(plugin):
     with real_slurm(machine.names.tolist(), real=1, plugin=plugin, topology_conf=conf) as slurm:
         for now in moments:
             for job in [k for k in held if outcome.end[k] <= now]:
-                nodes = ",".join(sorted(ours[job]))
                 slurm.run(["scancel", "-n", f"j{job}"])
-                slurm.scontrol([f"update nodename={nodes} state=down reason=test",
-                                f"update nodename={nodes} state=idle"])  # fmt: skip
+                slurm.release(ours[job])
                 held.discard(job)
             for job in np.flatnonzero(trace.submit == now).tolist():
                 wish = ["-N", str(trace.nodes[job]), "--exclusive", "--no-requeue", "-J", f"j{job}"]
