@@ -98,7 +98,7 @@ def _summary_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         switches = summary["switches"]
         text = f"{switches['kind']}: {switches['leaves']} leaves, {switches['levels']} levels"
         loose = switches["nodes_on_none"]
-        rows.append(("Slurm's", f"{text}, {loose} nodes on none" if loose else text))
+        rows.append(("Slurm's", f"{text}, {counted(loose, 'node')} on no leaf" if loose else text))
     if summary["scheduler"]:
         rows.append(("scheduler", summary["scheduler"]))
     rows.append(("from", ", ".join(summary["sources"])))

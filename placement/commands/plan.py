@@ -112,7 +112,7 @@ def _slurm_time(text: str) -> str:
     help="Communication pattern: alltoall, fft:64x64 …",
 )
 @sending_options
-@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 9 to 20.")
+@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 4.5 to 8.")
 @click.option("--order-out", metavar="FILE", help="Write auto's rank order to FILE.")
 @click.option(
     "--check",

@@ -183,6 +183,6 @@ def _describe_site(site: Site | Overlay) -> str:
     counts = ", ".join(f"{marks.count(m)} {m}" for m in ("measured", "published", "assumed"))
     size = f"{len(marks)} figures ({counts})"
     if isinstance(site, Overlay):
-        return f"{site.source}: {site.name} holds: {size} without a machine\n"
+        return f"{site.source}: {site.name} is valid: {size} without a machine\n"
     nodes = site.config.nodes.compute.value
-    return f"{site.source}: {site.name} holds: {nodes} compute nodes, {size}\n"
+    return f"{site.source}: {site.name} is valid: {nodes} compute nodes, {size}\n"

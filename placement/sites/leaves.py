@@ -37,7 +37,10 @@ def lay_out(config: Config, network: FatTree) -> SiteLayout:
         if len(hosts) > most:
             raise WrongFigure(f"{key}.nodes", f"{len(hosts)} nodes on a leaf of {most}")
         if strange := apart - set(hosts):
-            raise WrongFigure(f"{key}.service", f"'{min(strange)}' is not on this leaf")
+            raise WrongFigure(
+                f"{key}.service",
+                f"'{min(strange)}' is not among this leaf's nodes: list it there too",
+            )
         for name in hosts:
             if name in names:
                 other = config.leaf[names[name]].name

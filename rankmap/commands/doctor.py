@@ -162,7 +162,7 @@ def _examine_recorder(env: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Yield the recorder's libraries that are shipped, and the compilers that build others."""
     ready = [abi for abi in ABI if shipped([abi])]
     state = "ok" if ready else "missing"
-    text = f"for {', '.join(ready)}" if ready else "built by an MPI compiler at the first use"
+    text = f"for {', '.join(ready)}" if ready else "none: compiled at the first use by mpicc"
     yield Diagnosis("recorder", "shipped", state, text)
     try:
         for compiler in find_compilers([], env):

@@ -15,7 +15,7 @@ from nidmap.placement.commands.common import AdvancedCommand, advanced, quiet_op
 from nidmap.placement.errors import UsageError
 from nidmap.placement.plan import overfull
 from nidmap.placement.support.writing import write_output
-from nidmap.placement.ui import AFTER, bar, say
+from nidmap.placement.ui import AFTER, bar, say, warn
 from nidmap.rankmap.binding import BINDERS, bind
 from nidmap.rankmap.commands.job_options import (
     job_options,
@@ -179,9 +179,20 @@ def _show_progress(ranks: int, strategy: str, pattern: str, seconds: float) -> I
             listen(None)
 
 
+def _warn_of_service_nodes(order: Placement) -> None:
+    machine = order.machine
+    if machine is None:
+        return
+    service = order.names[~machine.compute[order.rows]]
+    if len(service):
+        few = f"{len(service)} of the nodes are service nodes, first {service[0]}"
+        warn(f"nidmap: {few}: no job runs there")
+
+
 def _report_order(order: Placement, form: str, launcher_order: str | None) -> None:
     """Say what was made, and what would surprise: nodes that are not for jobs, or too full."""
     machine = order.machine
+    _warn_of_service_nodes(order)
     say(f"{order.origin.strategy} order of {order.origin.pattern} on {order.words()}")
     if order.origin.remark:
         say(f"nidmap: {order.origin.remark}")
@@ -192,9 +203,6 @@ def _report_order(order: Placement, form: str, launcher_order: str | None) -> No
         )
     if machine is None:
         return
-    service = order.names[~machine.compute[order.rows]]
-    if len(service):
-        say(f"nidmap: {len(service)} of the nodes are service nodes, first {service[0]}")
     full = overfull(machine, order.rows, order.counts)
     if full:
         say(f"nidmap: {full}")

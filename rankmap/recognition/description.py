@@ -36,7 +36,7 @@ def describe(recording: Recording) -> str:
     lines = [
         f"{counted(recording.ranks, 'rank')}, {recording.seconds:.3g} s:"
         f" {size_text(total_bytes)} in {int(total.messages.sum()):,} messages between"
-        f" {len(total.source):,} pairs of ranks, {counted(len(recording.phases), 'phase')}"
+        f" {len(total.source):,} sender-receiver pairs, {counted(len(recording.phases), 'phase')}"
         + (f"; {size_text(to_themselves)} more from ranks to themselves" if to_themselves else "")
     ]
     if recording.exchange_s:

@@ -187,6 +187,9 @@ class SearchAnswer(Outlook):
         """Return the order as text of the format of a file, and how its library is told it."""
         form = format_of(path)
         fitted, how = fit_format(self.order, form, "sorted", None, self.model.job)
+        if (fitted.slot_of_rank == np.arange(len(fitted.slot_of_rank))).all():
+            same = f"the order in {path} is the default one: the file may be left out"
+            how = "; ".join(text for text in (how, same) if text)
         return emit(fitted, form), how
 
     def judge(self, rows: Ints) -> tuple[bool, str]:

@@ -25,10 +25,13 @@ class Limits:
     judgements: int = 800
     nodes: int = 256
     least: int = 100  # judgements of the largest jobs
-    # adapting, divided: how many times fewer they are where routers adapt, where they do so step by
-    # step
+    # adapting, divided: how many times longer than usual a judgement takes where routers adapt, and
+    # where they do so step by step
     adapting: int = 2
     divided: int = 12
+    # Judgements where routers adapt step by step: so many end within the usual deadline, and an
+    # answer that the deadline does not cut short is the same on any computer
+    stepwise: int = 20
     searched: int = 4  # node choices, the best ones, on which orders are made that are searched for
     kept: int = 6  # placements that steps begin from
     # Numbers of groups, chassis, leaves … that a job is spread over, at each level
@@ -77,6 +80,8 @@ class Limits:
 
         `effort`: how many times longer than usual a judgement takes, about.
         """
+        if effort >= self.divided:
+            return self.stepwise
         judgements = self.judgements // effort
         return max(self.least, judgements * self.nodes // max(self.nodes, nodes))
 
@@ -90,7 +95,7 @@ DEADLINE, LARGE, DEADLINE_OF_LARGE = 4.5, 512, 8.0
 #: What is stated about the answer takes some seconds and as long as this many judgements, about, of
 #: exchanges divided in steps fewer, since ranges look at some of these; of the seconds at most
 #: this part is kept for it.
-SAID_S, SAID, SAID_OF_STEPS, MOST_SAID = 0.2, 20, 16, 0.5
+SAID_S, SAID, SAID_OF_STEPS, MOST_SAID = 0.2, 20, 16, 0.4
 
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85

@@ -96,7 +96,7 @@ def test_a_sound_file_is_checked_with_one_line(nidmap, mine):
     code, out, err = nidmap("site", "check", mine)
     assert (code, err) == (0, "")
     words = "764 compute nodes, 17 figures (5 measured, 7 published, 5 assumed)"
-    assert out == f"{mine}: mine holds: {words}\n"
+    assert out == f"{mine}: mine is valid: {words}\n"
     code, out, _ = nidmap("site", "check", mine, "--json")
     assert (code, json.loads(out)["holds"]) == (0, True)
 

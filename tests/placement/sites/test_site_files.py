@@ -248,7 +248,7 @@ WRONG = {
     "overfull leaf": (FATTREE, "n[19-30]", "n[19-40]", "leaf.leaf2.nodes", "22 nodes on a leaf of 18", "n[19-40]"),
     "node twice": (FATTREE, "n[19-30]", "n[18-29]", "leaf.leaf2.nodes", "'n18' is on leaf1 already", "n[18-29]"),
     "no node list": (FATTREE, "n[19-30]", "n[30-19", "leaf.leaf2.nodes", "", "n[30-19"),
-    "service elsewhere": (FATTREE, 'value = "n1"', 'value = "n20"', "leaf.leaf1.service", "not on this leaf", "n20"),
+    "service elsewhere": (FATTREE, 'value = "n1"', 'value = "n20"', "leaf.leaf1.service", "not among this leaf", "n20"),
     "odd uplinks": (FATTREE, "uplinks = { value = 4", "uplinks = { value = 5", "network.uplinks", "divide", "uplinks"),
     "leaf count": (FATTREE, "leaves = { value = 2", "leaves = { value = 3", "network.leaves", "3 said", "leaves ="),
     "bad name": (ARIES, 'name = "mine"', 'name = "../mine"', "name", "of the form", "name ="),

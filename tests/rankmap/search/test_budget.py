@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a search goes on: so many judgements, never past a deadline, until somebody stops it."""
 
-from nidmap.rankmap.search.budget import SEARCHED, Budget
+from nidmap.rankmap.search.budget import LIMITS, MOST_SAID, SEARCHED, Budget
 
 
 def test_budget_note_length():
     budget = Budget(9, 10.0)
     assert [budget.note_length(seconds) for seconds in (5.0, 0.5)] == [None, None]
-    assert 4.9 < budget.seconds() / SEARCHED < 5.1
+    left = 10 * (1 - MOST_SAID)  # twenty judgements of half a second are more than may be kept
+    assert left - 0.1 < budget.seconds() / SEARCHED < left + 0.1
+
+
+def test_judgements_where_routers_adapt_step_by_step_are_few_whatever_the_job():
+    assert [LIMITS.judgements_of(nodes) for nodes in (16, 256, 512)] == [800, 800, 400]
+    assert [LIMITS.judgements_of(nodes, LIMITS.adapting) for nodes in (16, 4096)] == [400, 100]
+    several = {LIMITS.judgements_of(nodes, LIMITS.divided) for nodes in (16, 256, 4096)}
+    assert several == {LIMITS.stepwise}
