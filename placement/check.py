@@ -26,8 +26,10 @@ from nidmap.placement.node_table import Table
 from nidmap.placement.readers.cray_formats import list_faults
 from nidmap.placement.readers.slurm_rules import REFUSED
 from nidmap.placement.records import Dump, Finding
+from nidmap.placement.site_comparison import compare_with_fabric
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.topologies import links, router_coords, router_names
+from nidmap.placement.topologies.source import SyntheticSite
 from nidmap.placement.views import count_holes
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
             findings.append(Finding(0, "contradiction", *what, source="machine"))
     if machine is not None:
         findings += check(machine, sources.dumps)
+        if sources.site is not None and not isinstance(sources.site, SyntheticSite):
+            findings += compare_with_fabric(sources.site, sources.dumps)
     findings = [replace(x, fault=True) if x.kind == REFUSED else x for x in findings]
     return machine, sorted(findings, key=lambda x: not x.fault)
 

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a site's file and the fabric that the machine prints say different things.
+
+Together they make one machine, in which each has its part; what the other says of that part is
+compared here and not used. All are remarks: the file may be old, or a host may be off today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nidmap.placement.dumps.assemble import assemble
+from nidmap.placement.errors import NidmapError
+from nidmap.placement.machine import Machine
+from nidmap.placement.records import Dump, Finding
+from nidmap.placement.support.quantities import counted
+from nidmap.placement.views import summarise
+
+if TYPE_CHECKING:
+    from nidmap.placement.topologies.source import Source
+
+#: Bandwidths that differ by a smaller share are the same, rounded.
+_ROUNDED = 0.02
+
+#: Names that are listed; more are counted.
+_NAMED = 3
+
+
+def compare_with_fabric(site: Source, dumps: Sequence[Dump]) -> list[Finding]:
+    """Return remarks on nodes, switches, links and bandwidths that a fabric shows otherwise.
+
+    `dumps`: those without links say nothing of it. Nothing where either alone makes no machine.
+    """
+    fabric = [dump for dump in dumps if dump.links is not None]
+    if not fabric:
+        return []
+    try:
+        own = site.records()
+        stated, printed = assemble([own], site), assemble(fabric, None)
+    except NidmapError:
+        return []  # what is wrong with either is said where it is read
+    source = fabric[0].source
+    texts = [*_compare_links(stated, printed, source)]
+    if any(dump.nodes is not None for dump in fabric):  # else names are made of places
+        texts = [*_compare_names(stated, printed, source), *texts]
+    return [Finding(0, "site", text, fault=False, source=own.source) for text in texts]
+
+
+def _compare_names(stated: Machine, printed: Machine, source: str) -> Iterator[str]:
+    """Yield what is said of nodes that one of the two lacks, where names are of one kind."""
+    mine, theirs = set(stated.names.tolist()), set(printed.names.tolist())
+    if not mine & theirs:
+        return
+    lacking = sorted(set(stated.names[stated.compute].tolist()) - theirs)
+    if lacking:
+        yield f"{counted(len(lacking), 'node')} not in {source}: {_list_names(lacking)}"
+    strange = sorted(theirs - mine)
+    if strange:
+        yield f"{counted(len(strange), 'node')} of {source} not in the file: {_list_names(strange)}"
+
+
+def _list_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+
+
+def _compare_links(stated: Machine, printed: Machine, source: str) -> Iterator[str]:
+    """Yield what is said of switches, of links by class, and of their bandwidths."""
+    one, other = summarise(stated), summarise(printed)
+    if one["kind"] != other["kind"]:
+        yield f"is a {one['kind']}, {source} shows a {other['kind']}"
+        return
+    if one["routers"] != other["routers"]:
+        yield f"has {one['routers']} switches, {source} has {other['routers']}"
+    theirs = {row["class"]: row for row in other["links"]}
+    for row in one["links"]:
+        if row["class"] in theirs:
+            yield from _compare_class(row, theirs[row["class"]], source)
+    hosts, cables = one["attachments"], other["attachments"]
+    yield from _compare_rates(hosts["class"], _rates_of(hosts), _rates_of(cables), source)
+
+
+def _compare_class(mine: dict[str, Any], theirs: dict[str, Any], source: str) -> Iterator[str]:
+    if mine["links"] != theirs["links"]:
+        yield f"has {mine['links']} links {mine['class']}, {source} has {theirs['links']}"
+    yield from _compare_rates(mine["class"], mine["gbs"], theirs["gbs"], source)
+
+
+def _rates_of(attachments: dict[str, Any]) -> list[float] | None:
+    rates: list[float] | None = attachments["gbs_range"]
+    return rates
+
+
+def _compare_rates(
+    kind: str, mine: list[float] | None, theirs: list[float] | None, source: str
+) -> Iterator[str]:
+    """Yield what is said of one class's bandwidths, least and most, where both are known."""
+    if mine is None or theirs is None:
+        return
+    if any(abs(a - b) > _ROUNDED * max(a, b) for a, b in zip(mine, theirs, strict=True)):
+        yield f"links {kind} have {_rate_text(mine)} GB/s, in {source} {_rate_text(theirs)}"
+
+
+def _rate_text(rates: list[float]) -> str:
+    low, high = rates
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
