@@ -131,6 +131,10 @@ class LinkRecords:
     # (m,), the adapter at the end that is a host (``mlx5_0``, ``eth1``; ``mlx5_0/2`` of its second
     # port); '' where it has no name, and between switches
     adapter: Strs | None = None
+    # (m,), how `a` and its port are known to InfiniBand's own tools: the GUID of the node, ``0x``
+    # and 16 digits, and the port's LID, 0 where it is not printed
+    guid: Strs | None = None
+    lid: Ints32 | None = None
 
     def __len__(self) -> int:
         return len(self.line)

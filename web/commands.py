@@ -84,8 +84,9 @@ def web() -> None:
     help="Patterns of the running jobs, by job name or user (see nidmap jobs).",
 )  # fmt: skip
 @click.option(
-    "--link-loads", metavar="FILE", default="",
-    help="What links carried: nidmap minicray links --json, or a CSV (link,bytes).",
+    "--link-loads", metavar="FILE", multiple=True,
+    help="What links carried: nidmap minicray links --json, a CSV (link,bytes), or perfquery's"
+    " output (may repeat: earlier, later, and ibnetdiscover's if -m is not that).",
 )  # fmt: skip
 @click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0,

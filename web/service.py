@@ -74,7 +74,7 @@ class Settings:
     waiting: int = 8  # long calculations that may wait
     seconds: float = 60.0  # longest calculation
     applications: tuple[Application, ...] = ()  # what jobs send, by their names and users
-    link_loads: str = ""  # a file of link counters (`nidmap.web.measured`), '' for none
+    link_loads: tuple[str, ...] = ()  # files of link counters (`nidmap.web.measured`)
 
 
 class Service:

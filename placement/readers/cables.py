@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nidmap.placement.records import Dump, Finding, LineCounts, LinkRecords, NodeRecords
-from nidmap.placement.support.array_types import Array
+from nidmap.placement.support.array_types import Array, Ints
 
 
 class _Port(NamedTuple):
@@ -118,6 +118,10 @@ class Cables:
         """Return what a host calls the adapter at a port of this end; '' where unknown."""
         return ""
 
+    def lid(self, end: int, port: int | str) -> int:
+        """Return InfiniBand's address of a port of this end; 0 where unknown."""
+        return 0
+
     def names(self) -> list[str]:
         """Return the name of each end: of a switch its own, of an adapter its host's or ''."""
         ends = list(zip(self.index, self.kinds, self.descriptions, strict=True))
@@ -188,19 +192,25 @@ class _PortTable:
         rows = self.kept
         if not len(rows):
             return None
-        a, b = self.a[rows], self.b[rows]
+        a, b, infiniband = self.a[rows], self.b[rows], self.cables.fabric == "infiniband"
         return LinkRecords(
             line=self.line[rows].astype(np.int32),
             a=self.name[a],
             b=self.name[b],
             a_port=_printed_ports(self.a_port[rows]),
             b_port=_printed_ports(self.b_port[rows]),
-            kind=np.full(len(rows), "ib" if self.cables.fabric == "infiniband" else "cable"),
+            kind=np.full(len(rows), "ib" if infiniband else "cable"),
             host_a=self.host[a],
             host_b=self.host[b],
             bandwidth=self.gbs[rows],
             adapter=np.array([self._adapter(row) for row in rows.tolist()], dtype=np.str_),
+            **(self._addresses(rows) if infiniband else {}),
         )
+
+    def _addresses(self, rows: Ints) -> dict[str, Any]:
+        ports, guids = (self.cables.ports[row] for row in rows.tolist()), list(self.cables.index)
+        lids = np.array([self.cables.lid(*port.here) for port in ports], dtype=np.int32)
+        return {"guid": np.array(guids)[self.a[rows]], "lid": lids}
 
     def _adapter(self, row: int) -> str:
         port = self.cables.ports[row]

@@ -57,7 +57,8 @@ _SHARP = "Mellanox Technologies Aggregation Node"
 
 _KINDS = {"S": "switch", "H": "host", "R": "other", "?": "other"}
 _NAME = r'"([SHR?])-([0-9a-fA-F]{1,16})"'
-_THING = re.compile(rf'(Switch|Ca|Rt|\?\?\?)\s+([0-9]+)\s+{_NAME}\s*(?:#\s*"(.*)"[^"]*)?')
+_THING = re.compile(rf'(Switch|Ca|Rt|\?\?\?)\s+([0-9]+)\s+{_NAME}\s*(?:#\s*"(.*)"([^"]*))?')
+_LID = re.compile(r"\blid ([0-9]{1,5})\b")
 _EXT = r"(?:\[ext [0-9]+\])?"
 _PORT = re.compile(
     rf"\[([0-9]{{1,9}})\]{_EXT}(?:\([0-9a-fA-F]+\))?\s*{_NAME}\[([0-9]{{1,9}})\]{_EXT}"
@@ -89,8 +90,9 @@ def read(text: str, source: str) -> Dump:
     headers, owner = 0, -1
     for number, line in fabric_lines(lines, source, fabric):
         if thing := _THING.fullmatch(line):
-            _, _, letter, guid, description = thing.groups()
+            _, _, letter, guid, description, rest = thing.groups()
             owner = fabric.end(guid, _KINDS[letter], description or "")
+            fabric.take_lid(owner, 0, rest or "")
         elif _REST.match(line):
             headers += 1
         elif owner < 0 and not headers and number <= _PREAMBLE and _is_preamble(line):
@@ -110,7 +112,7 @@ def _is_preamble(line: str) -> bool:
 def _take_port(fabric: InfinibandCables, line: str, number: int, owner: int) -> bool:
     """Read one port of the paragraph's switch or adapter; False where the line is not a port."""
     match = _PORT.fullmatch(line)
-    _, quote, rest = ((match and match[5]) or "").partition('"')
+    own, quote, rest = ((match and match[5]) or "").partition('"')
     description, closed, tail = rest.rpartition('"')
     if not match or (quote and not closed):
         return False
@@ -118,6 +120,7 @@ def _take_port(fabric: InfinibandCables, line: str, number: int, owner: int) -> 
     gbs = bandwidth(rate[1], rate[2]) if rate else math.nan
     peer = fabric.end(match[3], _KINDS[match[2]], description)
     fabric.port(number, owner, int(match[1]), peer, int(match[4]), gbs)
+    fabric.take_lid(owner, int(match[1]), own)
     return True
 
 
@@ -154,10 +157,21 @@ class InfinibandCables(Cables):
     def __init__(self) -> None:
         super().__init__("infiniband", "was ibnetdiscover run as root, and all of it kept?")
         self.warnings: list[tuple[int, str]] = []
+        # of each port by end and number; 0: of all ports of a switch
+        self.lids: dict[tuple[int, int | str], int] = {}
 
     def end(self, guid: str, kind: str, description: str) -> int:
         """Return the number of the switch or adapter with this GUID, hexadecimal as printed."""
         return super().end(f"0x{guid.lower().zfill(16)}", kind, description)
+
+    def take_lid(self, end: int, port: int, text: str) -> None:
+        """Take the LID of a port where a text has one."""
+        if found := _LID.search(text):
+            self.lids[end, port] = int(found[1])
+
+    def lid(self, end: int, port: int | str) -> int:
+        """Return the LID of a port, or of its switch."""
+        return self.lids.get((end, port)) or self.lids.get((end, 0), 0)
 
     def host(self, description: str) -> str:
         """Return the host that an adapter's description names (`host_name`)."""

@@ -55,7 +55,7 @@ def _take_port(fabric: InfinibandCables, line: str, number: int) -> bool:
     match = _PORT.fullmatch(line)
     if not match or not match[7]:
         return False
-    kind, _, port, guid, width, rate, rest = match.groups()
+    kind, lid, port, guid, width, rate, rest = match.groups()
     if rest.split(None, 1)[0] != "-":
         fabric.port(number, fabric.end(guid, _KINDS[kind], _strip_quotes(rest)), int(port))
         return True
@@ -66,6 +66,7 @@ def _take_port(fabric: InfinibandCables, line: str, number: int) -> bool:
         a = fabric.end(guid, _KINDS[kind], _strip_quotes(here))
         b = fabric.end(peer[4], _KINDS[peer[1]], _strip_quotes(there))
         fabric.port(number, a, int(port), b, int(peer[3]), bandwidth(width, rate))
+        fabric.lids[a, int(port)] = int(lid)
     return bool(peer)
 
 

@@ -267,9 +267,13 @@ def link_counters(data, folder):
     """Read a file as ``nidmap web serve --link-loads FILE`` does."""
     from nidmap.web.measured import measured
 
-    path = Path(folder, "counters")
+    path, fabric = Path(folder, "counters"), Path(folder, "fabric")
     path.write_bytes(data)
-    measured(machine_once(), str(path), 100)
+    if data.lstrip().startswith((b"#", b"Data", b"Errors", b"CA", b"SW")):
+        fabric.write_text(SAMPLES["ibnetdiscover"])
+        measured(nidmap.load_machine(str(fabric)), (str(path), str(fabric)), 100)
+    else:
+        measured(machine_once(), (str(path),), 100)
 
 
 machine_once = cache(lambda: nidmap.load_machine(MACHINE))
@@ -293,6 +297,12 @@ COUNTERS = [
     b"link,bytes\ng0c0b0->g0c0b1 green,120\ng0c0b1->g0c0b0 green,7e9\n",
     b"From, To, Bytes\ng0c0b0,g0c0b1,12\nnid00000,g0c0b0,4\n",
     b'{"schema": "nidmap.minicray.links/1", "links": {"g0c0b0->g0c0b1 green": {"bytes": 5}}}',
+    b"# Port extended counters: Lid 1 port 1 (CapMask: 0x5A00 CapMask2: 0x0000002)\n"
+    b"PortSelect:......................1\nPortXmitData:....................12\n"
+    b"PortRcvData:.....................34\n# Port counters: Lid 5 port 255 (CapMask: 0x1A00)\n"
+    b"PortXmitData:....................1\nPortRcvData:.....................2\n",
+    b'Data Counters for 0xa1 "leaf"\n   GUID 0xa1 port 1: [PortXmitData == 5 (20.000B)]'
+    b" [PortRcvData == 6 (24.000B)]\n\n## Summary: 1 nodes checked, 0 bad nodes found\n",
 ]
 LISTS = [
     b"nid[00012-00015,00020]", b"nid00001 nid00002\nnid00003", b"1-7,9,#0-63", b"c0-0c1s3n2 c0-0c1",

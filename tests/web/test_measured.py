@@ -29,7 +29,7 @@ def test_counters_of_a_mini_cray_are_those_of_its_links(small, carried, tmp_path
     links["nid00003 injection"] = {"bytes": 7e9, "packets": 1}  # a node's own link
     links["elsewhere"] = {"bytes": 1, "packets": 1}
     path.write_text(json.dumps({"schema": "nidmap.minicray.links/1", "links": links}))
-    found = measured(small, str(path), 5000)
+    found = measured(small, (str(path),), 5000)
     assert dict(zip(found.links.name, found.links.load, strict=True)) == {
         name: size for name, size in carried.items() if size
     }
@@ -48,7 +48,7 @@ def test_a_csv_names_links_by_their_ends(small, carried, tmp_path):
     path = tmp_path / "links.csv"
     lines = [f"{a},{b},{size!r}\n" for (a, b), size in sums.items()]
     path.write_text("From, To, Bytes\n" + "".join(lines))
-    found = measured(small, str(path), 5000)
+    found = measured(small, (str(path),), 5000)
     said = {}
     for row in range(len(found.links.load)):
         ends = str(names[found.links.source[row]]), str(names[found.links.target[row]])
@@ -74,14 +74,14 @@ def test_what_is_no_list_of_counters_is_refused(small, tmp_path, text, line, wor
     path = tmp_path / "links"
     path.write_text(text)
     with pytest.raises(ParseError, match=word) as caught:
-        measured(small, str(path), 10)
+        measured(small, (str(path),), 10)
     assert caught.value.line == line
 
 
 def test_measured_links_are_drawn_beside_the_predicted_ones(opened, small, carried, tmp_path):
     path = tmp_path / "links.csv"
     path.write_text("link,bytes\n" + "".join(f"{name},{size}\n" for name, size in carried.items()))
-    with running(small, link_loads=str(path)) as site:
+    with running(small, link_loads=(str(path),)) as site:
         page = opened(site).go("#t=traffic&m=A:0:0-39")
         page.page.wait_for_selector("#traffic-picture svg")
         page.page.keyboard.press("u")
