@@ -110,6 +110,20 @@ class AllToAlls:
         side = self.line, place[self.end], self.weight
         return product_over_lines(side, side, self.scale, size, size)
 
+    def between(self, a: Ints, b: Ints, ends: int) -> Floats:
+        """Return the bytes from each end a[k] to another end b[k], float64 (k,)."""
+        here = np.bincount(self.end, self.weight, ends)
+        if len(self) == 1:  # most often
+            return self.scale * here[b] * here[a]
+        both = np.flatnonzero(here[a] * here[b])
+        used = np.flatnonzero(here)
+        place = np.searchsorted(used, [a[both], b[both]])
+        amount = np.zeros(len(a))
+        amount[both] = self.table(np.searchsorted(used, np.arange(ends)), len(used))[
+            place[0], place[1]
+        ]
+        return amount
+
     def sent(self, ends: int) -> Floats:
         """Return the bytes that each end sends to all others, float64 (ends,), and receives."""
         total = add_by_key(self.line, self.weight)

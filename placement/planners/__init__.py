@@ -24,7 +24,7 @@ import numpy as np
 
 from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.hooks import STRATEGIES, load
-from nidmap.placement.machine import Machine
+from nidmap.placement.machine import Machine, once
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.placement.support.registry import Registry, modules_in
@@ -341,11 +341,20 @@ def nested_units(machine: Machine, rows: Ints) -> list[Ints]:
     its level (a chassis of one group is not that of another), and numbered from 0 in the order of
     the coordinates, absent ones left out.
     """
-    coords = machine.coords[rows]
-    extents = machine.topology.extents
-    levels, unit = [], np.zeros(len(rows), dtype=np.int64)
-    for axis, extent in enumerate(extents[:-1]):
-        place = unit * (extent + 1) + coords[:, axis] + 1  # -1 is a place not known
+    levels = []
+    for unit in _units_of_all(machine):
+        here = unit[rows]
+        present = np.bincount(here, minlength=int(unit.max(initial=-1)) + 1) > 0
+        levels.append((np.cumsum(present) - 1)[here])
+    return levels
+
+
+@once
+def _units_of_all(machine: Machine) -> list[Ints]:
+    """Return what `nested_units` does, for all rows of a machine."""
+    levels, unit = [], np.zeros(len(machine), dtype=np.int64)
+    for axis, extent in enumerate(machine.topology.extents[:-1]):
+        place = unit * (extent + 1) + machine.coords[:, axis] + 1  # -1 is a place not known
         unit = np.unique(place, return_inverse=True)[1].astype(np.int64)
         levels.append(unit)
     return levels

@@ -103,10 +103,13 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
         weight=(ones if weight is None else weight)[order],
         cpus=cores[order],
     )
-    for cpus in [-1, *sorted(set(job.cpus[job.free].tolist()))[:-1]]:
+    rows = pick(job)
+    for cpus in np.unique(job.cpus[job.free])[:-1].tolist() if rows is None else []:
         rows = pick(replace(job, free=job.free & ((job.cpus > cpus) | job.must)))
         if rows is not None:
-            return order[np.sort(rows)]
+            break
+    if rows is not None:
+        return order[np.sort(rows)]
     free = int(request.free.sum())
     why, hint = "no top switch is", "Slurm runs no job across several"
     if slurm_switches(machine).kind == "block":
@@ -160,6 +163,8 @@ def pick_nodes(job: SlurmJob) -> Ints | None:
     if left <= 0:
         return chosen[0]
     runs = _cut_runs(job)
+    if _are_alike(job, runs):
+        return _take_alike(runs, left)
     stretches = _required_stretches(runs)
     while left > 0:
         if not stretches:
@@ -219,6 +224,29 @@ def _runs_between(job: SlurmJob, nodes: Ints, first: Ints, last: Ints, required:
     """Return the runs of `nodes` with their weights and sizes."""
     cpus = np.add.reduceat(job.cpus[nodes], first) if len(first) else first
     return _Runs(nodes, first, last, required, job.weight[nodes[last - 1]], cpus, last - first)
+
+
+def _are_alike(job: SlurmJob, runs: _Runs) -> bool:
+    """Return whether runs differ in their sizes alone: no weights, no required nodes."""
+    columns = runs.weight, job.cpus[runs.nodes]
+    alike = all(bool((column == column[:1]).all()) for column in columns)
+    return alike and int(runs.required.max(initial=-1)) < 0
+
+
+def _take_alike(runs: _Runs, left: int) -> Ints | None:
+    """Return the nodes of the largest runs, and of the tightest that is enough for the rest."""
+    order = np.argsort(-runs.size, kind="stable")
+    size = runs.size[order]
+    rest = left - np.cumsum(size) + size  # what is still to be taken as it is a run's turn
+    enough = np.flatnonzero(size >= rest)
+    if not len(enough):
+        return None
+    turn = int(enough[0])
+    able = order[turn:][size[turn:] >= rest[turn]]
+    tightest = int(able[np.lexsort((able, runs.size[able]))[0]])
+    whole = [runs.nodes[runs.first[run] : runs.last[run]] for run in order[:turn].tolist()]
+    begin = runs.first[tightest]
+    return np.concatenate([*whole, runs.nodes[begin : begin + rest[turn]]])
 
 
 def _required_stretches(runs: _Runs) -> list[list[Ints]]:

@@ -18,6 +18,7 @@ a search (`rankmap/search/cost.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from nidmap.placement.machine import Machine, once
 from nidmap.placement.network import channels
 from nidmap.placement.network.bounds import partitions
 from nidmap.placement.support.array_types import Floats, Ints
-from nidmap.placement.support.arrays import sum_by_pair
+from nidmap.placement.support.arrays import add_by_key, find_sorted, sum_by_pair
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern
@@ -34,9 +35,6 @@ from nidmap.rankmap.pattern.structured import Lines
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.search.cost import cost_by, without_time
-
-#: Units of a level up to which the links between each two of them are kept in a table.
-_MOST_UNITS = 3072
 
 #: Answers that are kept.
 _KEPT = 100_000
@@ -68,9 +66,10 @@ class _Level(NamedTuple):
 
     unit: Ints  # (routers,)
     out: Floats  # (units,), GB/s of all links that leave each unit
-    # (units, units), GB/s of the links between two units of the same unit above; 0 where none join
-    # them
-    direct: Floats | None
+    # a, b: (pairs,), units of the same unit above that links join, ascending; direct: GB/s of these
+    a: Ints
+    b: Ints
+    direct: Floats
     first: int  # place of its first entry in `unit_bandwidths`
 
 
@@ -175,10 +174,9 @@ def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, fl
     directly.
     """
     cut = direct = 0.0
-    for level, used, leaving, table in _unit_tables(machine, rows, traffic):
+    for level, used, leaving, pairs, between in _level_loads(machine, rows, traffic):
         cut = max(cut, _slowest_transfer(leaving, level.out[used]))
-        if level.direct is not None:
-            direct = max(direct, _slowest_transfer(table, level.direct[used[:, None], used]))
+        direct = max(direct, _slowest_transfer(between, level.direct[pairs]))
     return cut, direct
 
 
@@ -197,10 +195,8 @@ def unit_bandwidths(machine: Machine) -> Floats:
 
     Where no link is known or limited it is infinite.
     """
-    parts = [np.ones(0)]
-    for level in _network_levels(machine):
-        parts += [level.out] + ([] if level.direct is None else [level.direct.ravel()])
-    bandwidths = np.concatenate(parts)
+    parts = [column for level in _network_levels(machine) for column in (level.out, level.direct)]
+    bandwidths = np.concatenate([np.ones(0), *parts])
     return np.where(bandwidths > 0, bandwidths, np.inf)
 
 
@@ -208,42 +204,35 @@ def unit_loads(machine: Machine, rows: Ints, traffic: Traffic) -> UnitLoads:
     """Return the load of a job on the links that `cut_times` looks at; parameters as there."""
     empty: Ints = np.empty(0, dtype=np.int64)
     parts: list[list[Any]] = [[empty], [np.empty(0)], [empty], [np.empty(0)]]
-    for level, used, leaving, table in _unit_tables(machine, rows, traffic):
-        parts[0].append(level.first + used)
-        parts[1].append(leaving)
-        if level.direct is not None:
-            a, b = np.nonzero(table * (level.direct[used[:, None], used] > 0))
-            size = len(level.out)
-            parts[2].append(level.first + size + used[a] * size + used[b])
-            parts[3].append(table[a, b])
+    for level, used, leaving, pairs, between in _level_loads(machine, rows, traffic):
+        columns = level.first + used, leaving, level.first + len(level.out) + pairs, between
+        for part, column in zip(parts, columns, strict=True):
+            part.append(column)
     return UnitLoads(*map(np.concatenate, parts))
 
 
-def _unit_tables(
+def _level_loads(
     machine: Machine, rows: Ints, traffic: Traffic
-) -> Iterator[tuple[_Level, Ints, Floats, Floats]]:
-    """Yield levels with the units used, the bytes that leave each, and those from each to each."""
+) -> Iterator[tuple[_Level, Ints, Floats, Ints, Floats]]:
+    """Yield levels with the units used and the bytes that leave each, and pairs and their bytes."""
     routers = machine.router[rows, 0]
     for level in _network_levels(machine):
-        units = level.unit[routers]
-        used = np.flatnonzero(np.bincount(units, minlength=len(level.out)))  # np.unique is slower
+        unit, units = level.unit[routers], len(level.out)
+        used: Ints = np.flatnonzero(np.bincount(unit, minlength=units))  # np.unique is slower
         if len(used) < 2:
             continue
-        at = np.searchsorted(used, units)
-        table = _bytes_between(at, len(used), traffic)
-        leaving = np.maximum(table.sum(axis=1), table.sum(axis=0)) - np.diag(table)
-        yield level, used, leaving, table
-
-
-def _bytes_between(at: Ints, units: int, traffic: Traffic) -> Floats:
-    """Return the bytes from unit to unit, where nodes are in units `at`; see `cut_times`."""
-    pair = at[traffic.source] * units + at[traffic.target]
-    table: Floats = np.zeros((units, units))
-    if len(pair):
-        table += np.bincount(pair, traffic.bytes, minlength=units * units).reshape(units, units)
-    if len(traffic.all_to_alls):
-        table += traffic.all_to_alls.table(at, units)
-    return table
+        lines = traffic.all_to_alls
+        lines = lines.moved(unit, units) if len(lines) else lines
+        source, target = unit[traffic.source], unit[traffic.target]
+        moved = replace(traffic, source=source, target=target, all_to_alls=lines)
+        leaving = np.maximum(*moved.sent_and_received(units))[used]
+        at = find_sorted(level.a * units + level.b, source * units + target)
+        listed = at >= 0
+        between = add_by_key(at[listed], traffic.bytes[listed], len(level.a))
+        if len(lines):
+            between = between + lines.between(level.a, level.b, units)
+        pairs: Ints = np.flatnonzero(between)
+        yield level, used, leaving, pairs, between[pairs]
 
 
 def _slowest_transfer(amount: Floats, gbs: Floats) -> float:
@@ -262,14 +251,10 @@ def _network_levels(machine: Machine) -> list[_Level]:
         label = part.label
         above = above if len(above) == len(label) else np.zeros(len(label), dtype=np.int64)
         count = len(part.out)
-        table = None
         a, b = label[links.source], label[links.target]
         siblings = (above[links.source] == above[links.target]) & (a != b)
-        if count <= _MOST_UNITS and siblings.any():
-            pairs = sum_by_pair(a[siblings], b[siblings], links.bandwidth[siblings], count)
-            table = np.zeros((count, count), dtype=np.float64)
-            table[pairs[0], pairs[1]] = pairs[2]
-        levels.append(_Level(label, part.out, table, first))
-        first += count + (0 if table is None else count * count)
+        pairs = sum_by_pair(a[siblings], b[siblings], links.bandwidth[siblings], count)
+        levels.append(_Level(label, part.out, *pairs, first))
+        first += count + len(pairs[0])
         above = label
     return levels

@@ -7,6 +7,7 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,9 @@ _MOMENTS, _SHORTEST = 1000, 60.0
 
 #: A job's pace is changed where it changes by a larger share than this.
 _CHANGE = 1e-3
+
+#: Loads of candidates that are kept, of which one is soon the job's own.
+_KEPT = 16
 
 #: What is sent by jobs whose pattern is not for as many ranks as they have.
 _FALLBACK = "stencil:auto"
@@ -76,6 +80,8 @@ class Replay:
         jobs = len(trace)
         self.start, self.end = np.full(jobs, np.nan), np.full(jobs, np.inf)
         self.pace, self.slowdown = np.ones(jobs), np.ones(jobs)
+        self.share = np.array([app.share for app in applications or ()])
+        self._footprints: dict[Any, Footprint] = {}
         self.rows: list[Ints] = [np.empty(0, dtype=np.int32)] * jobs
         self.running: dict[int, None] = {}
         self.unit = nested_units(machine, np.arange(len(machine)))[0]
@@ -111,7 +117,7 @@ class Replay:
                 self.scheduler.look_again()
             for job, rows in self.scheduler.starts(now):
                 changed |= self._begin(job, rows, now)
-            if changed and self.sharing is not None and self.sharing.prints:
+            if changed and self.sharing is not None and self.sharing.jobs:
                 self._share(now)
         if self.scheduler.queue:
             left = len(self.scheduler.queue)
@@ -137,7 +143,7 @@ class Replay:
         return changed
 
     def _begin(self, job: int, rows: Ints, now: float) -> bool:
-        """Start a job; return whether it takes a part of the links."""
+        """Start a job; return whether others have less of the links now."""
         self.policy.begun(job)
         self.rows[job] = rows.astype(np.int32)
         self.start[job], self.running[job] = now, None
@@ -149,8 +155,7 @@ class Replay:
             self.slowdown[job] = slowdown
             self.pace[job] = 1 - share + share * slowdown
             rounds = share / (footprint.best * self.pace[job]) if footprint.best else 0.0
-            self.sharing.add(job, footprint, rounds)
-            shares = True
+            shares = self.sharing.add(job, footprint, rounds)
         self._end_at(job, now + float(self.trace.run[job]) * float(self.pace[job]))
         return shares
 
@@ -161,12 +166,17 @@ class Replay:
     def _footprint(self, job: int, rows: Ints) -> Footprint:
         assert self.network is not None
         assert self.applications is not None
-        try:
-            return self.network.footprint(self.applications[job], rows)
-        except UsageError:  # the pattern is for another number of ranks: it is not known
-            known = self.applications[job]._replace(pattern=_FALLBACK, bytes=None)
-            self.applications[job] = known
-            return self.network.footprint(known, rows)
+        app = self.applications[job]
+        key = app[:3], rows.tobytes()
+        if key not in self._footprints:
+            if len(self._footprints) >= _KEPT:
+                self._footprints.clear()
+            try:
+                self._footprints[key] = self.network.footprint(app, rows)
+            except UsageError:  # the pattern is for another number of ranks: it is not known
+                self.applications[job] = app._replace(pattern=_FALLBACK, bytes=None)
+                return self._footprint(job, rows)
+        return self._footprints[key]
 
     def _judge(self, job: int, rows: Ints) -> float:
         assert self.sharing is not None
@@ -175,9 +185,8 @@ class Replay:
     def _share(self, now: float) -> None:
         """Change the pace of jobs whose neighbours on the links have changed."""
         assert self.sharing is not None
-        assert self.applications is not None
-        jobs = np.array(self.sharing.jobs)
-        share = np.array([self.applications[job].share for job in jobs.tolist()])
+        jobs = np.fromiter(self.sharing.jobs, np.int64)
+        share = self.share[jobs]
         pace = 1 - share + share * self.sharing.slowdowns()
         changed = np.abs(pace - self.pace[jobs]) > _CHANGE * self.pace[jobs]
         for job, new in zip(jobs[changed].tolist(), pace[changed].tolist(), strict=True):

@@ -3,58 +3,55 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from nidmap.placement.support.array_types import Floats, Ints
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate
 
 
 class Profile:
-    """Nodes that are free from now on, a step function."""
+    """Nodes that are free from now on, a step function; its few hundred steps are lists."""
 
-    def __init__(self, now: float, free: int, ends: Floats, nodes: Ints) -> None:
-        order = np.argsort(ends, kind="stable")
-        self.times: Floats = np.concatenate([[now], ends[order]])
-        self.free: Ints = free + np.concatenate([[0], np.cumsum(nodes[order])])
+    def __init__(self, now: float, free: int, ends: Iterable[tuple[float, int]]) -> None:
+        freed: Counter[float] = Counter()
+        for end, nodes in ends:
+            freed[end] += nodes
+        self.times = [now, *sorted(freed)]
+        self.free = list(accumulate(map(freed.__getitem__, self.times[1:]), initial=free))
 
     def advance(self, now: float) -> None:
         """Forget what is over."""
-        first = int(np.searchsorted(self.times, now, "right")) - 1
-        if first > 0:
-            self.times, self.free = self.times[first:].copy(), self.free[first:].copy()
+        first = max(0, bisect_right(self.times, now) - 1)
+        del self.times[:first], self.free[:first]
         self.times[0] = now
 
     def fits(self, count: int, until: float) -> bool:
         """Return whether this many nodes are free from now until then."""
-        last = int(np.searchsorted(self.times, until, "left"))
-        return int(self.free[:last].min(initial=count)) >= count
+        return min(self.free[: bisect_left(self.times, until)], default=count) >= count
 
-    def earliest(self, count: int, lasting: float, after: float = -np.inf) -> float:
+    def earliest(self, count: int, lasting: float, after: float = -math.inf) -> float:
         """Return the first time from `after` on at which this many nodes stay free that long."""
-        times, enough = self.times, self.free >= count
-        at = max(0, int(np.searchsorted(times, after, "right")) - 1)
-        while at < len(enough):
-            at += int(enough[at:].argmax())
-            begin = max(float(times[at]), after)
-            last = int(np.searchsorted(times, begin + lasting, "left"))
-            span = enough[at:last]
-            short = int(span.argmin()) if len(span) else 0
-            if enough[at] and (not len(span) or span[short]):
-                return begin
-            if not enough[at]:
+        begin = end = math.inf
+        for at in range(max(0, bisect_right(self.times, after) - 1), len(self.times)):
+            if self.times[at] >= end:
                 break
-            at += short
-        return float("inf")
+            if self.free[at] < count:
+                begin = end = math.inf
+            elif begin == math.inf:
+                begin = max(self.times[at], after)
+                end = begin + lasting
+        return begin
 
     def take(self, begin: float, end: float, count: int) -> None:
         """Take this many nodes from `begin` to `end`."""
-        first, last = self._cut(begin), self._cut(end)
-        self.free[first:last] -= count
+        for at in range(self._cut(begin), self._cut(end)):
+            self.free[at] -= count
 
     def _cut(self, time: float) -> int:
         """Return the step that begins then, which is made where none does."""
-        at = int(np.searchsorted(self.times, time, "left"))
+        at = bisect_left(self.times, time)
         if at == len(self.times) or self.times[at] != time:
-            times, free = self.times, self.free
-            self.times = np.concatenate((times[:at], (time,), times[at:]))
-            self.free = np.concatenate((free[:at], free[max(at - 1, 0) : max(at, 1)], free[at:]))
+            self.times.insert(at, time)
+            self.free.insert(at, self.free[max(at - 1, 0)])
         return at

@@ -128,7 +128,8 @@ class Scheduler:
             place += 1
         self._promised = None if self._held is None else self._held < np.inf
         self._seen = place - len(begun)
-        self.queue = [job for at, job in enumerate(self.queue) if at not in begun]
+        if begun:
+            self.queue = [job for at, job in enumerate(self.queue) if at not in begun]
         return list(begun.values())
 
     def _last_small(self, place: int) -> int:
@@ -139,7 +140,7 @@ class Scheduler:
         if not self.rules.renewed and self._kept is None:
             return len(self.queue) - 1  # the first that cannot start is to keep its reservation
         left, count = self.left, self.count
-        places = range(len(self.queue) - 1, place - 1, -1)
+        places = range(len(self.queue) - 1, place - 1, -1) if left else ()
         return next((at for at in places if count[self.queue[at]] <= left), -1)
 
     def _next_small(self, place: int) -> int:
@@ -186,9 +187,8 @@ class Scheduler:
         """Reserve nodes for a job that cannot start, where it is its turn."""
         if self._profile is None:
             soon = now + max(1.0, self.rules.resolution)  # of a job that is past its limit
-            ends = np.maximum(np.fromiter(self.expected.values(), np.float64), soon)
-            counts = np.array([self.count[running] for running in self.expected], dtype=np.int64)
-            self._profile = Profile(now, self.left, ends, counts)
+            ends = ((max(end, soon), self.count[k]) for k, end in self.expected.items())
+            self._profile = Profile(now, self.left, ends)
         if self._reserved >= self.rules.depth:
             return
         begin = self._reservation(job, now)

@@ -11,8 +11,6 @@ least an equal share is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +19,7 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import channels
 from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.support.quantities import GB
 from nidmap.rankmap.past_jobs import quick_choices
 from nidmap.rankmap.past_jobs.quick_cost import (
@@ -47,24 +46,21 @@ class Application(NamedTuple):
     share: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Footprint:
+class Footprint(NamedTuple):
     """The load of one job on links."""
 
     # links: (k,) links that may be waited for, segment by segment; two segments a phase, the first
-    # of links that leave units, the second of links that join two
+    # of links that leave units, the second of links that join two, each after `Network.nowhere`
     links: Ints
-    amount: Floats  # (k,) GB over each in one round of the pattern
-    first: Ints  # (2 p,) where each segment begins
-    whole: Floats  # (k,) GB over each link in all phases together
-    # least, posted: (p,) seconds of a phase on any network, and those that come on top
-    least: Floats
-    posted: Floats
-    meeting: Floats  # (p,), as of a `PhaseCost`
-    # all_links, all_amounts: (m,), float64 (m,) All of them, once each, for the others that share
-    # them
+    # load: (2, k) GB over each in one round of the pattern, and in all phases together
+    load: Floats
+    size: Ints  # (2 p,), links of each segment
+    # phases: (3, p) seconds of each on any network, those that come on top, `meeting` as of a
+    # `PhaseCost`
+    phases: Floats
+    # all_links, all_loads: (m,), all of them, once each, for the others that share them
     all_links: Ints
-    all_amounts: Floats
+    all_loads: Floats
     best: float  # seconds of a round alone on the best nodes of an empty machine
 
 
@@ -85,7 +81,8 @@ class Network:
         self.loss = cost.model.values.loss
         self.adaptive = cost.model.routing == "adaptive" and not self.routed
         bandwidth = channels(machine).bandwidth if self.routed else unit_bandwidths(machine)
-        self.bandwidth: Floats = np.append(bandwidth, np.inf)  # the last one: no link at all
+        self.bandwidth: Floats = np.append(bandwidth, np.inf)
+        self.nowhere = len(bandwidth)  # a link that takes no time
         self._idle = Sharing(self)
 
     def cost(self, app: Application) -> QuickCost:
@@ -108,31 +105,27 @@ class Network:
     def footprint(self, app: Application, rows: Ints) -> Footprint:
         """Return the load of a job on the links from these nodes."""
         cost = self.cost(app)
-        links, amounts, first, at = [], [], [], 0
         phases = cost.phases(rows)
-        segments = [self._segments(cost, phase, rows) for phase in phases]
-        for phase, pairs in zip(phases, segments, strict=True):
-            for where, amount in pairs:
-                limit = max(phase.least, float((amount / self.bandwidth[where]).max(initial=0.0)))
-                kept = amount >= limit * _SLACK * self.bandwidth[where]
-                pair = (where[kept], amount[kept]) if kept.any() else self._none()
-                first.append(at)
-                at += len(pair[0])
-                links.append(pair[0])
-                amounts.append(pair[1])
-        everything = [pair for pairs in segments for pair in pairs]
-        where = np.concatenate([part[0] for part in everything])
-        used, place = np.unique(where, return_inverse=True)
-        total = np.zeros(len(used))
-        np.add.at(total, place, np.concatenate([part[1] for part in everything]))
-        entries = np.concatenate(links)
+        segments = [part for phase in phases for part in self._segments(cost, phase, rows)]
+        all_links, all_loads = map(np.concatenate, zip(*segments, strict=True))
+        together = all_loads
+        if len(phases) > 1:
+            all_links, place = np.unique(all_links, return_inverse=True)
+            all_loads = add_by_key(place, all_loads)
+            together = all_loads[place]
+        pieces, end = [], 0
+        for k, (where, amount) in enumerate(segments):
+            begin, end = end, end + len(where)
+            seconds = amount / self.bandwidth[where]
+            kept = seconds >= max(phases[k // 2].least, seconds.max(initial=0.0)) * _SLACK
+            pieces.append(np.array([[self.nowhere], [0.0], [0.0]]))
+            pieces.append(np.stack([where, amount, together[begin:end]])[:, kept])
+        table = np.concatenate(pieces, axis=1)
         return Footprint(
-            entries, np.concatenate(amounts), np.array(first),
-            np.append(total, 0.0)[np.searchsorted(used, entries)],
-            np.array([phase.least for phase in phases]),
-            np.array([phase.posted for phase in phases]),
-            np.array([phase.meeting for phase in phases]),
-            used, total, self.best(app, len(rows)),
+            table[0].astype(np.int64), table[1:],
+            np.array([1 + piece.shape[1] for piece in pieces[1::2]]),
+            np.array([(phase.least, phase.posted, phase.meeting) for phase in phases]).T,
+            all_links, all_loads, self.best(app, len(rows)),
         )  # fmt: skip
 
     def _segments(self, cost: QuickCost, phase: PhaseCost, rows: Ints) -> list[tuple[Ints, Floats]]:
@@ -140,12 +133,9 @@ class Network:
         if self.routed:
             placement = cost.model.place(rows)
             links = cost.model.loads(placement.demand(phase.traffic), None)
-            return [(links.used, links.carried / GB), self._none()]
+            return [(links.used, links.carried / GB), (links.used[:0], links.carried[:0])]
         loads = unit_loads(self.machine, rows, phase.traffic)
         return [(loads.cut, loads.leaving / GB), (loads.direct, loads.between / GB)]
-
-    def _none(self) -> tuple[Ints, Floats]:
-        return np.array([len(self.bandwidth) - 1]), np.zeros(1)
 
 
 class Sharing:
@@ -154,80 +144,53 @@ class Sharing:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.rate: Floats = np.zeros(len(network.bandwidth))
-        self.users: Ints = np.zeros(len(network.bandwidth), dtype=np.int32)
-        self.prints: dict[int, tuple[Footprint, float, Floats]] = {}
-        self._joined: _Joined | None = None
+        self.users: Ints = np.zeros(len(network.bandwidth), dtype=np.int64)
+        self.jobs: dict[int, tuple[Footprint, float]] = {}  # with rounds a second
 
-    @property
-    def jobs(self) -> list[int]:
-        """Jobs in the order of their `slowdowns`."""
-        return list(self.prints)
-
-    def add(self, job: int, footprint: Footprint, rounds: float) -> None:
-        """Let a job send this many rounds of its pattern a second on the average."""
-        self.prints[job] = footprint, rounds, footprint.whole * rounds
-        self.rate[footprint.all_links] += footprint.all_amounts * rounds
-        self.users[footprint.all_links] += 1
-        self._joined = None
+    def add(self, job: int, footprint: Footprint, rounds: float) -> bool:
+        """Let a job send this many rounds of its pattern a second; return whether others wait."""
+        links = footprint.all_links
+        self.jobs[job] = footprint, rounds
+        self.rate[links] += footprint.all_loads * rounds
+        shared = bool(self.users[links].any())
+        self.users[links] += 1
+        return shared
 
     def remove(self, job: int) -> bool:
-        """Take a job away; return whether it was there."""
-        if job not in self.prints:
+        """Take a job away; return whether others have more of the links now."""
+        if job not in self.jobs:
             return False
-        footprint, rounds, _ = self.prints.pop(job)
-        self.users[footprint.all_links] -= 1
-        self.rate[footprint.all_links] -= footprint.all_amounts * rounds
-        self.rate[footprint.all_links[self.users[footprint.all_links] == 0]] = 0.0
-        self._joined = None
-        return True
+        footprint, rounds = self.jobs.pop(job)
+        links = footprint.all_links
+        self.users[links] -= 1
+        users = self.users[links]
+        self.rate[links] = np.where(users, self.rate[links] - footprint.all_loads * rounds, 0.0)
+        return bool(users.any())
 
     def slowdowns(self) -> Floats:
-        """Return how many times as long each job communicates as alone on the best nodes."""
-        if self._joined is None:
-            self._joined = _join([(footprint, own) for footprint, _, own in self.prints.values()])
-        return self._times(self._joined)
+        """Return how many times as long each of `jobs` communicates as alone on the best nodes."""
+        return self._times(list(self.jobs.values()))
 
     def slowdown(self, footprint: Footprint) -> float:
         """Return the same for one more job, next to all that are there."""
-        joined = _join([(footprint, np.zeros(len(footprint.links)))])
-        return float(self._times(joined, more=1)[0])
+        return float(self._times([(footprint, 0.0)], more=1)[0])
 
-    def _times(self, joined: _Joined, more: int = 0) -> Floats:
-        links = joined.links
+    def _times(self, jobs: list[tuple[Footprint, float]], more: int = 0) -> Floats:
+        prints, rounds = zip(*jobs, strict=True)
+        columns: Any = zip(*prints, strict=True)
+        links, load, size, phases = (np.concatenate(next(columns), axis=-1) for _ in range(4))
+        first = np.cumsum(size) - size
+        owner = np.repeat(rounds, [len(footprint.links) for footprint in prints])
         bandwidth = self.network.bandwidth[links]
-        others = self.rate[links] - joined.own
+        others = self.rate[links] - load[1] * owner
         left = np.maximum(bandwidth - others, bandwidth / np.maximum(self.users[links] + more, 1))
-        busiest = np.maximum.reduceat(joined.amount / left, joined.first)
+        busiest = np.maximum.reduceat(load[0] / left, first)
         cut, direct = busiest[0::2], busiest[1::2]
-        least = np.maximum(cut, joined.least)
-        seconds = np.maximum(direct, least)
+        least = np.maximum(cut, phases[0])
+        seconds: Floats = np.maximum(direct, least)
         if self.network.adaptive:
-            seconds = diverted_time(cut, least, direct, self.network.loss, joined.meeting)
-        seconds = seconds + joined.posted
-        times: Floats = np.bincount(joined.job, seconds) / joined.best
+            seconds = diverted_time(cut, least, direct, self.network.loss, phases[2])
+        job = np.repeat(np.arange(len(prints)), [footprint.phases.shape[1] for footprint in prints])
+        best = np.array([footprint.best for footprint in prints])
+        times: Floats = add_by_key(job, seconds + phases[1]) / best
         return times
-
-
-class _Joined(NamedTuple):
-    """Footprints after each other: `job` of each phase, `own` GB/s of each link's job."""
-
-    links: Ints
-    amount: Floats
-    own: Floats
-    first: Ints
-    least: Floats
-    posted: Floats
-    meeting: Floats
-    job: Ints
-    best: Floats
-
-
-def _join(prints: Sequence[tuple[Footprint, Floats]]) -> _Joined:
-    sizes = np.cumsum([0, *(len(footprint.links) for footprint, _ in prints)])
-    phases = np.array([len(footprint.least) for footprint, _ in prints])
-    columns = zip(*((f.links, f.amount, own, f.first + at, f.least, f.posted, f.meeting)
-                    for (f, own), at in zip(prints, sizes, strict=False)), strict=True)  # fmt: skip
-    best = np.array([footprint.best for footprint, _ in prints])
-    parts: list[Any] = [np.concatenate(column) for column in columns]
-    parts += [np.repeat(np.arange(len(prints)), phases), best]
-    return _Joined(*parts)

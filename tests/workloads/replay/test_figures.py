@@ -10,7 +10,7 @@ from nidmap.workloads.replay.results import bounded_slowdown
 
 
 def test_free_nodes_over_time():
-    profile = Profile(0.0, 2, np.array([10.0, 5.0]), np.array([4, 1]))
+    profile = Profile(0.0, 2, [(10.0, 4), (5.0, 1)])
     assert profile.earliest(3, 20.0) == 5
     assert profile.earliest(7, 1.0) == 10
     assert profile.earliest(8, 1.0) == float("inf")
@@ -21,8 +21,15 @@ def test_free_nodes_over_time():
     assert profile.earliest(2, 30.0) == 10
     assert profile.earliest(2, 3.0, after=1.0) == 1
     profile.advance(12.0)
-    assert profile.times.tolist() == [12, 25]
-    assert profile.free.tolist() == [4, 7]
+    assert profile.times == [12, 25]
+    assert profile.free == [4, 7]
+
+
+def test_jobs_that_end_at_once_are_one_step():
+    """A reservation from then on takes of all their nodes: none is missing in between."""
+    profile = Profile(0.0, 1, [(10.0, 2), (10.0, 3)])
+    profile.take(10.0, 20.0, 4)
+    assert profile.fits(1, 30.0)
 
 
 def test_free_nodes_together_and_apart():
