@@ -328,7 +328,7 @@ def free_rows(request: Request) -> tuple[Ints, Mask]:
         Where more are included than wanted.
     """
     rows = request.rows()
-    must = np.isin(rows, request.include)
+    must = np.isin(rows, request.include) if len(request.include) else np.zeros(len(rows), bool)
     if int(must.sum()) > request.count:
         raise UsageError(f"{int(must.sum())} nodes are included, but only {request.count} wanted")
     return rows, must

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nidmap.placement.errors import PlanError
-from nidmap.placement.machine import Machine, Switches
+from nidmap.placement.machine import Machine, Switches, once
 from nidmap.placement.planners import Request, free_rows, planner
 from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.placement.switch_tree import machine_slurm_order, slurm_switches
@@ -90,22 +90,20 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
     takes, in any order; None where it would wait.
     """
     free_rows(request)  # refuses where too few are free or too many included
-    order = machine_slurm_order(machine)
+    order, weight, cpus, ones = _node_columns(machine)
+    free = request.free[order]
     must = np.zeros(len(machine), dtype=bool)
     must[request.include] = True
-    ones = np.ones(len(machine), dtype=np.int64)
-    weight = request.weights if request.weights is not None else machine.weight
-    cores = machine.cores if bool((machine.cores[request.free] > 0).all()) else ones
     job = SlurmJob(
         count=request.count,
-        free=request.free[order],
-        must=must[order],
-        weight=(ones if weight is None else weight)[order],
-        cpus=cores[order],
+        free=free,
+        must=must[order] if len(request.include) else must,
+        weight=weight if request.weights is None else request.weights[order],
+        cpus=cpus if bool((cpus > 0)[free].all()) else ones,
     )
     rows = pick(job)
-    for cpus in np.unique(job.cpus[job.free])[:-1].tolist() if rows is None else []:
-        rows = pick(replace(job, free=job.free & ((job.cpus > cpus) | job.must)))
+    for fewest in np.unique(job.cpus[free])[:-1].tolist() if rows is None else []:
+        rows = pick(replace(job, free=free & ((job.cpus > fewest) | job.must)))
         if rows is not None:
             break
     if rows is not None:
@@ -122,6 +120,15 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
         f"but {why} enough for it",
         hint,
     )
+
+
+@once
+def _node_columns(machine: Machine) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return Slurm's node order, and in it the nodes' own weights, CPUs, and a 1 for each."""
+    order = machine_slurm_order(machine)
+    ones = np.ones(len(machine), dtype=np.int64)
+    weight = ones if machine.weight is None else machine.weight[order]
+    return order, weight, machine.cores[order], ones
 
 
 def switches_in_node_order(machine: Machine) -> Switches:

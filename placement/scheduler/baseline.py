@@ -209,7 +209,6 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
 
     `baseline`: the scheduler's own choice.
     """
-    free_choice = led_to(machine, plan, baseline, machine.compute)
     exclusions: list[Exclusion] = []
     same = of_same_kinds(machine, plan.rows)
     for unit, part in touched_parts(machine, plan.rows):
@@ -219,6 +218,7 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
         if rows is not None and plan.outlook is not None:
             pays, words = plan.outlook.judge(rows)
         elif rows is not None:
+            free_choice = led_to(machine, plan, baseline, machine.compute)
             pays = free_choice is None or not np.array_equal(np.sort(rows), np.sort(free_choice))
         exclusions.append(Exclusion(inside, part, rows, pays, words))
         if pays or plan.outlook is None:

@@ -27,7 +27,7 @@ from nidmap.placement.machine import Machine, once
 from nidmap.placement.network import channels
 from nidmap.placement.network.bounds import partitions
 from nidmap.placement.support.array_types import Floats, Ints
-from nidmap.placement.support.arrays import add_by_key, find_sorted, sum_by_pair
+from nidmap.placement.support.arrays import add_by_key, find_sorted, ragged_ranges, sum_by_pair
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern
@@ -66,10 +66,12 @@ class _Level(NamedTuple):
 
     unit: Ints  # (routers,)
     out: Floats  # (units,), GB/s of all links that leave each unit
-    # a, b: (pairs,), units of the same unit above that links join, ascending; direct: GB/s of these
+    # a, b: (pairs,), units of the same unit above that links join, ascending; direct: GB/s of
+    # these; of_unit: (units + 1,), where the pairs of each unit begin
     a: Ints
     b: Ints
     direct: Floats
+    of_unit: Ints
     first: int  # place of its first entry in `unit_bandwidths`
 
 
@@ -226,13 +228,15 @@ def _level_loads(
         source, target = unit[traffic.source], unit[traffic.target]
         moved = replace(traffic, source=source, target=target, all_to_alls=lines)
         leaving = np.maximum(*moved.sent_and_received(units))[used]
-        at = find_sorted(level.a * units + level.b, source * units + target)
+        _, pairs = ragged_ranges(level.of_unit[used], np.diff(level.of_unit)[used])
+        a, b = level.a[pairs], level.b[pairs]
+        at = find_sorted(a * units + b, source * units + target)
         listed = at >= 0
-        between = add_by_key(at[listed], traffic.bytes[listed], len(level.a))
+        between = add_by_key(at[listed], traffic.bytes[listed], len(pairs))
         if len(lines):
-            between = between + lines.between(level.a, level.b, units)
-        pairs: Ints = np.flatnonzero(between)
-        yield level, used, leaving, pairs, between[pairs]
+            between = between + lines.between(a, b, units)
+        loaded = between > 0
+        yield level, used, leaving, pairs[loaded], between[loaded]
 
 
 def _slowest_transfer(amount: Floats, gbs: Floats) -> float:
@@ -254,7 +258,8 @@ def _network_levels(machine: Machine) -> list[_Level]:
         a, b = label[links.source], label[links.target]
         siblings = (above[links.source] == above[links.target]) & (a != b)
         pairs = sum_by_pair(a[siblings], b[siblings], links.bandwidth[siblings], count)
-        levels.append(_Level(label, part.out, *pairs, first))
+        of_unit = np.searchsorted(pairs[0], np.arange(count + 1))
+        levels.append(_Level(label, part.out, *pairs, of_unit, first))
         first += count + len(pairs[0])
         above = label
     return levels
