@@ -99,7 +99,7 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
         free=free,
         must=must[order] if len(request.include) else must,
         weight=weight if request.weights is None else request.weights[order],
-        cpus=cpus if bool((cpus > 0)[free].all()) else ones,
+        cpus=cpus if bool((cpus[free] > 0).all()) else ones,
     )
     rows = pick(job)
     for fewest in np.unique(job.cpus[free])[:-1].tolist() if rows is None else []:
@@ -108,7 +108,7 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
             break
     if rows is not None:
         return order[np.sort(rows)]
-    free = int(request.free.sum())
+    idle = int(request.free.sum())
     why, hint = "no top switch is", "Slurm runs no job across several"
     if slurm_switches(machine).kind == "block":
         why, hint = (
@@ -116,7 +116,7 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
             "topology/block takes as few blocks as could hold the job: --segment",
         )
     raise PlanError(
-        f"Slurm would leave the job pending: {free} nodes are free, {request.count} wanted, "
+        f"Slurm would leave the job pending: {idle} nodes are free, {request.count} wanted, "
         f"but {why} enough for it",
         hint,
     )

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What five policies do to everybody: two machines, a real and a synthetic trace.
+
+``python -m benchmarks.replays`` writes the page and its picture; with ``--resume`` it goes on
+where it was ended. It takes an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from nidmap.placement.machine_option import machine_from
+from nidmap.placement.support.writing import write_output
+from nidmap.placement.ui import bar
+from nidmap.rankmap.compare.plots import COLOURS, picture_bytes
+from nidmap.workloads.replay.readers import read_trace
+from nidmap.workloads.replay.report import Range, Report
+from nidmap.workloads.replay.scheduler import Rules
+from nidmap.workloads.replay.study import Case, Study, run_study
+from nidmap.workloads.replay.synthetic import synthetic_trace
+from nidmap.workloads.replay.trace import Trace, fit_trace
+
+POLICIES = ("slurm", "tree", "soft", "pin", "auto")
+SHARES = (0.1, 0.5)
+SEEDS = 3
+LOAD = 0.8
+
+#: By name; the fat tree has half the links up that full bandwidth would take.
+MACHINES = {"Shaheen II": "shaheen2", "fat tree": "fattree:leaf=24,leaves=64,spines=12,bw=12.5"}
+
+#: Days of the synthetic trace, and of UniLu-Gaia from its beginning.
+MONTH, WEEKS = 31.0, 14.0
+
+_PACKAGE, _TRACE = "evalys==4.0.7", "UniLu-Gaia-2014-2.swf"
+_REPORT = Path(__file__).parent / "reports" / "replays.md"
+
+_INTRO = """# Five policies for a whole site
+
+<!-- made by `python -m benchmarks.replays`: change benchmarks/replays.py, not this page -->
+
+What [`nidmap replay`](../../docs/howto/replay.md) says of two machines under two traces: who gains and who loses
+if all jobs are placed by one policy. The machines: Shaheen II (6,174 nodes, dragonfly) and a fat
+tree of 1,536 nodes with half the links up. The traces: the first two weeks of UniLu-Gaia (2014, from
+the source distribution of evalys), each processor taken for a node and all sizes scaled until the jobs ask for
+80 % of the machine; and a month by the model of Lublin and Feitelson that asks for as much, another one for each seed.
+All jobs communicate 10 % or 50 % of their time (two studies in one: rows say which), half of the users
+stencils and half all-to-alls, drawn by seed. A range is over three seeds; **bold** where
+all agree. Changes are against `slurm`, Slurm's own choice without a topology plugin.
+"""
+
+_UNKNOWN = """
+## What is not known
+
+- The traces say nothing of communication: pattern, share and bytes are drawn. At a real site the
+  mean lies between the two shares, and jobs differ.
+- Users are assumed not to change what they submit. Who pins and waits would soon ask for other nodes.
+- The times are the quick estimates that `nidmap replay --check` holds against the predictor,
+  not measurements on these machines.
+- Gaia ran its jobs under OAR, some of them preemptible, on 151 nodes; large jobs of a large machine are not in it.
+- Requested times are the trace's or the model's. Where jobs run past theirs because they are slowed down, none was ended.
+"""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A trace on a machine, with what came of it."""
+
+    machine: str
+    trace: str
+    study: Study
+    summaries: dict[Case, dict[str, Any]]
+    seconds: float  # of the replays that were not kept already
+
+    def report(self, share: float) -> Report:
+        """Return the report on the replays with one share of communication."""
+        chosen = {case: figures for case, figures in self.summaries.items() if case.share == share}
+        return Report(self.study, chosen)
+
+    @property
+    def title(self) -> str:
+        """Say what was replayed."""
+        jobs = " to ".join(f"{n:,}" for n in sorted({len(trace) for trace in self.study.traces}))
+        return f"{self.machine}, {self.trace}: {jobs} jobs"
+
+
+@click.command()
+@click.option("--folder", type=click.Path(path_type=Path), default=Path("replays"),
+              show_default=True, help="Keeps the trace and all replays.")  # fmt: skip
+@click.option("--resume", "resumed", is_flag=True, help="Go on with what is kept.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=_REPORT,
+              help="The page; the picture goes to images/ next to it.")  # fmt: skip
+def replays(folder: Path, resumed: bool, output: Path) -> None:
+    """Replay both traces on both machines under five policies, and write the page."""
+    settings = [
+        replay_setting(machine, trace, folder, resumed)
+        for machine, trace in product(reversed(MACHINES), ("synthetic month", "UniLu-Gaia"))
+    ]
+    settings.reverse()
+    text = "\n".join([_INTRO, short_table(settings), *map(setting_text, settings), _UNKNOWN])
+    write_output(text, str(output))
+    picture = picture_bytes("svg", lambda figure: draw_sizes(settings, figure), {})
+    write_output(picture, str(output.parent / "images" / "replays.svg"))
+
+
+def replay_setting(name: str, trace: str, folder: Path, resumed: bool) -> Setting:
+    """Replay a trace on a machine."""
+    machine = machine_from((MACHINES[name],))
+    nodes = int(machine.compute.sum())
+    if trace == "UniLu-Gaia":
+        traces: tuple[Trace, ...] = (gaia_trace(folder, nodes),)
+    else:
+        traces = tuple(synthetic_trace(MONTH, LOAD, 1 + seed, nodes) for seed in range(SEEDS))
+    cases = [Case(p, s, k) for s, k, p in product(SHARES, range(SEEDS), POLICIES)]
+    kept = folder / f"{name} {trace}".lower().replace(" ", "-")
+    kept.mkdir(parents=True, exist_ok=True)
+    ppn = int(machine.cores.min(initial=1)) or 1
+    study = Study(
+        machine, traces, tuple(cases), Rules(), machine.compute, ppn=ppn, folder=str(kept)
+    )
+    begun = time.perf_counter()
+    with bar() as show:
+        summaries = run_study(study, resumed, show)
+    if summaries is None:
+        sys.exit(0)
+    return Setting(name, trace, study, summaries, time.perf_counter() - begun)
+
+
+def gaia_trace(folder: Path, nodes: int) -> Trace:
+    """Return the first weeks of UniLu-Gaia, scaled to a load."""
+    path = folder / _TRACE
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        words = ["pip", "download", "-q", "--no-deps", "--no-binary", "evalys", "-d", str(folder)]
+        subprocess.run([sys.executable, "-m", *words, _PACKAGE], check=True)
+        with tarfile.open(next(folder.glob("evalys-*.tar.gz"))) as packed:
+            member = next(name for name in packed.getnames() if name.endswith(_TRACE))
+            content = packed.extractfile(member)
+            assert content is not None
+            path.write_bytes(content.read())
+    whole = read_trace(str(path), 1.0)
+    early = whole.submit <= WEEKS * 86400
+    asked = float((whole.nodes * whole.run)[early].sum()) / (WEEKS * 86400)
+    return fit_trace(whole, nodes, LOAD * nodes / asked, WEEKS)
+
+
+# --- the page -------------------------------------------------------------------------
+
+#: What a row shows: its head, where it is found, a share or minutes.
+_COLUMNS = (
+    ("node-hours", ("all", "node_hours"), True), ("done in the mean", ("all", "turnaround_mean"), False),
+    ("median wait", ("all", "wait_median"), False), ("95th wait", ("all", "wait_95"), False),
+)  # fmt: skip
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def change_text(change: Range | None, relative: bool) -> str:
+    """Return a change for a person, bold where all replays agree on its sign."""
+    if change is None:
+        return "-"
+    times, form, unit = (100, "{:+.1f}", " %") if relative else (1, "{:+.1f}", " min")
+    text = Range(*(times * value for value in change)).text(form) + unit
+    return f"**{text}**" if change.agrees(0.002 if relative else 0.1) else text
+
+
+def short_table(settings: list[Setting]) -> str:
+    """Return the first policy in each setting: fewest node-hours, soonest done, most losers."""
+    rows = []
+    for setting, share in product(settings, SHARES):
+        report = setting.report(share)
+        best = [min(POLICIES[1:], key=lambda p: _likely(report, p, key)) for key in _KEYS]
+        losers = {policy: len(report.losses(policy)) for policy in POLICIES[1:]}
+        most = max(losers, key=lambda policy: losers[policy])
+        cells = [f"{p}: {change_text(report.change(p, 'all', k, relative=k == _KEYS[0]), k == _KEYS[0])}"
+                 for p, k in zip(best, _KEYS, strict=True)]  # fmt: skip
+        words = f"{most} ({losers[most]})" if losers[most] else "none"
+        rows.append([setting.machine, setting.trace, f"{share:.0%}", *cells, words])
+    heads = ["machine", "trace", "share", "fewest node-hours", "soonest done in the mean",
+             "most groups later in all replays"]  # fmt: skip
+    return f"## In short\n\n{table(heads, rows)}\n![time until done by size](images/replays.svg)\n"
+
+
+_KEYS = ("node_hours", "turnaround_mean")
+
+
+def _likely(report: Report, policy: str, key: str) -> float:
+    change = report.change(policy, "all", key, relative=key == "node_hours")
+    assert change is not None
+    return change.likely
+
+
+def setting_text(setting: Setting) -> str:
+    """Return what came of one trace on one machine."""
+    parts = [f"## {setting.title}\n"]
+    rows = []
+    for share, policy in product(SHARES, POLICIES):
+        report = setting.report(share)
+        figures = [report.over(policy, "all", "slowdown").text("{:.2f}"),
+                   Range(*(100 * v for v in report.over(policy, "utilisation"))).text()]  # fmt: skip
+        changes = [
+            change_text(report.change(policy, *path, relative=relative), relative)
+            if policy != POLICIES[0]
+            else report.over(policy, *path).text("{:,.0f}")
+            for _, path, relative in _COLUMNS
+        ]
+        rows.append([f"{share:.0%}", policy, *changes, *figures])
+    heads = ["share", "policy", *(head for head, *_ in _COLUMNS), "slowed by", "utilisation %"]
+    parts.append(table(heads, rows))
+    parts.append("Time until done by size, against `slurm`:\n")
+    parts.append(size_table(setting))
+    parts.append("Who is done later in all replays:\n")
+    parts += [f"- {share:.0%}: {setting.report(share).loser_text(policy)}"
+              for share, policy in product(SHARES, POLICIES[1:])]  # fmt: skip
+    return "\n".join(parts) + "\n"
+
+
+def sizes(setting: Setting) -> list[str]:
+    """Return the groups by size, small jobs first."""
+    labels = setting.report(SHARES[0]).groups("size")
+    return sorted(labels, key=lambda label: int(label.split("-")[0].split()[0]))
+
+
+def size_table(setting: Setting) -> str:
+    """Return how much later jobs of each size are done."""
+    rows = []
+    for label, share in product(sizes(setting), SHARES):
+        report = setting.report(share)
+        changes = [size_change(report, policy, label) for policy in POLICIES[1:]]
+        rows.append([label, f"{share:.0%}", *(change_text(change, True) for change in changes)])
+    return table(["nodes", "share", *POLICIES[1:]], rows)
+
+
+def size_change(report: Report, policy: str, label: str) -> Range | None:
+    """Return by which share jobs of a size are done later."""
+    path = ("groups", "size", label, "turnaround_mean")
+    return report.change(policy, *path, relative=True)
+
+
+def draw_sizes(settings: list[Setting], figure: Any) -> Any:
+    """Draw how much later jobs of each size are done, a plane a setting and share."""
+    drawn = figure(figsize=(11, 2.6 * len(settings)), layout="constrained")
+    planes = drawn.subplots(len(settings), len(SHARES), squeeze=False, sharey="row")
+    colours = dict(zip(POLICIES[1:], ("#000000", *COLOURS.values()), strict=False))
+    for row, setting in zip(planes, settings, strict=True):
+        for axes, share in zip(row, SHARES, strict=True):
+            report, labels = setting.report(share), sizes(setting)
+            for k, (policy, colour) in enumerate(colours.items()):
+                found = [size_change(report, policy, label) for label in labels]
+                middle = np.array([[np.nan] * 3 if c is None else c for c in found]) * 100
+                where = np.arange(len(labels)) + 0.18 * (k - 1.5)
+                ends = np.abs(middle[:, [0, 2]] - middle[:, [1]]).T
+                axes.errorbar(where, middle[:, 1], ends, fmt="o", ms=3, color=colour, label=policy)
+            axes.axhline(0, color="black", linewidth=0.8)
+            axes.set_yscale("symlog", linthresh=10)
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:+.0f} %")
+            axes.set_xticks(range(len(labels)), [x.split()[0] for x in labels], rotation=30)
+            axes.set_title(f"{setting.machine}, {setting.trace}, {share:.0%} communication", size=9)
+            axes.spines[["top", "right"]].set_visible(False)
+    planes[0][0].legend(frameon=False, ncols=len(colours), fontsize=8)
+    drawn.supxlabel("nodes of the job")
+    drawn.supylabel("time until done, against slurm")
+    return drawn
+
+
+if __name__ == "__main__":
+    replays()
