@@ -48,14 +48,19 @@ _INTRO = """# Five policies for a whole site
 
 <!-- made by `python -m benchmarks.replays`: change benchmarks/replays.py, not this page -->
 
-What [`nidmap replay`](../../docs/howto/replay.md) says of two machines under two traces: who gains and who loses
-if all jobs are placed by one policy. The machines: Shaheen II (6,174 nodes, dragonfly) and a fat
-tree of 1,536 nodes with half the links up. The traces: the first two weeks of UniLu-Gaia (2014, from
-the source distribution of evalys), each processor taken for a node and all sizes scaled until the jobs ask for
-80 % of the machine; and a month by the model of Lublin and Feitelson that asks for as much, another one for each seed.
-All jobs communicate 10 % or 50 % of their time (two studies in one: rows say which), half of the users
-stencils and half all-to-alls, drawn by seed. A range is over three seeds; **bold** where
-all agree. Changes are against `slurm`, Slurm's own choice without a topology plugin.
+What [`nidmap replay`](../../docs/howto/replay.md) says of two machines under two traces: who
+gains and who loses if all jobs are placed by one policy.
+
+- Machines: Shaheen II (6,174 nodes, dragonfly), and a fat tree of 1,536 nodes with half the links
+  up that full bandwidth would take.
+- Traces: the first two weeks of UniLu-Gaia (2014, from the source distribution of evalys), each
+  processor taken for a node and all sizes scaled until the jobs ask for 80 % of the machine; and a
+  month by the model of Lublin and Feitelson that asks for as much, another one for each seed.
+- All jobs communicate 10 % of their time, or 50 %: rows say which. Half of the users send
+  stencils, half all-to-alls, drawn by seed.
+
+A range is over three seeds, **bold** where all agree on the sign. Changes are against `slurm`,
+Slurm's own choice without a topology plugin.
 """
 
 _UNKNOWN = """
@@ -63,11 +68,14 @@ _UNKNOWN = """
 
 - The traces say nothing of communication: pattern, share and bytes are drawn. At a real site the
   mean lies between the two shares, and jobs differ.
-- Users are assumed not to change what they submit. Who pins and waits would soon ask for other nodes.
-- The times are the quick estimates that `nidmap replay --check` holds against the predictor,
-  not measurements on these machines.
-- Gaia ran its jobs under OAR, some of them preemptible, on 151 nodes; large jobs of a large machine are not in it.
-- Requested times are the trace's or the model's. Where jobs run past theirs because they are slowed down, none was ended.
+- Users are assumed not to change what they submit. Who pins and waits would soon ask for other
+  nodes.
+- The times are the quick estimates that `nidmap replay --check` holds against the predictor, not
+  measurements on these machines.
+- Gaia ran its jobs under OAR, some of them preemptible, on 151 nodes; large jobs of a large
+  machine are not in it.
+- Requested times are the trace's or the model's. Jobs that ran past theirs because they were
+  slowed down were not ended.
 """
 
 
@@ -157,9 +165,11 @@ def gaia_trace(folder: Path, nodes: int) -> Trace:
 
 #: What a row shows: its head, where it is found, a share or minutes.
 _COLUMNS = (
-    ("node-hours", ("all", "node_hours"), True), ("done in the mean", ("all", "turnaround_mean"), False),
-    ("median wait", ("all", "wait_median"), False), ("95th wait", ("all", "wait_95"), False),
-)  # fmt: skip
+    ("node-hours", "node_hours", True),
+    ("done in the mean", "turnaround_mean", False),
+    ("median wait", "wait_median", False),
+    ("95th wait", "wait_95", False),
+)
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
@@ -178,53 +188,53 @@ def change_text(change: Range | None, relative: bool) -> str:
 
 
 def short_table(settings: list[Setting]) -> str:
-    """Return the first policy in each setting: fewest node-hours, soonest done, most losers."""
+    """Return which policy takes fewest node-hours in each setting, and which has most losers."""
     rows = []
     for setting, share in product(settings, SHARES):
         report = setting.report(share)
-        best = [min(POLICIES[1:], key=lambda p: _likely(report, p, key)) for key in _KEYS]
+        best = [best_text(report, *column[1:]) for column in _COLUMNS[:2]]
         losers = {policy: len(report.losses(policy)) for policy in POLICIES[1:]}
         most = max(losers, key=lambda policy: losers[policy])
-        cells = [f"{p}: {change_text(report.change(p, 'all', k, relative=k == _KEYS[0]), k == _KEYS[0])}"
-                 for p, k in zip(best, _KEYS, strict=True)]  # fmt: skip
         words = f"{most} ({losers[most]})" if losers[most] else "none"
-        rows.append([setting.machine, setting.trace, f"{share:.0%}", *cells, words])
+        rows.append([setting.machine, setting.trace, f"{100 * share:.0f} %", *best, words])
     heads = ["machine", "trace", "share", "fewest node-hours", "soonest done in the mean",
              "most groups later in all replays"]  # fmt: skip
     return f"## In short\n\n{table(heads, rows)}\n![time until done by size](images/replays.svg)\n"
 
 
-_KEYS = ("node_hours", "turnaround_mean")
-
-
-def _likely(report: Report, policy: str, key: str) -> float:
-    change = report.change(policy, "all", key, relative=key == "node_hours")
-    assert change is not None
-    return change.likely
+def best_text(report: Report, key: str, relative: bool) -> str:
+    """Return the policy that changes a figure to its least, and by how much."""
+    changes = {p: report.change(p, "all", key, relative=relative) for p in POLICIES[1:]}
+    likely = {policy: change.likely for policy, change in changes.items() if change}
+    best = min(likely, key=lambda policy: likely[policy])
+    return f"{best}: {change_text(changes[best], relative)}"
 
 
 def setting_text(setting: Setting) -> str:
     """Return what came of one trace on one machine."""
-    parts = [f"## {setting.title}\n"]
-    rows = []
+    rows, losers = [], []
     for share, policy in product(SHARES, POLICIES):
         report = setting.report(share)
-        figures = [report.over(policy, "all", "slowdown").text("{:.2f}"),
-                   Range(*(100 * v for v in report.over(policy, "utilisation"))).text()]  # fmt: skip
-        changes = [
-            change_text(report.change(policy, *path, relative=relative), relative)
-            if policy != POLICIES[0]
-            else report.over(policy, *path).text("{:,.0f}")
-            for _, path, relative in _COLUMNS
-        ]
-        rows.append([f"{share:.0%}", policy, *changes, *figures])
+        if policy == POLICIES[0]:
+            figures = [report.over(policy, "all", key).text("{:,.0f}") for _, key, _ in _COLUMNS]
+        else:
+            figures = [
+                change_text(report.change(policy, "all", key, relative=relative), relative)
+                for _, key, relative in _COLUMNS
+            ]
+            losers.append(f"- {100 * share:.0f} %: {report.loser_text(policy)}")
+        figures.append(report.over(policy, "all", "slowdown").text("{:.2f}"))
+        figures.append(Range(*(100 * v for v in report.over(policy, "utilisation"))).text())
+        rows.append([f"{100 * share:.0f} %", policy, *figures])
     heads = ["share", "policy", *(head for head, *_ in _COLUMNS), "slowed by", "utilisation %"]
-    parts.append(table(heads, rows))
-    parts.append("Time until done by size, against `slurm`:\n")
-    parts.append(size_table(setting))
-    parts.append("Who is done later in all replays:\n")
-    parts += [f"- {share:.0%}: {setting.report(share).loser_text(policy)}"
-              for share, policy in product(SHARES, POLICIES[1:])]  # fmt: skip
+    parts = [
+        f"## {setting.title}\n\nTimes in minutes; `slurm` as it is, the others against it.\n",
+        table(heads, rows),
+        "Time until done by size:\n",
+        size_table(setting),
+        "Who is done later in all replays:\n",
+        *losers,
+    ]
     return "\n".join(parts) + "\n"
 
 
@@ -240,7 +250,9 @@ def size_table(setting: Setting) -> str:
     for label, share in product(sizes(setting), SHARES):
         report = setting.report(share)
         changes = [size_change(report, policy, label) for policy in POLICIES[1:]]
-        rows.append([label, f"{share:.0%}", *(change_text(change, True) for change in changes)])
+        rows.append(
+            [label, f"{100 * share:.0f} %", *(change_text(change, True) for change in changes)]
+        )
     return table(["nodes", "share", *POLICIES[1:]], rows)
 
 
@@ -268,7 +280,9 @@ def draw_sizes(settings: list[Setting], figure: Any) -> Any:
             axes.set_yscale("symlog", linthresh=10)
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:+.0f} %")
             axes.set_xticks(range(len(labels)), [x.split()[0] for x in labels], rotation=30)
-            axes.set_title(f"{setting.machine}, {setting.trace}, {share:.0%} communication", size=9)
+            axes.set_title(
+                f"{setting.machine}, {setting.trace}, {100 * share:.0f} % communication", size=9
+            )
             axes.spines[["top", "right"]].set_visible(False)
     planes[0][0].legend(frameon=False, ncols=len(colours), fontsize=8)
     drawn.supxlabel("nodes of the job")

@@ -170,7 +170,7 @@ def pick_nodes(job: SlurmJob) -> Ints | None:
     if left <= 0:
         return chosen[0]
     runs = _cut_runs(job)
-    if _are_alike(job, runs):
+    if left == job.count and _are_alike(job, runs):
         return _take_alike(runs, left)
     stretches = _required_stretches(runs)
     while left > 0:
@@ -234,10 +234,9 @@ def _runs_between(job: SlurmJob, nodes: Ints, first: Ints, last: Ints, required:
 
 
 def _are_alike(job: SlurmJob, runs: _Runs) -> bool:
-    """Return whether runs differ in their sizes alone: no weights, no required nodes."""
+    """Return whether runs, none with a required node, differ in their sizes alone."""
     columns = runs.weight, job.cpus[runs.nodes]
-    alike = all(bool((column == column[:1]).all()) for column in columns)
-    return alike and int(runs.required.max(initial=-1)) < 0
+    return all(bool((column == column[:1]).all()) for column in columns)
 
 
 def _take_alike(runs: _Runs, left: int) -> Ints | None:

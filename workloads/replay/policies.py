@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nidmap.placement import planners
-from nidmap.placement.errors import NidmapError, PlanError, UsageError
+from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.machine import Machine
-from nidmap.placement.nodelist import NodeList
-from nidmap.placement.placement import Placement
-from nidmap.placement.planners import Outlook, Plan, Request
-from nidmap.placement.scheduler.baseline import baseline_of, best_exclusion
+from nidmap.placement.planners import Request
+from nidmap.placement.scheduler.baseline import baseline_of, touched_parts
+from nidmap.placement.scheduler.kinds import of_same_kinds
 from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.placement.switch_tree import slurm_switches
 from nidmap.rankmap.past_jobs import quick_choices
@@ -49,7 +47,6 @@ class Policy:
     def __init__(self, site: Site, strategy: str) -> None:
         self.site = site
         self.plan = planners.find(strategy)
-        self.baseline = planners.Baseline(strategy, f"strategy {strategy}")
 
     def submitted(self, job: int, free: Mask, now: float) -> float:
         """Let a job plan as it is submitted; return when it is to be looked at again, or inf."""
@@ -155,41 +152,17 @@ class Soft(Planned):
 
     def part(self, job: int, free: Mask) -> Mask | None:
         """Return the nodes that a job holds to; None: any."""
-        count = self.site.count[job]
-        if np.count_nonzero(free) < count:
+        machine, judge = self.site.machine, self.site.judge
+        rows, usual = self.best(job, free), self.choose(job, free, 0.0)
+        if rows is None or usual is None or judge is None:
             return None
-        rows = self.best(job, free)
-        usual = Policy.choose(self, job, free, 0.0)
-        if rows is None or usual is None or self.site.judge is None:
-            return None
-        outlook = _Outlook(self.site.judge, job, self.site.judge(job, usual))
-        request = Request(count, free, baseline=self.baseline)
-        plan = Plan(rows, nodes=NodeList(), strategy="auto", request=request, outlook=outlook)
-        with contextlib.suppress(NidmapError):
-            exclusion = best_exclusion(self.site.machine, plan, self.baseline)
-            if exclusion.pays:
-                return exclusion.inside & self.site.up
+        least = judge(job, usual) * (1 - _GAIN)
+        same = of_same_kinds(machine, rows)
+        for unit, _ in touched_parts(machine, rows):
+            choice = self.choose(job, free & unit & same, 0.0)
+            if choice is not None and judge(job, choice) < least:
+                return unit & same & self.site.up
         return None
-
-
-class _Outlook(Outlook):
-    """Tells whether other nodes than the plan's are faster than the scheduler's choice."""
-
-    def __init__(self, judge: Judge, job: int, usual: float) -> None:
-        self._judge, self._job, self._usual = judge, job, usual
-
-    @property
-    def order(self) -> Placement:
-        """Refuse: a replay orders no ranks."""
-        raise UsageError("a replay orders no ranks")
-
-    def order_text(self, path: str) -> tuple[str, str]:
-        """Refuse: a replay orders no ranks."""
-        raise UsageError("a replay orders no ranks")
-
-    def judge(self, rows: Ints) -> tuple[bool, str]:
-        """Return whether a job communicates faster on these nodes than on the usual ones."""
-        return self._judge(self._job, rows) < self._usual * (1 - _GAIN), ""
 
 
 class Pin(Planned):
@@ -200,8 +173,6 @@ class Pin(Planned):
 
     def part(self, job: int, free: Mask) -> Mask | None:
         """Return the nodes of the plan."""
-        if np.count_nonzero(free) < self.site.count[job]:
-            return None
         rows = self.best(job, free)
         if rows is None:
             return None
