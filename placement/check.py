@@ -21,7 +21,7 @@ from nidmap.placement.geometry.network import numbering_of
 from nidmap.placement.load import build
 from nidmap.placement.machine import Machine
 from nidmap.placement.names import parse_cnames
-from nidmap.placement.network.host_cables import say_slow_cables
+from nidmap.placement.network.host_cables import say_slow_cables, say_slow_links
 from nidmap.placement.node_table import Table
 from nidmap.placement.readers.cray_formats import list_faults
 from nidmap.placement.readers.slurm_rules import REFUSED
@@ -199,8 +199,11 @@ def _find_unlinked(machine: Machine) -> Iterator[Finding]:
         return
     used = np.unique(machine.router[machine.router >= 0])
     alone = np.setdiff1d(used, np.concatenate([cables.a, cables.b]))
+    # A node with another attachment, to a router that has links, is not cut off.
+    cut_off = ((machine.router < 0) | np.isin(machine.router, alone)).all(axis=1)
+    alone = np.intersect1d(alone, machine.router[cut_off])
     for router in alone[:MOST].tolist():
-        nodes = machine.names[(machine.router == router).any(axis=1)]
+        nodes = machine.names[(machine.router == router).any(axis=1) & cut_off]
         text = (
             f"router {router_names(machine)[router]} has no link: its {counted(len(nodes), 'node')}"
         )
@@ -210,7 +213,9 @@ def _find_unlinked(machine: Machine) -> Iterator[Finding]:
 
 
 def _find_slow_cables(machine: Machine) -> Iterator[Finding]:
-    """Find nodes whose cables are slower than most."""
+    """Find nodes whose cables are slower than most, and such cables between switches."""
     for text in say_slow_cables(machine):
         hint = "degraded, or another generation of hosts?"
         yield _make_remark("cable-rate", text, hint)
+    for text in say_slow_links(machine):
+        yield _make_remark("cable-rate", text, "degraded, or another generation of switches?")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from nidmap.placement.sites.overlay import Overlay
     from nidmap.placement.topologies.source import Source
 
+#: How hwloc's XML begins: any XML, but for that of Torque's pbsnodes.
+_HWLOC = re.compile(r"\s*<(?:\?xml(?![^>]*>\s*<Data>)|!DOCTYPE topology|topology|root)")
 #: How the words begin that ask what runs here (`nidmap.placement.live`).
 LIVE = ("here:", "slurm:", "pbs:", "flux:")
 
@@ -197,7 +200,7 @@ def _read_dump(sources: Sources, spec: str, chosen: Mapping[str, str] | None = N
     if spec != "-" and not os.path.exists(spec):
         raise _missing_source(spec)
     text = load(spec)
-    if text[:64].lstrip().startswith(("<?xml", "<!DOCTYPE topology", "<topology", "<root")):
+    if _HWLOC.match(text):
         from nidmap.placement import hwloc
 
         sources.overlays.append(hwloc.HardwareFile(hwloc.parse_hwloc(text, spec)))

@@ -271,7 +271,8 @@ def _place_switches(cables: _ListedCables, cabled: Ints) -> Ints:
     """Return the switch that is each node's place: that of its first cable.
 
     Of rails that no cable joins the first says the place. Where a node has lost it, it is taken
-    to be where most of the others are that share the switch it has left.
+    to be where most of the others are that share the switch it has left; where these are on many
+    switches, as the clients of a storage server are, it is a place of its own.
     """
     count, first = len(cables.names), cabled[:, 0]
     part = connected_components(count, cables.a, cables.b)
@@ -280,7 +281,8 @@ def _place_switches(cables: _ListedCables, cabled: Ints) -> Ints:
     away = part[switch] != part[far]
     later = 2 * np.bincount(part[switch], away, count) > np.bincount(part[switch], minlength=count)
     pair, nodes = np.unique((switch * count + far)[away], return_counts=True)
-    pair = pair[np.argsort(nodes, kind="stable")]
+    most = 2 * nodes > np.bincount(pair // count, nodes, count)[pair // count]
+    pair = pair[most]
     usual = np.arange(count)
     usual[pair // count] = pair % count
     return np.where(later[part[first]], usual[first], first)

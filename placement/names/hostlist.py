@@ -75,7 +75,10 @@ _DIGITS = 18  # of one number: an int64 surely holds it
 #: Text in which every word is surely a plain name.
 _PLAIN = compile_pattern(r"[,\s]*+(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:[,\s]++|\Z))*+", re.ASCII)
 #: A word with whole brackets, or whatever else is between separators.
-_WORD = compile_pattern(r"(?=[^\s,])[^\s,\[\]]*+(?:\[[^\[\]]*+\][^\s,\[\]]*+)*+(?![^\s,])|[^\s,]++")
+_WORD = compile_pattern(
+    r"(?<![^\s,])(?:binding|slot_list)=\S*+|"
+    r"(?=[^\s,])[^\s,\[\]]*+(?:\[[^\[\]]*+\][^\s,\[\]]*+)*+(?![^\s,])|[^\s,]++"
+)
 _INDEX = r"#(?:\d+(?:-\d+)?|\[[\d,\-]*\])(?=[\s,*]|\Z)"
 _COMMENT = re.compile(rf"(?!(?<![^\s,]){_INDEX})#[^\n]*|^[ \t]*\([^\n]*\)[ \t]*$", re.M)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")

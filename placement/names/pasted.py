@@ -15,6 +15,7 @@ waits, and no node.
 
 from __future__ import annotations
 
+import bisect
 import json
 import os
 import re
@@ -24,13 +25,17 @@ from typing import NamedTuple
 
 from nidmap.placement.errors import ParseError
 from nidmap.placement.names.hostlist import TextPiece, compile_pattern, with_lines
+from nidmap.placement.support.prompts import without_prompts
 from nidmap.placement.support.reading import read_bytes
 
 _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
 _EXEC = compile_pattern(
     r"^[ \t]*+exec_host[ \t]*+=[ \t]*+([^\n]*+(?:\n(?:\t|[ ]{8})[^\n]*+)*+)", re.M
 )
-_EXEC_JSON = re.compile(r'"exec_host"\s*:')
+_QSTAT_JSON = re.compile(r'"(?:exec_host|Jobs)"\s*:')
+_RANK_FILE = re.compile(r"rank\s+\d+\s*=", re.ASCII)
+_PBS_JOB = re.compile(r"^Job Id: ", re.M)
+_PBS_STATE = re.compile(r"^[ \t]+job_state[ \t]*=[ \t]*(\w)", re.M)
 _SLOTS = re.compile(r"[A-Za-z0-9_][\w.\-]*/\d[\w.\-/*+,\s]*", re.ASCII)
 #: The field of each kind of record that says its nodes.
 _FIELDS = {
@@ -54,6 +59,7 @@ _BLANKS = {"NAME", "JOBNAME", "REASON", "COMMENT", "COMMAND", "WORK_DIR"}
 _ALONE = "paste the table with its header, or the node lists alone, as squeue -h -o %N prints them"
 _WAITING = {"PD", "PENDING"}
 _STATE_WORDS = ("ST", "STATE")
+_JOB_WORDS = ("JOBID", "USER")
 _COUNT = re.compile(r"\d{1,8}", re.ASCII)
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}")
 _WORD = re.compile(r"\S+")
@@ -73,7 +79,7 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
     Returns `pieces`: in the order of the text. Returns `once`: True where the text lists a node
     again without meaning it twice, as ``sinfo -N`` does once per partition.
     """
-    text = text.removeprefix("\ufeff")
+    text = without_prompts(text.removeprefix("\ufeff"))
     first = _HEAD.search(text)
     if first is None:
         return [TextPiece(text)], False
@@ -82,8 +88,14 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
         return scontrol(text, source), False
     if head[0] == "{" and '"R_lite"' in text:
         return flux_resource_set(text, source), False
-    if head[0] == "{" and _EXEC_JSON.search(text):
+    if head[0] == "{" and _QSTAT_JSON.search(text):
         return qstat_json(text, source), False
+    if head[0] == "{":
+        what = "JSON that is neither a Flux R nor of qstat: no list of nodes"
+        raise ParseError(source, 1, what, "squeue -h -o %N prints one; -m FILE reads Slurm's JSON")
+    if _RANK_FILE.match(head):
+        what = "a rank file of Open MPI, which says more than nodes"
+        raise ParseError(source, 1, what, "--order FILE --format openmpi reads it")
     if "exec_host" in text or _SLOTS.fullmatch(head):
         return _pbs_hosts(text, source, head), False
     if _PE_HOST.fullmatch(head):
@@ -97,9 +109,20 @@ def _pbs_hosts(text: str, source: str, head: str) -> list[TextPiece]:
     matches = [*with_lines(_EXEC.finditer(text), text)]
     if not matches and not _SLOTS.fullmatch(head):
         return [TextPiece(text)]
-    values = [("".join(match[1].split()), line) for match, line in matches]
-    values = values or [("".join(text.split()), 1)]
-    return [piece for value, line in values for piece in exec_host(value, line, source)]
+    begins = [match.start() for match in _PBS_JOB.finditer(text)]
+    values = [
+        ("".join(match[1].split()), line, _pbs_state(text, begins, match.start()))
+        for match, line in matches
+    ] or [("".join(text.split()), 1, "")]
+    return [piece for value, at, state in values for piece in exec_host(value, at, source, state)]
+
+
+def _pbs_state(text: str, begins: list[int], at: int) -> str:
+    """Return the state of the job whose record a place is in; '' where it has none."""
+    k = bisect.bisect_right(begins, at)
+    start, end = begins[k - 1] if k else 0, begins[k] if k < len(begins) else len(text)
+    state = _PBS_STATE.search(text, start, end)
+    return state[1] if state else ""
 
 
 def pe_hosts(text: str, source: str) -> list[TextPiece]:
@@ -151,7 +174,7 @@ def _read_record(record: str, kind: str, line: int, source: str) -> list[TextPie
     return [TextPiece(value, at, state=named) for value, at in values if value not in _NONE]
 
 
-def exec_host(value: str, line: int, source: str) -> list[TextPiece]:
+def exec_host(value: str, line: int, source: str, state: str = "") -> list[TextPiece]:
     """Return the nodes of PBS's ``exec_host``, each once per slot.
 
     `value`: ``n1/0*24+n2/0*24`` (PBS: index and count), ``n1/0+n1/1`` or ``n1/0-23`` (Torque:
@@ -164,7 +187,8 @@ def exec_host(value: str, line: int, source: str) -> list[TextPiece]:
             what = f"'{part}' is not part of a PBS host list"
             raise ParseError(source, line, what, "one looks like node1/0*24")
         slots = _count_slots(match)
-        text_pieces.append(TextPiece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
+        words = match[1] if slots == 1 else f"{match[1]}:{slots}"
+        text_pieces.append(TextPiece(words, line, state=state))
     return text_pieces
 
 
@@ -180,14 +204,14 @@ def qstat_json(text: str, source: str) -> list[TextPiece]:
     """Return the nodes of the jobs that ``qstat -f -F json`` prints; a job that waits has none."""
     try:
         jobs = json.loads(text)["Jobs"].values()
-        hosts = [job["exec_host"] for job in jobs if job.get("exec_host")]
-        packed = ["".join(value.split()) for value in hosts]
+        begun = [job for job in jobs if job.get("exec_host")]
+        packed = [("".join(job["exec_host"].split()), job.get("job_state", "")) for job in begun]
     except (ValueError, RecursionError):
         raise ParseError(source, 0, "not the JSON of qstat", "is it complete?") from None
     except (KeyError, TypeError, AttributeError):
         what = "the JSON of qstat has no Jobs with an exec_host"
         raise ParseError(source, 0, what, "print it by qstat -f -F json") from None
-    return [piece for value in packed for piece in exec_host(value, 1, source)]
+    return [piece for value, state in packed for piece in exec_host(value, 1, source, state)]
 
 
 def flux_resource_set(text: str, source: str) -> list[TextPiece]:
@@ -222,6 +246,8 @@ def table(text: str, source: str) -> tuple[list[TextPiece], bool] | None:
     first = next((row for row in rows if not _DATE.fullmatch(row.text.strip())), None)
     if first is None:
         return None
+    if "|" in first.text:
+        return _read_barred(first.text, rows, source)
     words = first.text.split()
     at = next((k for k, word in enumerate(words) if word.upper() in _LISTS), None)
     if at is not None and all(word[0].isalpha() for word in words):
@@ -300,6 +326,29 @@ def _read_headed(
             expected = 0 if _is_leaving(row.text) else cell[1]
             text_pieces.append(TextPiece(cell[0], row.line, expected, header.state(row.text)))
     return text_pieces, once
+
+
+def _read_barred(
+    header: str, rows: Iterator[_TableLine], source: str
+) -> tuple[list[TextPiece], bool] | None:
+    """Read a table of ``sacct -P`` or ``squeue -o "%i|%N"``; None where it has no node lists."""
+    names = [name.strip() for name in header.split("|")]
+    columns = {name.upper(): k for k, name in reversed([*enumerate(names)])}
+    at = next((columns[name] for name in _LISTS if name in columns), None)
+    if at is None or not set(_STATE_WORDS + _JOB_WORDS) & columns.keys():
+        return None
+    state_at = next((columns[name] for name in _STATE_WORDS if name in columns), None)
+    text_pieces: list[TextPiece] = []
+    for row in rows:
+        cells = [cell.strip() for cell in row.text.split("|")]
+        if cells == names:
+            continue
+        if len(cells) != len(names):
+            raise _refuse_row(row, source)
+        if cells[at] and cells[at] != "None assigned" and cells[at][0] != "(":
+            state = "" if state_at is None else cells[state_at].partition(" ")[0]
+            text_pieces.append(TextPiece(cells[at], row.line, state=state))
+    return text_pieces, names[at] != names[at].upper()  # sacct's: steps name their job's nodes
 
 
 def _is_leaving(row: str) -> bool:

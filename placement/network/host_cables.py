@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes whose cables are slower than those of others: who they are, and plans without them."""
+"""Cables that are slower than others: whose they are, and plans without those nodes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from nidmap.placement.machine import Machine
 from nidmap.placement.network.channel_loads import slowest_attachment
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.arrays import connected_components
 from nidmap.placement.support.quantities import counted
+from nidmap.placement.topologies import links, router_count, router_names
 
 #: Nodes that are named in a sentence, folded; more are counted.
 MOST_NAMED = 64
+#: Pairs of switches that are named in a sentence.
+MOST_LISTED = 4
+#: Fabrics whose dumps state a rate for each cable.
+_CABLED = ("infiniband", "ethernet")
 
 
 def with_fast_cables(machine: Machine, free: Mask, count: int, must: Ints) -> tuple[Mask, str]:
@@ -41,17 +47,48 @@ def with_fast_cables(machine: Machine, free: Mask, count: int, must: Ints) -> tu
 
 
 def say_slow_cables(machine: Machine) -> Iterator[str]:
-    """Yield a sentence on the nodes of each rate that is not the commonest."""
+    """Yield a sentence on the nodes of each rate that is not the commonest of their network."""
     if machine.attachment_gbs is None:
         return
-    rates = machine.attachment_gbs[(machine.router >= 0) & (machine.attachment_gbs > 0)]
+    cables = links(machine)
+    part = connected_components(router_count(machine), cables.a, cables.b)
+    known = (machine.router >= 0) & (machine.attachment_gbs > 0)
+    network = np.where(known, part[machine.router], -1)
+    for number in np.unique(network[known]).tolist():
+        gbs_here = np.where(network == number, machine.attachment_gbs, np.nan)
+        values, counts, usual = _count_rates(gbs_here[network == number])
+        for gbs, count in zip(values, counts, strict=True):
+            if gbs != usual:
+                named = _name_nodes(machine, (gbs_here == gbs).any(axis=1))
+                yield f"{named}: {_cables(count)} of {gbs:g} GB/s, most have {usual:g}"
+
+
+def say_slow_links(machine: Machine) -> Iterator[str]:
+    """Yield a sentence on the cables of each class between switches that are slower than most."""
+    if machine.topology.fabric not in _CABLED or machine.links is None:
+        return
+    cables, names = machine.links, router_names(machine)
+    rates, bundle = cables.rates(), np.repeat(np.arange(len(cables)), cables.count)
+    for kind, word in enumerate(cables.kinds):
+        mine = (cables.kind[bundle] == kind) & (rates > 0)
+        values, counts, usual = _count_rates(rates[mine])
+        for gbs, count in zip(values, counts, strict=True):
+            if gbs < usual:
+                rows = np.unique(bundle[mine & (rates == gbs)])[: MOST_LISTED + 1].tolist()
+                pairs = [f"{names[cables.a[k]]}-{names[cables.b[k]]}" for k in rows]
+                some = ", ".join(pairs[:MOST_LISTED]) + (" …" if len(pairs) > MOST_LISTED else "")
+                yield f"{some}: {_cables(count)} of {gbs:g} GB/s, most {word} have {usual:g}"
+
+
+def _count_rates(rates: Floats) -> tuple[list[float], list[int], float]:
+    """Return the rates, how many cables have each, and the commonest, the fastest of equals."""
     values, counts = np.unique(rates, return_counts=True)
-    usual = values[len(counts) - 1 - np.argmax(counts[::-1])]
-    for gbs, cables in zip(values.tolist(), counts.tolist(), strict=True):
-        if gbs != usual:
-            nodes = (machine.attachment_gbs == gbs).any(axis=1)
-            word = "a cable" if cables == 1 else counted(cables, "cable")
-            yield (f"{_name_nodes(machine, nodes)}: {word} of {gbs:g} GB/s, most have {usual:g}")
+    usual = values[len(counts) - 1 - np.argmax(counts[::-1])] if len(values) else 0.0
+    return values.tolist(), counts.tolist(), float(usual)
+
+
+def _cables(count: int) -> str:
+    return "a cable" if count == 1 else counted(count, "cable")
 
 
 def _name_nodes(machine: Machine, nodes: Mask) -> str:

@@ -18,7 +18,9 @@ from functools import wraps
 from typing import NamedTuple
 
 from nidmap.placement.errors import ParseError
-from nidmap.placement.records import Dump, LineCounts
+from nidmap.placement.records import Dump, Finding, LineCounts
+from nidmap.placement.support.prompts import without_messages, without_prompts
+from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import load
 from nidmap.placement.support.registry import Registry, modules_in
 
@@ -40,6 +42,12 @@ _MODULES = modules_in(__path__[0], *_SHARED)
 #: Every format of ours, in the order in which they are tried: each a module here, with ``_`` for
 #: ``-``.
 BUNDLED = (*_FIRST, *sorted(_MODULES.keys() - {*_FIRST}))
+
+#: What others print of the same, and what to print instead.
+_OTHER_FORMS = {
+    "lldpcli": (r"^LLDP neighbors:|^lldp\.\S+\.via=", "lldpcli show neighbors -f json is"),
+    "iblinkinfo": (r"==\( *\d+X .*\)==>", "ibnetdiscover --ports lists the same cables"),
+}
 
 #: How much of a text its format is recognised by.
 HEAD = 64 * 1024
@@ -98,7 +106,13 @@ def read(source: str) -> Dump:
 def read_text(text: str, source: str = "text") -> Dump:
     r"""Read a dump that is already in memory."""
     plain = text.replace("\r\n", "\n") if "\r" in text else text
-    return find(recognise(plain, source)).read(plain, source)
+    plain, messages = without_messages(without_prompts(plain))
+    dump = find(recognise(plain, source)).read(plain, source)
+    if not messages:
+        return dump
+    said = f"{counted(len(messages), 'message')} above the dump, such as: {messages[0]}"
+    remark = Finding(0, "message", said, "is it complete?", fault=False)
+    return replace(dump, findings=(*dump.findings, remark))
 
 
 def recognise(text: str, source: str) -> str:
@@ -113,6 +127,9 @@ def recognise(text: str, source: str) -> str:
         name = resembling(part)
         if name:
             return name
+    for tool, (pattern, hint) in _OTHER_FORMS.items():
+        if re.search(pattern, head, re.M):
+            raise ParseError(source, line, f"what {tool} prints is not read", hint)
     what = f"'{words}' is in no format that nidmap reads"
     raise ParseError(
         source, line, what, f"it reads {', '.join(FORMATS.names())}; tables with their header"

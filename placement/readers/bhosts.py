@@ -50,19 +50,24 @@ def read(text: str, source: str) -> Dump:
 def _read_rows(
     lines: list[str], header: re.Pattern[str], states: bool, source: str
 ) -> Iterator[StatedNode]:
-    begun = False
+    begun, width = False, 0
+    full: set[str] = set()  # names that fill their column
     for number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0][0] == "#":
             continue
         if header.match(line):
-            begun = True
+            begun, width = True, len(re.sub(r"(\S\s+)\S.*", r"\1", line.strip())) - 1
             continue
         make = _stated_host if states else _listed_host
         node = make(words, number) if begun and _NAME.fullmatch(words[0]) else None
         if node is None:
             what = f"a row of {'bhosts' if states else 'lshosts'}"
             raise strange_line("bhosts", source, number, line, what)
+        if words[0] in full or words[0].endswith(".."):
+            what = f"'{words[0]}' is cut off: several hosts may be called so"
+            raise ParseError(source, number, what, "bhosts -w prints names whole")
+        full |= {words[0]} if len(words[0]) >= width else set()
         yield node
 
 

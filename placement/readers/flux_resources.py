@@ -16,7 +16,8 @@ from nidmap.placement.readers.node_states import StatedNode, states_dump
 from nidmap.placement.readers.slurm_switches import expand
 from nidmap.placement.records import Dump
 
-_HEADER = re.compile(r"\s*STATE\s.*\bNNODES\b.*\sNODELIST\s*")
+#: Older versions of ``status`` call the state so.
+_HEADER = re.compile(r"\s*(?:STATE|STATUS)\s.*\bNNODES\b.*\sNODELIST\s*")
 #: Columns that may be empty in a row.
 _MAY_BE_EMPTY = ("QUEUE", "PROPERTIES", "REASON")
 #: Flux's words for a state and ours; the rows ``all`` and ``up`` repeat the others.
@@ -52,7 +53,7 @@ def _read_nodes(lines: list[str], source: str) -> Iterator[StatedNode]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         if _HEADER.fullmatch(line):
-            columns = line.split()
+            columns = ["STATE" if word == "STATUS" else word for word in line.split()]
             continue
         row = _read_row(line.split(), columns)
         if row is None:
@@ -73,6 +74,7 @@ def _read_row(words: list[str], columns: list[str]) -> dict[str, str] | None:
         for empty in itertools.combinations(hidden, many):
             kept = [name for name in columns if name not in empty]
             row = dict(zip(kept, words, strict=False))
+            row["STATE"] = row.get("STATE", "").rstrip("*")  # its nodes are offline besides
             if not row.get("NNODES", "").isdigit() or row["STATE"] not in (*_STATES, *_SUMS):
                 continue
             full = len(words) == len(kept) - (row["NNODES"] == "0")

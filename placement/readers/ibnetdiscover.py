@@ -199,6 +199,13 @@ class InfinibandCables(Cables):
             line, text = self.warnings[0]
             several = f"{counted(len(self.warnings), 'line')} besides the fabric, such as: {text}"
             yield Finding(line, "discovery", several, "is the list complete?", fault=False)
+        seen: dict[tuple[str, str], str] = {}
+        for key, kind, text in zip(self.index, self.kinds, self.descriptions, strict=True):
+            host, adapter = _host_words(text) if kind == "host" else ("", "")
+            first = seen.setdefault((host, adapter), key) if adapter else key
+            if first != key:
+                twice = f"{host} has two adapters {adapter} ({first}, {key}), taken for one host's"
+                yield Finding(0, "same-host", twice, "two hosts of one name?", fault=False)
         words, called = [], False
         for text, kind, name in zip(self.descriptions, self.kinds, self.names(), strict=True):
             if kind == "host" and not host_name(text) and not text.startswith(_SHARP):

@@ -18,17 +18,21 @@ from nidmap.placement.records import Dump
 #: States in which a job has its nodes, short and long; '' where a list says none.
 BUSY = {"", "R", "RUNNING", "CG", "COMPLETING", "CF", "CONFIGURING", "S", "SUSPENDED"}
 BUSY |= {"ST", "STOPPED", "RS", "RESIZING", "SI", "SIGNALING", "SO", "STAGE_OUT"}
+BUSY |= {"E", "B", "T"}  # PBS: exiting, its array runs, being moved; Q, H, W, F, C, X have none
 
 _NODES = {"NODELIST", "NODELIST(REASON)"}
 _JOB = {"JOBID", "USER", "NAME", "JOBNAME", "ACCOUNT", "ST"}
 _RECORD = re.compile(r"[ \t]*(?:JobId|StepId)=|Job Id: ")
+_QSTAT = re.compile(r'\{\s*(?:"\w+"\s*:\s*[^{}\[\]]*,\s*)?"Jobs"\s*:\s*\{')
 
 
 def sniff(head: str) -> bool:
     r"""Say whether the first lines look like a list of jobs."""
+    if _QSTAT.match(head.lstrip()):
+        return True
     lines = [line for line in head.split("\n", 40)[:40] if line.strip()]
     for line in lines[:2]:  # -l prints the date first
-        words = {word.upper() for word in line.split()}
+        words = set(re.split(r"[\s|]+", line.upper()))
         if words >= {"REASON", "TIMESTAMP"}:
             return False  # sinfo -R
         if _RECORD.match(line) or (words & _NODES and words & _JOB):
@@ -43,7 +47,7 @@ def read(text: str, source: str) -> Dump:
     The nodes of the jobs that run, as ``allocated``; ``parameters["jobs"]`` is True.
     """
     listed, _ = pieces(text, source)
-    busy = [piece for piece in listed if piece.state.upper().split("+")[0] in BUSY]
+    busy = [piece for piece in listed if _is_busy(piece.state.upper().partition("+")[0])]
     nodes = [
         StatedNode(name, "allocated", line=piece.line)
         for piece in busy
@@ -51,3 +55,8 @@ def read(text: str, source: str) -> Dump:
     ]
     counts = count_lines(split_lines(text, source))
     return states_dump(source, counts, nodes, jobs=True, empty="no job has nodes")
+
+
+def _is_busy(state: str) -> bool:
+    """Tell whether a job in this state has its nodes; a column may have cut the word off."""
+    return state in BUSY or (len(state) >= 5 and any(word.startswith(state) for word in BUSY))

@@ -28,6 +28,7 @@ from nidmap.placement.readers.cables import Cables
 from nidmap.placement.readers.lldp_shapes import Neighbour, is_device, read_neighbours
 from nidmap.placement.readers.yaml_json import load_json_values
 from nidmap.placement.records import Dump, Finding
+from nidmap.placement.support.hosts import HostNames
 from nidmap.placement.support.quantities import counted
 
 #: Capabilities of what computes for nobody.
@@ -269,8 +270,16 @@ def _find_slow(
 
 
 def _short_names(names: set[str], devices: set[str]) -> dict[str, str]:
-    """Return a short form of each announced name: its first label, where no other has that."""
-    shorts = {name: name if name in devices else name.partition(".")[0] for name in names}
+    """Return a short form of each announced name: its first label, where no other has that.
+
+    That of a device is what it is asked by, be that longer or shorter than what it announces.
+    """
+    asked = HostNames([*devices])
+    shorts = {name: name.partition(".")[0] for name in names}
+    for name in names:
+        called = asked.find(name)
+        if len(called) == 1:
+            shorts[name] = [*devices][called[0]]
     others = [short for short in shorts.values() if short not in devices]
     return {
         name: short if short in devices or others.count(short) == 1 else name

@@ -58,7 +58,7 @@ _XML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<Data>\s*(?:<Node>|</Data>)")
 def sniff(head: str) -> bool:
     r"""Say whether the first lines look like pbsnodes."""
     if head.lstrip()[:1] == "{":
-        return bool(_JSON.search(head))
+        return bool(_JSON.search(head)) and '"Jobs"' not in head
     return bool(_TEXT.search(head) or _SUMMARY.search(head) or _XML.match(head))
 
 

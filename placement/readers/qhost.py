@@ -15,7 +15,7 @@ from nidmap.placement.readers import count_lines, dump_format, split_lines, stra
 from nidmap.placement.readers.node_states import StatedNode, badness_of, states_dump
 from nidmap.placement.records import Dump
 
-_HEADER = re.compile(r"^[ \t]*HOSTNAME\s+ARCH\s+NCPU\s(?:.*\s)?LOAD\s(?:.*\s)?SWAPUS\s*$", re.M)
+_HEADER = re.compile(r"^[ \t]*HOSTNAME\s+ARCH\s+NCPU\s(?:.*\s)?N?LOAD\s(?:.*\s)?SWAPUS\s*$", re.M)
 _QUEUE = re.compile(r"\s+(\S+)\s+([BIPCTN]{1,5})\s+(?:(\d+)/)?(\d+)/(\d+)(?:\s+([A-Za-z]+))?\s*")
 _JOB = re.compile(r"\s+(?:job-ID\s.*|-+\s*|\d+\s+[\d.]+\s.*)")
 _VALUE = re.compile(r"\s+[a-z]+:[a-z_]+=.*")
@@ -76,7 +76,8 @@ def _host(line: str, columns: list[str], source: str, number: int) -> StatedNode
     figures = {"cores": _plain_number(row.get("NCOR", row["NCPU"]))}
     if "NSOC" in row:
         figures["sockets"] = _plain_number(row["NSOC"])
-    state = "down" if row["LOAD"] == "-" else "up"
+    load = row.get("NLOAD", row.get("LOAD"))  # Son of Grid Engine's is for each core
+    state = "down" if load == "-" else "up"
     return StatedNode(row["HOSTNAME"], state, line=number, figures=figures)
 
 

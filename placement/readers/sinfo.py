@@ -102,9 +102,16 @@ class _SinfoOutput:
         self.names, self.bar, self.start, self.headers = _read_layout(lines, source)
         self.rows: list[tuple[int, dict[str, str]]] = []
         self.partitions: dict[str, dict[str, None]] = {}
+        header = lines[self.start - 1] if self.start else ""
+        first, columns = header[:1], _header_columns(header)
         shared: dict[str, str] = {}  # most cells repeat: keep one of each
         for number, line in enumerate(lines[self.start :], self.start + 1):
             if not line.strip():
+                continue
+            if _DATE.fullmatch(line) or (line[0] == first and _header_columns(line)):
+                if _header_columns(line) not in ((), columns):
+                    raise _strange_line(source, number, line)
+                self.headers += 1  # printed again, by --iterate or for another partition
                 continue
             if _CLUSTER.fullmatch(line):
                 hint = "print them one by one, as sinfo -M NAME"

@@ -12,7 +12,7 @@ nodes with more ranks than cores. It wants the nodes in its allocation or host f
 
 ``host:count`` for each run of consecutive ranks is for Hydra (``hydra``) and Intel MPI
 (``intel``). Hydra gives ranks out in the order of the lines of ``-f FILE``, and a host may
-are there again. Two things are lost with it (checked on MPICH 5.0.2): under
+stand there again. Two things are lost with it (checked on MPICH 5.0.2): under
 ``-launcher slurm`` the order of the lines, and for a host that stands there
 again the shared memory between its ranks, each entry being a node of its own
 to MPICH. Where Hydra knows ``-rankmap``, ``nidmap run`` therefore uses that.

@@ -174,11 +174,11 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     Slurm's variables, else the hosts that another batch system lists, else COBALT_PARTNAME
     (NIDs, which need a machine).
     """
+    if env.get("SLURM_HET_SIZE") or env.get("SLURM_PACK_SIZE"):  # its name up to Slurm 19.05
+        several = "heterogeneous jobs, which have several node lists, are not supported"
+        raise LaunchError(several)
     text = env.get("SLURM_JOB_NODELIST") or env.get("SLURM_NODELIST")
     if text:
-        if env.get("SLURM_HET_SIZE"):
-            several = "heterogeneous jobs, which have several node lists, are not supported"
-            raise LaunchError(several)
         nodes = NodeList.parse(text, "SLURM_JOB_NODELIST")
         return Allocation(
             nodes,
@@ -258,8 +258,13 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
 
 
 def job_on(machine: Machine, env: Mapping[str, str]) -> Allocation | None:
-    """Return the job that a command runs in (`job_here`), its nodes by the machine's names."""
+    """Return the job that a command runs in (`job_here`), its nodes by the machine's names.
+
+    None outside of one: inside of one whose nodes nothing says, no others are taken for them.
+    """
     job = job_here(env)
+    if job is None and job_id(env):
+        raise LaunchError(f"nothing says which nodes job {job_id(env)} has", "name them")
     return None if job is None else job.on(machine)
 
 

@@ -333,17 +333,25 @@ def test_messages_of_ibnetdiscover_itself_are_remarks(form, fabric):
 
 
 @pytest.mark.parametrize(
-    "above",
-    ["$ sudo ibnetdiscover\n", "[root@mgmt ~]# ibnetdiscover\n", "-I- Using port 1 as local.\n",
-     "Warning: Permanently added 'mgmt' to the list of known hosts.\n\n"],
+    ("above", "kind"),
+    [("-I- Using port 1 as local.\n", "discovery"),
+     ("Warning: Permanently added 'mgmt' to the list of known hosts.\n\n", "message")],
 )  # fmt: skip
-def test_what_a_shell_printed_above_is_left_out_and_said(above):
+def test_what_a_shell_printed_above_is_left_out_and_said(above, kind):
     text = SAMPLES["ibnetdiscover"]
     dump = read_text(above + text, "t")
-    same_machine(assemble([dump]), assemble([read_text(text, "t")]))
-    (said,) = [f for f in dump.findings if f.kind == "discovery"]
-    assert said.line == 1
+    assert same_machine(assemble([dump]), assemble([read_text(text, "t")]))
+    (said,) = [f for f in dump.findings if f.kind == kind]
     assert above.split("\n")[0] in said.text
+
+
+def test_two_hosts_of_one_name_are_said():
+    """Two machines that were installed from one image, say: neither has two adapters mlx5_0."""
+    line = "CA {0} 1 0x00000000000000b{0} 4x HDR - SW 1 {0} 0x00000000000000a1 ( '{1}' - 'l' )\n"
+    names = ["node1 mlx5_0", "node1 mlx5_1", "node2 mlx5_0", "node2 mlx5_0", "node3", "node3"]
+    text = "".join(line.format(k, name) for k, name in enumerate(names, 1))
+    (said,) = [f.text for f in read_text(text, "t").findings if f.kind == "same-host"]
+    assert said.startswith("node2 has two adapters mlx5_0 (0x00000000000000b3, 0x00000000000000b4)")
 
 
 @pytest.mark.parametrize(

@@ -367,3 +367,24 @@ def test_a_controller_beside_hosts_is_none(name):
     assert "management" in [finding.kind for finding in dump.findings]
     sees["swp2"] = (name, "eth0x", "100G", "off")
     assert len(read_text(json.dumps({"leaf1": nvue(**sees)}), "f.json").nodes) == 3
+
+
+@pytest.mark.parametrize("full", [("leaf1",), ("leaf1", "leaf2", "spine")])
+@pytest.mark.parametrize("short", [False, True])
+def test_a_switch_may_be_asked_by_another_part_of_its_name_than_it_announces(full, short):
+    """Who asks by ssh writes a domain that the switch does not announce, or the other way."""
+    plain = lldp(leaf1=LEAF1, leaf2=LEAF2, spine=SPINE)
+    domain = ".mgmt.hpc.example"
+    if short:  # it announces the longer name
+        seen = json.dumps(plain)
+        for name in full:
+            seen = seen.replace(f'{{"{name}": {{"id"', f'{{"{name}{domain}": {{"id"')
+        printed = json.loads(seen)
+        assert printed != plain
+    else:
+        printed = {name + domain * (name in full): body for name, body in plain.items()}
+    dump = read_text(json.dumps(printed), "x")
+    assert [f.text for f in dump.findings if f.fault] == []
+    machine, expected = assemble([dump]), assemble([read_text(json.dumps(plain), "x")])
+    machine.router_names[:] = [name.partition(".")[0] for name in machine.router_names]
+    assert same_machine(machine, expected)

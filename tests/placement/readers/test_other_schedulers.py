@@ -4,6 +4,7 @@
 import pytest
 
 from nidmap.placement.errors import ParseError
+from nidmap.placement.load import load_machine
 from nidmap.placement.readers import read_text
 from tests.samples import SAMPLES
 
@@ -22,6 +23,8 @@ STATES = {
     "flux-resources.status": {"n1": "up", "n2": "up", "n3": "up", "n4": "up", "n5": "drained",
                               "n6": "draining", "n0": "inactive", "n7": "down"},
 }  # fmt: skip
+
+BHOSTS = "HOST_NAME          STATUS          JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV\n"
 
 
 def states(text):
@@ -52,6 +55,21 @@ def test_cores_and_gpus_are_those_printed():
     assert (hosts.cores.tolist(), hosts.gpus.tolist()) == ([40] * 3, [4] * 3)
 
 
+def test_xml_may_declare_itself_on_a_line_of_its_own(tmp_path):
+    """As `-m` tells it from hwloc's, which is laid over a machine."""
+    path = tmp_path / "nodes.xml"
+    path.write_text('<?xml version="1.0" encoding="UTF-8"?>\n' + SAMPLES["pbsnodes.xml"])
+    machine = load_machine(str(path))
+    assert dict(zip(machine.names.tolist(), machine.state.tolist(), strict=True)) == (
+        STATES["pbsnodes.xml"]
+    )
+
+
+def test_the_load_of_grid_engine_may_be_that_of_a_core():
+    named = SAMPLES["qhost"].replace(" LOAD", "NLOAD")
+    assert states(named) == STATES["qhost"]
+
+
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
@@ -62,6 +80,9 @@ def test_cores_and_gpus_are_those_printed():
         (" STATE PROPERTIES NNODES NCORES NGPUS NODELIST\n all x 2 8 0 n[1-2]\n free x 1 8 0 n1\n"
          " allocated 1 8 0 n2\n down 0 0 0\n", {"n1": "idle", "n2": "allocated"}),
         (" STATE NNODES NODELIST\n free 1 n1\n", {"n1": "idle"}),
+        # older versions of status; a star where the nodes are offline besides
+        (" STATUS NNODES NODELIST\n avail 2 n[1-2]\n drained* 1 n3\n offline 1 n3\n",
+         {"n1": "up", "n2": "up", "n3": "down"}),
     ],
 )  # fmt: skip
 def test_flux_columns_by_their_header(rows, expected):
@@ -75,6 +96,8 @@ def test_flux_columns_by_their_header(rows, expected):
         ("STATE NNODES NCORES NGPUS NODELIST\nfree 2 8 0\n", "x:2: 'free 2 8 0' is not a row"),
         (SAMPLES["bhosts"][:-20], "x:10: 'hosti .* is not a row of bhosts"),
         (SAMPLES["bhosts"] + SAMPLES["bhosts.lshosts"], "x: bhosts and lshosts in one file"),
+        (BHOSTS + "rack01-node01.clus ok - 16 0 0 0 0 0\n" * 2, "x:3: 'rack01-.*' is cut off"),
+        (BHOSTS + "rack01-node01.cl.. ok - 16 0 0 0 0 0\n", "x:2: 'rack01-.*' is cut off"),
         (SAMPLES["qhost"] + "node4 lx-amd64\n", "x:7: 'node4 lx-amd64' is not a row of qhost"),
         ("<Data><Node><name>n1</name></Node></Data>\n", "x: node n1 has no state"),
         ("<Data><Node><name>n1</name>\n", "x:2: not XML: no element found"),

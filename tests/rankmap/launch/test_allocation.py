@@ -151,6 +151,8 @@ def test_counts_that_do_not_follow_are_refused(extra, ranks, cpus, says):
     ("extra", "error"),
     [
         ({"SLURM_HET_SIZE": "2"}, LaunchError),
+        # of the first component alone, or of none
+        ({"SLURM_PACK_SIZE": "2"}, LaunchError),
         ({"SLURM_TASKS_PER_NODE": "32(x4)"}, UsageError),
         ({"SLURM_TASKS_PER_NODE": "32"}, UsageError),
         ({"SLURM_TASKS_PER_NODE": "32(x99999999)"}, UsageError),
@@ -219,3 +221,19 @@ def test_a_host_by_its_short_and_its_long_name_is_one_node(tmp_path, monkeypatch
     assert list(job.nodes) == ["nid00003", "nid00001", "nid00002"]
     assert job.tasks.tolist() == [2, 2, 1]
     assert job.turns.tolist() == [0, 1, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"SLURM_JOB_ID": "7"},
+        {"PBS_JOBID": "7.server"},
+        {"LSB_JOBID": "7", "LSB_HOSTS": "", "LSB_MCPU_HOSTS": ""},
+        {"JOB_ID": "7", "SGE_ROOT": "/opt/sge"},  # one without a parallel environment
+        {"SLURM_JOB_ID": "7", "SLURM_HET_SIZE": "2", "SLURM_JOB_NODELIST_HET_GROUP_0": "n1"},
+    ],
+)
+def test_no_nodes_are_taken_for_those_of_a_job_that_names_none(env):
+    with pytest.raises(LaunchError, match=r"which nodes job 7|heterogeneous jobs"):
+        job_on(parse_spec("tree:4x4"), env)
+    assert job_on(parse_spec("tree:4x4"), {"JOB_ID": "7"}) is None  # nobody's
