@@ -51,7 +51,8 @@ def say_slow_cables(machine: Machine) -> Iterator[str]:
     if machine.attachment_gbs is None:
         return
     cables = links(machine)
-    part = connected_components(router_count(machine), cables.a, cables.b)
+    ends = cables.a.astype(np.int64), cables.b.astype(np.int64)
+    part = connected_components(router_count(machine), *ends)
     known = (machine.router >= 0) & (machine.attachment_gbs > 0)
     network = np.where(known, part[machine.router], -1)
     for number in np.unique(network[known]).tolist():

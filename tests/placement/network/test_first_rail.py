@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nidmap
+from nidmap.placement.check import check_sources
 from nidmap.placement.errors import ParseError, UsageError
 from nidmap.placement.geometry.host_rails import HostCables, attach_hosts
-from nidmap.placement.load import load_machine
+from nidmap.placement.load import load_machine, open_sources
 from nidmap.placement.network.channel_loads import injection_bandwidth
 
 HOSTS = "abcdef"
@@ -156,3 +158,21 @@ def test_the_order_of_the_cables_alters_nothing(data):
     assert made[0].notes == made[1].notes
     want = [sorted(s for h, s, *_ in rows if h == host) for host in range(hosts)]
     assert [sorted(s for s in row if s >= 0) for row in made[0].switch.tolist()] == want
+
+
+def test_servers_on_a_storage_network_of_its_own_are_on_no_leaf_of_compute_nodes(tmp_path):
+    """They share their switch with clients of all leaves; rates are compared in each network."""
+    path = tmp_path / "fabric.txt"
+    rates = ("4xHDR", "2xHDR")
+    path.write_text("\n\n".join(fabric(("mlx5_0", "mlx5_1"), False, rates=rates)) + "\n")
+    machine, findings = check_sources(open_sources(str(path)))
+    leaf = dict(zip(machine.names.tolist(), machine.coords[:, 0].tolist(), strict=True))
+    assert len({leaf["a"], leaf["d"], leaf["oss0"]}) == 3
+    assert (leaf["b"], leaf["f"], leaf["oss1"]) == (leaf["a"], leaf["d"], leaf["oss0"])
+    chosen = nidmap.plan(machine, 6)
+    assert sorted(machine.names[chosen.rows].tolist()) == [*HOSTS]
+    assert [f.text for f in findings if f.kind == "cable-rate"] == []
+    (cut_off,) = [f.text for f in findings if f.kind == "no-link"]
+    assert (
+        cut_off == "router store0 has no link: its 2 nodes, oss0 the first, reach no other router"
+    )

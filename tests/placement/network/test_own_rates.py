@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,6 +111,20 @@ def test_a_check_names_the_slow_ones(fabric):
     for rates, said in ((SLOW, ["n1: a cable of 6.25 GB/s, most have 25"]), (["4xHDR"] * 8, [])):
         _, findings = check_sources(open_sources(fabric(rates)))
         assert [f.text for f in findings if f.kind == "cable-rate"] == said
+
+
+@pytest.mark.parametrize("lines", [fabric_lines, port_lines])
+def test_a_check_names_slow_cables_between_switches(fabric, lines):
+    """One that has trained at fewer lanes holds up all that crosses it."""
+    path = Path(fabric(["4xHDR"] * 8, lines=lines))
+    text = path.read_text()
+    for end in ('[2]\t\t# "spine" lid 5 ', '[30]\t\t# "leaf1" lid 1 '):
+        text = text.replace(f"{end}4x", f"{end}1x")
+    path.write_text(text.replace("a1 4x HDR - SW 5", "a1 1x HDR - SW 5"))
+    _, findings = check_sources(open_sources(str(path)))
+    (said,) = [f for f in findings if f.kind == "cable-rate"]
+    assert said.text == "leaf1-spine: a cable of 6.25 GB/s, most up1 have 25"
+    assert (said.fault, said.hint) == (False, "degraded, or another generation of switches?")
 
 
 @pytest.mark.parametrize("lines", [fabric_lines, port_lines])

@@ -60,8 +60,9 @@ def test_xml_may_declare_itself_on_a_line_of_its_own(tmp_path):
     path = tmp_path / "nodes.xml"
     path.write_text('<?xml version="1.0" encoding="UTF-8"?>\n' + SAMPLES["pbsnodes.xml"])
     machine = load_machine(str(path))
-    assert dict(zip(machine.names.tolist(), machine.state.tolist(), strict=True)) == (
-        STATES["pbsnodes.xml"]
+    assert (
+        dict(zip(machine.names.tolist(), machine.state.tolist(), strict=True))
+        == (STATES["pbsnodes.xml"])
     )
 
 

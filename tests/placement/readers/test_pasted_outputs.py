@@ -106,7 +106,7 @@ def test_a_job_has_its_nodes_by_its_state_cut_off_or_not(state, busy, bar):
 )  # fmt: skip
 def test_tables_with_bars_are_lists_of_jobs(text):
     assert states(text) == {"n1": "allocated", "n2": "allocated"}
-    with pytest.raises(ParseError, match="does not fit the table above it: '7|a|b|c"):
+    with pytest.raises(ParseError, match=r"does not fit the table above it: '7\|a\|b"):
         read_text(text + "7|a|b|c\n", "x")
 
 
