@@ -306,8 +306,10 @@ def test_verify_finds_ranks_that_are_elsewhere(slurm):
 def test_steps_smaller_than_the_job_and_of_several_cpus(slurm):
     sizes = [(8, "-N2 -n 8"), (3, "-n 3"), (8, "-n 8 -c 8")]
     run = f"{NIDMAP} run --strict --patience 60 --verify --pattern ring -- srun"
+    # A step that is ending has its nodes, and srun prefers others for one smaller than the job.
+    ended = 'until [ -z "$(squeue -h -s -j $SLURM_JOB_ID -o %i)" ]; do sleep 0.1; done'
     script = "".join(
-        f"{command} {options} {WHERE} || exit; echo end\n"
+        f"{ended}; {command} {options} {WHERE} || exit; echo end\n"
         for _, options in sizes
         for command in (run, "srun")
     )
