@@ -118,7 +118,12 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> repli
         if wanted.groups:
             answer.prediction.groups = link_loads.group_links(prediction.loads)
         answer.notes = list(prediction.notes)
-        answer.default = _default_choice(model, offer.candidates, placement, prediction.time_s)
+        answer.default = _default_choice(
+            model,
+            offered(machine, offer.candidates, placement.rows, wanted.kind),
+            placement,
+            prediction.time_s,
+        )
         answer.sentence = sentence(machine, answer, link_loads.busiest_channel(prediction))
     except NidmapError as error:
         answer.reason = str(error)
@@ -137,11 +142,10 @@ def _wanted_order(
 
 
 def _default_choice(
-    model: Predictor, free: Mask, placement: Placement, time: float
+    model: Predictor, usable: Mask, placement: Placement, time: float
 ) -> replies.SchedulersChoice | None:
-    """Return the scheduler's choice of the free nodes and these, and the job's time on it."""
+    """Return the scheduler's choice of usable nodes, and the job's time on it."""
     machine, baseline = model.machine, baseline_of(model.machine)
-    usable = offered(machine, free, placement.rows)
     try:
         rows = scheduler_choice(machine, Request(len(placement.rows), usable, baseline=baseline))
     except PlanError:

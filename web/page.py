@@ -297,9 +297,9 @@ def _describe_mark(
     """Return the cost of the first mark's job, and the number of its nodes that are down."""
     job = Describe(
         nodes_of(machine, mark.rows).fold(), wanted.ppn, wanted.pattern, wanted.bytes,
-        order=wanted.order, slots=wanted.slots, links=300,
+        order=wanted.order, slots=wanted.slots, kind=wanted.kind, links=300,
     )  # fmt: skip
-    description = figures.describe(machine, now.offer(machine), job)
+    description = figures.describe(machine, now.offer(machine, wanted.partition), job)
     if down := int((now.kinds(machine)[mark.rows] == DOWN).sum()):
         description.sentence += f"; {down} of them {'is' if down == 1 else 'are'} down"
     return description

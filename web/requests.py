@@ -42,6 +42,9 @@ Partition = Annotated[Word, Meta(
     description="Nodes of one of Slurm's partitions; the default one where neither it nor from "
     "is given.")
 ]  # fmt: skip
+Choosing = Annotated[Word, Meta(
+    description="Slurm's partition that the scheduler chooses from; all nodes where none is given.")
+]  # fmt: skip
 #: The asker's own name for a question that may take long.
 Question = Annotated[Word, Meta(
     description="A name: a new question takes the place of an old one of the same name.")
@@ -107,6 +110,8 @@ class Describe(Struct, forbid_unknown_fields=True):
     bytes: Size | None = None
     order: Word = ""
     slots: Slots = []
+    kind: Kind = ""
+    partition: Choosing = ""
     links: Links = 200
     groups: Annotated[bool, Meta(
         description="Whether the busiest link of every pair of groups is listed.")
@@ -199,6 +204,8 @@ class Export(Struct, forbid_unknown_fields=True):
     bytes: Size | None = None
     order: Word = ""
     slots: Slots = []
+    kind: Kind = ""
+    partition: Choosing = ""
     state: Annotated[str, Meta(
         max_length=65536,
         description="How a page begins: what stands behind the # of a link that the page copies.")

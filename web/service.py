@@ -174,10 +174,9 @@ class Service:
         if figures.maps_graphs(wanted):
             await self._compiled(told)
         await self.live.answered()
-        now, partition = self.live.snapshot, ""
-        if isinstance(wanted, requests.Choice):
-            usual = "" if wanted.from_.strip() else now.default_partition
-            partition = wanted.partition or usual
+        now, partition = self.live.snapshot, getattr(wanted, "partition", "")
+        if isinstance(wanted, requests.Choice) and not partition and not wanted.from_.strip():
+            partition = now.default_partition
         offer, question = now.offer(self.machine, partition), getattr(wanted, "question", "")
         return await lane.json(getattr(figures, name), offer, wanted, question=question, told=told)
 

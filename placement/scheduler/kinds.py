@@ -71,13 +71,19 @@ def of_same_kinds(machine: Machine, rows: Ints) -> Mask:
     return np.asarray(np.isin(known, known[rows]) & (known >= 0))
 
 
-def offered(machine: Machine, free: Mask, rows: Ints) -> Mask:
-    """Return the nodes that a job on some rows could have got: of its kinds, free or its own."""
+def offered(machine: Machine, free: Mask, rows: Ints, kind: str = "") -> Mask:
+    """Return the nodes that a job on some rows could have got: of its kinds, free or its own.
+
+    `kind`: of this kind instead, as `of_one_kind` takes it.
+    """
     usable = free.copy()
     usable[rows] = True
-    return np.asarray(
-        usable & machine.compute & (of_same_kinds(machine, rows) if len(rows) else True)
-    )
+    alike = np.ones(len(machine), dtype=bool)
+    if kind:
+        alike, _ = of_one_kind(machine, usable, 0, rows[:0], kind)
+    elif len(rows):
+        alike = of_same_kinds(machine, rows)
+    return np.asarray(usable & machine.compute & alike)
 
 
 def of_one_kind(

@@ -30,14 +30,22 @@ def test_bytes_may_have_units_and_what_is_no_number_is_said_next_to_its_field(op
         assert asked.value.post_data_json["bytes"] == bytes_
     page.page.fill("#bytes", "4 q")
     page.page.press("#bytes", "Enter")
-    page.until("() => document.getElementById('job-said').textContent.startsWith('bytes: ')")
+    page.until("() => document.getElementById('bytes-said').textContent.startsWith('bytes: ')")
     assert page.page.get_attribute("#bytes", "aria-invalid") == "true"
     page.page.fill("#bytes", "")
     page.page.press("#bytes", "Enter")
     page.page.fill("#pattern", "altoall")
     page.page.press("#pattern", "Enter")
-    page.until("() => document.getElementById('job-said').textContent.includes('altoall')")
+    page.until("() => document.getElementById('pattern-said').textContent.includes('altoall')")
     assert page.page.get_attribute("#pattern", "aria-invalid") == "true"
+    page.page.fill("#ppn", "5000")
+    page.page.press("#ppn", "Enter")
+    page.until("() => document.getElementById('ppn-said').textContent.includes('1 to 4,096')")
+    below = page.page.evaluate(
+        "() => ['ppn', 'pattern'].map(id => document.getElementById(`${id}-said`)"
+        ".getBoundingClientRect().top - document.getElementById(id).getBoundingClientRect().bottom)"
+    )
+    assert all(0 <= gap < 12 for gap in below), "next to its field"
     assert "as fast" not in page.text("#sentence"), "the sentence of the pattern before"
 
 

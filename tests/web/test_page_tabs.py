@@ -153,9 +153,9 @@ def test_a_partition_is_chosen_on_the_page(opened, small):
         return set(machine.gpus[rows_of(machine, text)].tolist())
 
     with running(machine) as site:
-        page = opened(site).go("#t=plans&plan=16;1;row-major;free:gpus=0;spread;alltoall")
+        page = opened(site).go("#t=plans&k=gpus%3D0&plan=16;1;row-major;free;spread;alltoall")
         page.page.wait_for_selector(".plan")
-        assert page.page.input_value("#plan-kind") == "gpus=0"
+        assert page.page.input_value("#partition") == "gpus=0"
         wanted = {"count": 16, "strategies": ["spread"]}
         for kind, expected in (("gpus=0", {0}), ("", {8}), ("gpus=8", {8})):
             rows = site.post("compare", kind=kind, **wanted).json["rows"]
@@ -167,6 +167,7 @@ def test_a_partition_is_chosen_on_the_page(opened, small):
 
 
 def test_slurms_partitions_are_offered_and_planned_in(opened, small, tmp_path):
+    from nidmap.placement.lookup import rows_of
     from tests.web.serving import running, until
 
     path = tmp_path / "sinfo"
@@ -175,20 +176,30 @@ def test_slurms_partitions_are_offered_and_planned_in(opened, small, tmp_path):
     path.write_text("NODELIST PARTITION AVAIL STATE\n" + "".join(f"{row}\n" for row in rows))
     with running(small, (str(path),), every=1.0) as site:
         until(lambda: site.service.live.snapshot.partitions)
-        page = opened(site).go("#t=plans&plan=8;1;row-major;free:short;spread;alltoall")
+        page = opened(site).go("#t=plans&k=short&plan=8;1;row-major;free;spread;alltoall")
         page.page.wait_for_selector(".plan")
-        assert page.page.input_value("#plan-kind") == "short"
-        assert page.text("#plan-kind").split("\n") == [
+        assert page.page.input_value("#partition") == "short"
+        assert page.text("#partition").split("\n") == [
             "batch (64 of 128 nodes free)", "short (32 of 32 nodes free)",
         ]  # fmt: skip
         for name in ("", "short"):
-            page.page.select_option("#plan-kind", name)
+            page.page.select_option("#partition", name)
             with page.page.expect_request("**/compare") as asked:
                 page.page.click("#plan-go")
             page.until("() => !document.getElementById('plan-go').disabled")
             assert asked.value.post_data_json["partition"] == name
+        page.page.click("#tab-map")
+        page.paste("#0-7")
+        with page.page.expect_request("**/describe") as asked:
+            page.page.select_option("#partition", "")
+        page.sentence("as fast as")
+        with page.page.expect_response("**/describe") as told:
+            page.page.select_option("#partition", "short")
+        assert told.value.request.post_data_json["partition"] == "short"
+        chosen = rows_of(small, told.value.json()["default"]["nodelist"])
+        assert set(chosen.tolist()) <= {*range(8), *range(32, 64)}, "its own nodes or short's"
         path.write_text("NODELIST STATE\nnid[00000-00127] idle\n")
-        page.page.wait_for_selector("#plan-kinds", state="hidden")
+        page.page.wait_for_selector("#partition-field", state="hidden")
         page.leave()
 
 

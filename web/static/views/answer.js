@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The sentence above the picture, and the job that it is predicted for. */
+/** The sentence above the picture: the prediction of the active mark, else what the machine is doing. */
 
 import { spokenTouches } from "../core/figures.js";
 import { SHAPES } from "../core/machine.js";
 import { counted, grouped } from "../core/words.js";
 import { saidOf } from "../net/api.js";
-import { byId, el, refill } from "../ui/dom.js";
+import { byId } from "../ui/dom.js";
+import { blame, chosenNodes, complain, forgive } from "./jobform.js";
 
 const WAIT_MS = 180;
 
@@ -25,18 +26,10 @@ export function answers(app) {
     if (app.served && app.marks.current?.rows.length) say(app, `${plainWords(app, app.marks.current)} Predicting …`);
     later();
   });
-  app.store.on(["pattern", "ppn", "bytes", "order"], later);
+  app.store.on(["pattern", "ppn", "bytes", "partition", "order"], later);
   app.store.on(["snapshot"], () => !app.marks.current?.rows.length && say(app, machineWords(app)));
-  app.store.on(["pattern", "ppn", "bytes"], () => fillForm(app));
-  byId("job").addEventListener("submit", (event) => {
-    event.preventDefault();
-    takeForm(app);
-  });
-  for (const id of ["pattern", "ppn", "bytes"]) byId(id).addEventListener("change", () => takeForm(app));
-  refill(byId("patterns"), ...(app.machine.answer.choices?.patterns ?? []).map(({ example, help }) => el("option", { value: example, text: help })));
   app.store.on(["tab", "comparison"], () => showSentence(app));
   say(app, machineWords(app));
-  fillForm(app);
 }
 
 /** Whether the active mark's nodes are others than those last described. */
@@ -45,36 +38,6 @@ function changed(app) {
   const same = rows === app.described;
   app.described = rows;
   return !same;
-}
-
-function takeForm(app) {
-  const ppn = Math.min(Math.max(Math.round(Number(byId("ppn").value)) || 1, 1), 4096);
-  const bytes = readBytes(byId("bytes").value);
-  complain("bytes", bytes === null ? "bytes: a number such as 4096, 1e6, 4k (1,000 each) or 4Ki (1,024 each)" : "");
-  if (bytes === null) return;
-  app.store.set({ ppn, pattern: byId("pattern").value.trim() || "alltoall", bytes });
-}
-
-const UNITS = { "": 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: 2 ** 30 };
-
-/** A number of bytes as text, '' for none; null where it is no number. */
-export function readBytes(text) {
-  const plain = text.trim().replaceAll(",", "");
-  if (!plain) return "";
-  const match = /^(\d+(?:\.\d*)?(?:e\d+)?)\s*(|[kmg]i?)b?$/i.exec(plain);
-  return match && Number(match[1]) > 0 ? String(Number(match[1]) * UNITS[match[2].toLowerCase()]) : null;
-}
-
-/** What is wrong with a field of the form, next to it; '' for nothing. */
-function complain(field, words) {
-  byId(field).setAttribute("aria-invalid", String(Boolean(words)));
-  const wrong = { ...byId("job-said").dataset, [field]: words };
-  Object.assign(byId("job-said").dataset, wrong);
-  byId("job-said").textContent = Object.values(wrong).filter(Boolean).join("; ");
-}
-
-function fillForm(app) {
-  for (const key of ["ppn", "pattern", "bytes"]) byId(key).value = app.store.get(key);
 }
 
 async function describe(app) {
@@ -98,13 +61,19 @@ async function describe(app) {
     const answer = await app.ask("describe", "api/v1/describe", bodyOf(app, mark));
     if (!answer) return;
     app.store.set({ describe: answer });
-    complain("pattern", answer.reason);
+    forgive();
+    if (answer.reason) refused(answer.reason);
     say(app, `${answer.sentence}${outOfOrder(app, mark)}`);
   } catch (error) {
     app.store.set({ describe: { prediction: null, default: null, reason: saidOf(error), notes: [] } });
-    complain("pattern", saidOf(error));
+    refused(saidOf(error));
     say(app, plainWords(app, mark));
   }
+}
+
+/** Say at a field of the form why nothing is predicted. */
+function refused(words) {
+  if (!blame(words)) complain("pattern", words);
 }
 
 /** What of a mark is predicted though it is out of order, in words. */
@@ -126,7 +95,7 @@ export function bodyOf(app, mark) {
   const bytes = Number(app.store.get("bytes")) || null;
   const [ppn, pattern] = ["ppn", "pattern"].map((key) => app.store.get(key));
   const { name, slots } = app.orderOf(mark);
-  return { nodes: app.asked(mark), ppn, pattern, bytes, order: name, slots, links: 200 };
+  return { nodes: app.asked(mark), ppn, pattern, bytes, order: name, slots, ...chosenNodes(app), links: 200 };
 }
 
 function say(app, text) {
@@ -139,7 +108,6 @@ function showSentence(app) {
   const plans = app.store.get("tab") === "plans";
   const text = (plans && app.store.get("comparison")) || told.text;
   const node = byId("sentence");
-  byId("job").hidden = !app.served;
   node.classList.remove("busy");
   if (node.textContent !== text) node.textContent = text;
 }

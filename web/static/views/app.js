@@ -34,7 +34,7 @@ export class App {
     this.store = new Store({
       snapshot: new Snapshot(state, machine), scene: first, theme: themeNow(""), themeChoice: "",
       way: "state", hidden: new Set(), marks: 0, focus: -1, hover: -1, tab: "map", ranks: null, hops: null,
-      describe: null, order: "row-major", rank: 0, links: true, pattern: "alltoall", ppn: 1, bytes: "", curl: [],
+      describe: null, order: "row-major", rank: 0, links: true, pattern: "alltoall", ppn: 1, bytes: "", partition: "", curl: [],
     });
     this.questions = new Map();
     /** @type {any} the large map, set when the page starts */

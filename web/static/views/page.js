@@ -15,6 +15,7 @@ import { byId, el, refill } from "../ui/dom.js";
 import { answers } from "./answer.js";
 import { figureBar } from "./figurebar.js";
 import { helpDialog } from "./help.js";
+import { jobForm } from "./jobform.js";
 import { jobsTable } from "./jobstable.js";
 import { keyboard } from "./keyboard.js";
 import { showLegend } from "./legend.js";
@@ -44,6 +45,7 @@ export function start(app, state, data) {
   recolour(app);
   performance.mark("nidmap-picture");
   marksPanel(app);
+  jobForm(app);
   answers(app);
   figureBar(app);
   searchBox(app);
@@ -234,7 +236,7 @@ function wireUrl(app, data) {
     app.store.set({ way: data.way });
   } else read();
   window.addEventListener("popstate", ({ state }) => (state ? showView(app, state) : read()));
-  app.store.on(["marks", "way", "scene", "tab", "focus", "hidden", "pattern", "ppn", "bytes", "order", "rank", "themeChoice", "plan", "links"], write);
+  app.store.on(["marks", "way", "scene", "tab", "focus", "hidden", "pattern", "ppn", "bytes", "partition", "order", "rank", "themeChoice", "plan", "links"], write);
   byId("share").addEventListener("click", () => {
     const link = `${location.href.replace(/[?#].*$/s, "")}#${app.stateNow()}`;
     copyText(link, "Link");
@@ -269,10 +271,10 @@ function showView(app, { tab, way, scene }) {
 /** What of the page goes into the URL; what is as usual is left out. */
 function wordsOf(app, seen = "") {
   const { store, marks } = app;
-  const usual = { by: usualWay(app), v: app.layouts[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "", l: true, w: "" };
+  const usual = { by: usualWay(app), v: app.layouts[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", k: "", o: "row-major", r: 0, c: "", l: true, w: "" };
   const now = {
     by: store.get("way"), v: viewOf(app).scene, t: store.get("tab"), f: store.get("focus"), p: store.get("pattern"), n: store.get("ppn"),
-    b: store.get("bytes"), o: store.get("order"), r: store.get("rank"), c: store.get("themeChoice"), l: store.get("links"), w: seen,
+    b: store.get("bytes"), k: store.get("partition"), o: store.get("order"), r: store.get("rank"), c: store.get("themeChoice"), l: store.get("links"), w: seen,
   };
   const words = Object.fromEntries(Object.entries(now).filter(([key, value]) => value !== usual[key]));
   if (words.f !== undefined) words.f = app.machine.names[words.f];
@@ -290,7 +292,7 @@ function restore(app, { marks, active, words, lost }) {
   store.set({
     way: ways.includes(words.by) ? words.by : usualWay(app), tab: TABS.includes(words.t) && (app.served || !SERVED.includes(words.t)) ? words.t : "map",
     focus: words.f ? machine.find(words.f) : -1, pattern: words.p ?? "alltoall", ppn: Math.min(Math.max(Number(words.n) || 1, 1), 4096),
-    bytes: words.b ?? "", order: words.o ?? "row-major", rank: Math.max(Math.round(Number(words.r)) || 0, 0),
+    bytes: words.b ?? "", partition: words.k ?? "", order: words.o ?? "row-major", rank: Math.max(Math.round(Number(words.r)) || 0, 0),
     themeChoice: words.c in THEMES ? words.c : "", links: words.l !== "false", hidden: new Set((words.x ?? "").split(" ").filter(Boolean).map(decoded)),
   });
   app.marks.restore(marks, active);

@@ -4,7 +4,7 @@
 import { spokenRange, spokenSeconds, spokenTouches } from "../core/figures.js";
 import { newMark, OWN_ORDER } from "../core/marks.js";
 import { rowsOf } from "../core/nodelist.js";
-import { counted, grouped } from "../core/words.js";
+import { counted } from "../core/words.js";
 import { distinct, keysOf } from "../draw/colouring.js";
 import { Looks } from "../draw/sprites.js";
 import { MapView } from "../map/mapview.js";
@@ -16,6 +16,7 @@ import { copyText } from "../ui/clipboard.js";
 import { byId, el, refill } from "../ui/dom.js";
 import { heatOf, mostOf } from "./heat.js";
 import { planSlide } from "./planslide.js";
+import { blame, chosenNodes } from "./jobform.js";
 import { openRankFile } from "./rankfile.js";
 import { classBars, limitOf, noteList, spentOf } from "./traffic.js";
 
@@ -50,16 +51,11 @@ export class PlanView {
     app.store.on(["hover"], () => this.point(app.store.get("hover")));
     app.store.on(["theme"], () => this.answer && this.show(this.answer));
     app.store.on(["snapshot"], () => this.cards.forEach((card) => card.view && this.colour(card)));
-    app.store.on(["snapshot"], () => this.offerPartitions());
-    byId("plan-kind").addEventListener("change", () => {
-      this.wanted = undefined;
-    });
   }
 
   /** List what this machine can be planned with. */
   offer() {
     const choices = this.app.machine.answer.choices ?? { strategies: [], orders: [] };
-    this.offerPartitions();
     const names = choices.strategies.filter((name) => name !== choices.default_strategy);
     const picked = USUAL.filter((name) => names.includes(name)).slice(0, MOST);
     const boxes = names.map((name) => el("label", {}, el("input", { type: "checkbox", value: name, checked: picked.includes(name) }), name));
@@ -67,33 +63,6 @@ export class PlanView {
     refill(byId("plan-order"), ...choices.orders.map((name) => el("option", { value: name, text: name, selected: name === "row-major" })));
     byId("plan-count").max = this.app.machine.count;
     this.limit();
-  }
-
-  /** Slurm's partitions, where there are several to choose from. */
-  get partitions() {
-    const { partitions } = this.app.snapshot.answer;
-    return partitions.length > 1 ? partitions : [];
-  }
-
-  /** List Slurm's partitions, or where it says none the kinds of nodes, and keep what is chosen. */
-  offerPartitions() {
-    const { partitions } = this;
-    const kinds = this.app.machine.answer.choices?.kinds ?? [];
-    const offers = partitions.length ? partitionOffers(partitions) : kindOffers(kinds);
-    const said = JSON.stringify(offers);
-    if (said === this.offered) return;
-    this.offered = said;
-    byId("plan-kinds").hidden = !offers.length;
-    const chosen = this.wanted ?? byId("plan-kind").value;
-    refill(byId("plan-kind"), ...offers.map(([value, text]) => el("option", { value, text })));
-    this.choose(chosen);
-  }
-
-  /** Choose a partition or a kind of nodes; what is not known yet is chosen once it is. */
-  choose(name) {
-    const there = [...byId("plan-kind").options].some((option) => option.value === name);
-    byId("plan-kind").value = there ? name : "";
-    this.wanted = there ? undefined : name;
   }
 
   /** Begin with the mark and its job, until a person or a link says otherwise. */
@@ -113,15 +82,14 @@ export class PlanView {
   /** What is asked, as one word for the URL. */
   get asked() {
     const form = this.form();
-    const from = form.kind ? `${form.from}:${form.kind}` : form.from;
-    return [form.count, form.ppn, form.order, from, form.strategies.join(","), form.pattern].join(";");
+    return [form.count, form.ppn, form.order, form.from, form.strategies.join(","), form.pattern].join(";");
   }
 
   form() {
     const chosen = [...byId("plan-strategies").querySelectorAll("input:checked")].map((box) => box.value);
     return {
       count: Number(byId("plan-count").value), ppn: this.app.store.get("ppn"), pattern: this.app.store.get("pattern"),
-      order: byId("plan-order").value, from: byId("plan-from").value, strategies: chosen, kind: byId("plan-kind").value,
+      order: byId("plan-order").value, from: byId("plan-from").value, strategies: chosen,
     };
   }
 
@@ -130,9 +98,7 @@ export class PlanView {
     const [count, ppn, order, from, strategies, ...pattern] = asked.split(";");
     byId("plan-count").value = count;
     byId("plan-order").value = order;
-    const [source, kind = ""] = (from ?? "").split(/:(.*)/s);
-    byId("plan-from").value = source === "mark" ? "mark" : "free";
-    this.choose(kind);
+    byId("plan-from").value = from === "mark" ? "mark" : "free";
     this.filled = true;
     this.app.store.set({ ppn: Number(ppn) || 1, pattern: pattern.join(";") || "alltoall" });
     const wanted = (strategies ?? "").split(",").slice(0, MOST);
@@ -151,11 +117,11 @@ export class PlanView {
   /** Ask the server to compare, and show what it says. */
   async run() {
     const { app } = this;
-    const { count, ppn, pattern, order, from, strategies, kind } = this.form();
+    const { count, ppn, pattern, order, from, strategies } = this.form();
     this.filled = true;
     const mark = app.marks.current;
     const among = from === "mark" && mark ? app.asked(mark) : "";
-    const body = { count, ppn, pattern, strategies, orders: [order], from: among, [this.partitions.length ? "partition" : "kind"]: kind, bytes: Number(app.store.get("bytes")) || null, links: 0, question: QUESTION };
+    const body = { count, ppn, pattern, strategies, orders: [order], from: among, ...chosenNodes(app), bytes: Number(app.store.get("bytes")) || null, links: 0, question: QUESTION };
     this.say(`Planning ${counted(count, "node")} …`, false);
     this.previewed = "";
     this.ending = false;
@@ -173,6 +139,7 @@ export class PlanView {
       if (this.answer) this.show(this.answer); // what was found before stays
       else this.clear();
       this.say(saidOf(error), true);
+      blame(saidOf(error));
     }
     byId("plan-go").disabled = false;
     const left = byId("plan-running").contains(document.activeElement) || document.activeElement === document.body;
@@ -343,20 +310,6 @@ export class PlanView {
       card.overlay.outline(row < 0 ? [] : around(scene, row, theme.hues[1]));
     }
   }
-}
-
-/** The values and texts of Slurm's partitions: '' is the default one. */
-function partitionOffers(partitions) {
-  const text = ({ name, count, free }) => `${name} (${grouped(free)} of ${counted(count, "node")} free)`;
-  const usual = partitions.find((partition) => partition.default);
-  const others = partitions.filter((partition) => partition !== usual);
-  return [["", usual ? text(usual) : "all"], ...others.map((partition) => [partition.name, text(partition)])];
-}
-
-/** The values and texts of kinds of nodes. */
-function kindOffers(kinds) {
-  if (kinds.length < 2) return [];
-  return [["", "the usual one"], ...kinds.map(({ name, count }) => [name, `${name} (${counted(count, "node")})`]), ["any", "mixed"]];
 }
 
 /** Whether two plans take the same nodes, in whatever order. */

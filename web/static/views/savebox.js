@@ -6,6 +6,7 @@ import { painted } from "../draw/raster.js";
 import { curlLine, postFile, saidOf } from "../net/api.js";
 import { copyText, saveBlob } from "../ui/clipboard.js";
 import { byId, el, refill } from "../ui/dom.js";
+import { chosenNodes } from "./jobform.js";
 import { footOf } from "./slidefoot.js";
 
 const FORMATS = [
@@ -46,7 +47,7 @@ function bodyOf(app) {
   const [first, ...others] = [...marks.list].sort((a, b) => Number(b === marks.current) - Number(a === marks.current)).filter((mark) => mark.rows.length);
   const named = [first, ...others].filter(Boolean).map((mark) => ({ name: mark.name, nodes: app.asked(mark), hue: mark.hue }));
   const { name, slots } = app.orderOf(first ?? {});
-  const job = { ppn: store.get("ppn"), pattern: store.get("pattern"), bytes: Number(store.get("bytes")) || null, order: name, slots };
+  const job = { ppn: store.get("ppn"), pattern: store.get("pattern"), bytes: Number(store.get("bytes")) || null, order: name, slots, ...chosenNodes(app) };
   return { format: "html", marks: named, ...job, state: app.stateNow(), ...asShown(app, way, first) };
 }
 
