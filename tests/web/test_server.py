@@ -43,10 +43,11 @@ def test_descriptors_come_back(small):
 
 
 def test_two_hundred_plans_at_once_are_bounded(small):
-    with running(small, plans=2, waiting=4) as site:
-        replies = []
+    with running(small, plans=2, waiting=4, seconds=HANGS) as site:
+        replies, all_here = [], threading.Barrier(200)
 
         def ask():
+            all_here.wait(HANGS)
             replies.append(site.post("compare", count=8, pattern="sort"))
 
         threads = [threading.Thread(target=ask) for _ in range(200)]
@@ -54,7 +55,7 @@ def test_two_hundred_plans_at_once_are_bounded(small):
             thread.start()
         seen = [site.ask("/api/v1/state").status for _ in range(5)]
         for thread in threads:
-            thread.join(60)
+            thread.join(HANGS)
         statuses = [reply.status for reply in replies]
         assert len(statuses) == 200
         assert set(statuses) == {200, 429}

@@ -7,8 +7,10 @@ import { Gestures } from "./gestures.js";
 import { MapView } from "./mapview.js";
 import { Minimap } from "./minimap.js";
 import { Overlay } from "./overlay.js";
-import { rankPicture } from "./stepper.js";
 import { byId, el, place, refill } from "../ui/dom.js";
+
+/** Ranks that a rank is joined with by lines. */
+const MOST_LINES = 400;
 
 const MOST_OUTLINES = 5000;
 const NEAR_CSS = 12;
@@ -216,4 +218,27 @@ function boxesOfUnits(scene, level, coordinate, wanted) {
   for (let row = 0; row < of.length; row++) if (wanted.includes(coordinate[row])) boxes.add(of[row]);
   boxes.delete(-1);
   return [...boxes];
+}
+
+/** The ranks that a rank talks to. */
+export function neighboursOf({ neighbours }, rank) {
+  return neighbours ? neighbours.ranks.slice(neighbours.offsets[rank], neighbours.offsets[rank + 1]) : [];
+}
+
+/** Outlines and lines of the current rank and those that it talks to. */
+function rankPicture(app) {
+  const ranks = app.store.get("ranks");
+  if (app.store.get("way") !== "rank" || !ranks) return { outlines: [], lines: [] };
+  const { scene, theme } = app;
+  const rank = Math.min(app.store.get("rank"), ranks.ranks - 1);
+  const middle = (row) => [scene.x[row] + scene.node.w / 2, scene.y[row] + scene.node.h / 2];
+  const box = (row, colour, wide) => ({ x: scene.x[row], y: scene.y[row], w: scene.node.w, h: scene.node.h, colour, wide });
+  const own = ranks.node_rows[rank];
+  const others = [...new Set(neighboursOf(ranks, rank).map((other) => ranks.node_rows[other]))].filter((row) => row !== own);
+  const [x0, y0] = middle(own);
+  const lines = others.slice(0, MOST_LINES).map((row) => {
+    const [x1, y1] = middle(row);
+    return { x0, y0, x1, y1, share: 0.4, colour: theme.ink };
+  });
+  return { outlines: [...others.map((row) => box(row, theme.ink, 1.5)), box(own, theme.hues[1], 3)], lines };
 }

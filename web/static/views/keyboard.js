@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Every deed of the mouse by keys: one focus cell on the map, and short cuts for the page. */
 
-import { stepTo } from "../map/stepper.js";
 import { byId } from "../ui/dom.js";
 import { openHelp } from "./help.js";
+import { stepTo } from "./legend.js";
 
 const LEVELS = { b: ["blade", "switch", "leaf", "chassis", "slice"], c: ["chassis"], k: ["cabinet"], g: ["group"] };
 

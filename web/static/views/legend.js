@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The legend: what each colour and shape means, how many there are, and a filter. */
+/** The legend: what each colour and shape means, how many there are, and a filter; of ranks one after another. */
 
+import { OWN_ORDER } from "../core/marks.js";
 import { grouped } from "../core/words.js";
 import { usedClasses, vacantClass } from "../draw/legendclasses.js";
 import { drawSwatch } from "../draw/swatch.js";
 import { rampColour } from "../draw/theme.js";
+import { neighboursOf } from "../map/stage.js";
 import { announce } from "../ui/announce.js";
-import { byId, el, renew } from "../ui/dom.js";
+import { byId, el, refill, renew } from "../ui/dom.js";
 
 const MOST = 200;
 
@@ -52,4 +54,49 @@ function rampBar({ stops, low, high }) {
     context.fillRect(x, 0, 1, 1);
   }
   return el("div", { class: "ramp" }, el("span", { text: low }), canvas, el("span", { text: high }));
+}
+
+/** Show where a rank sits, and whom it talks to, while ranks are coloured. */
+export function showStepper(app) {
+  const host = byId("stepper");
+  const ranks = app.store.get("ranks");
+  if (app.store.get("way") !== "rank" || !ranks) {
+    refill(host);
+    return;
+  }
+  const held = host.contains(document.activeElement) ? document.activeElement.id : "";
+  const rank = app.store.get("rank");
+  const field = el("input", { id: "rank", type: "number", min: 0, max: ranks.ranks - 1, value: rank, on: { change: (event) => stepTo(app, Number(event.target.value)) } });
+  const orders = el("select", { id: "rank-order", on: { change: (event) => app.store.set({ order: event.target.value }) } },
+    ...ordersOf(app).map((name) => el("option", { value: name, text: name === OWN_ORDER ? "the plan's own" : name, selected: name === app.store.get("order") })));
+  const near = neighboursOf(ranks, rank);
+  refill(host, el("div", { class: "stepper" },
+    el("button", { type: "button", "aria-label": "Rank before", text: "\u2039", on: { click: () => stepTo(app, rank - 1) } }),
+    el("label", {}, "Rank ", field),
+    el("button", { type: "button", "aria-label": "Next rank", text: "\u203a", on: { click: () => stepTo(app, rank + 1) } }),
+    el("label", {}, "Order ", orders)),
+  el("p", { class: "soft", text: rankWords(app, ranks, rank, near) }));
+  if (held) byId(held)?.focus();
+}
+
+function ordersOf(app) {
+  if (!app.served) return [app.store.get("ranks").order.strategy];
+  const named = app.machine.answer.choices?.orders ?? [];
+  return app.marks.current?.planned ? [OWN_ORDER, ...named] : named;
+}
+
+/** Go to a rank, around at the ends. */
+export function stepTo(app, rank) {
+  const ranks = app.store.get("ranks");
+  if (!ranks) return;
+  const to = ((Math.round(rank) % ranks.ranks) + ranks.ranks) % ranks.ranks || 0;
+  app.store.set({ rank: to });
+  announce(rankWords(app, ranks, to, neighboursOf(ranks, to)));
+}
+
+function rankWords(app, ranks, rank, near) {
+  const row = ranks.node_rows[rank];
+  const apart = near.filter((other) => ranks.node_rows[other] !== row).length;
+  const talk = ranks.neighbours ? `; talks to ${near.length} ranks, ${apart} on other nodes` : "";
+  return `rank ${rank} of ${ranks.ranks} sits on ${app.machine.called(row)}${talk}`;
 }
