@@ -6,6 +6,8 @@ import json
 import random
 import re
 import socket
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -13,12 +15,15 @@ import pytest
 from nidmap.web.app import make_app
 from nidmap.web.guard import Guard, own_names
 from nidmap.web.page import served_files
-from tests.web.serving import HOSTILE, running, squeue, until
+from tests.waiting import HANGS
+from tests.web.serving import HOSTILE, Site, running, squeue, until
 
 TOKEN = "a-token-of-this-test"  # nothing that is secret
 
 #: The page's script.
 SCRIPT = f"/static/{next(iter(served_files()))}"
+
+MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
 
 NAMES = [
     HOSTILE,
@@ -132,8 +137,34 @@ BODIES = (
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A server in a process of its own, and its port: what ends it ends no other test."""
+    said = tmp_path_factory.mktemp("alone") / "stderr"
+    command = [sys.executable, "-X", "faulthandler", "-m", "nidmap", "web", "serve", "-m", MACHINE]
+    with said.open("w") as stderr:
+        process = subprocess.Popen(
+            [*command, "--from", "dump", "--token", "none", "--port", "0"],
+            stdout=subprocess.PIPE, stderr=stderr, text=True,
+        )  # fmt: skip
+        try:
+            port = int(re.search(r":(\d+)/?$", process.stdout.readline().strip())[1])
+            until(lambda: process.poll() is not None or _listens(port), "the server")
+            yield process, Site(port, None, ""), said
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def _listens(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), HANGS):
+        return True
+    return False
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_odd_requests_are_no_defect(site, seed):
+def test_odd_requests_are_no_defect(alone, seed):
+    process, site, said = alone
     lot = random.Random(seed)
     for _ in range(60):
         body = lot.choice(BODIES)
@@ -142,15 +173,16 @@ def test_odd_requests_are_no_defect(site, seed):
             head += [b"Content-Type: application/json", b"Content-Length: %d" % len(body)]
         line = lot.choice(METHODS) + b" " + lot.choice(TARGETS) + b" HTTP/1.1"
         raw = b"\r\n".join([line, *head, b"", body])
-        with socket.create_connection(("127.0.0.1", site.port), 10) as sock:
+        with socket.create_connection(("127.0.0.1", site.port), HANGS) as sock:
             sock.settimeout(5)
-            sock.sendall(raw)
             answer = b""
-            with contextlib.suppress(ConnectionResetError, TimeoutError):
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                sock.sendall(raw)
                 while b"\r\n\r\n" not in answer and (chunk := sock.recv(65536)):
                     answer += chunk
         found = re.match(rb"HTTP/1.1 (\d+)", answer)
         assert found is None or int(found.group(1)) < 500, (raw, answer)
+        assert process.poll() is None, (process.returncode, raw, said.read_text())
     assert site.ask("/api/v1/status").status == 200
 
 
