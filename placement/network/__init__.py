@@ -70,6 +70,10 @@ ROUTINGS = {
 #: (docs/reference/routings.md has the measurements).
 LOSS, LEAST_LOSS, MOST_LOSS = 0.24, 0.0, 0.4
 
+#: Bytes are divided until no channel takes longer than this share of what nodes' own links take,
+#: or as well as can be: some room is left for figures of links that are not known.
+ENOUGH = 0.9
+
 #: Routings that have one path for each pair of nodes.
 SINGLE_PATH = ("single", "dimension-order", "d-mod-k")
 
@@ -168,7 +172,8 @@ def loads_of_each(
     ways: Iterator[Ways | None] = iter([None] * len(demands))
     if routing == "adaptive":  # how bytes are divided is a matter of this demand
         loss = usual_loss(machine) if loss is None else loss
-        ways, notes = module.divide_each(machine, demands), (*notes, "")
+        own_s = np.array([demand.own_s(machine) for demand in demands])
+        ways, notes = module.divide_each(machine, demands, ENOUGH * own_s), (*notes, "")
     ports = getattr(module, "ports", None)
     for demand, divided in zip(demands, ways, strict=True):
         load = module.loads(machine, demand, routing) if divided is None else divided.best

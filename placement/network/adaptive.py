@@ -6,14 +6,15 @@ these are the ways of ``minimal`` and those of ``valiant``, over a third group; 
 group all shortest paths, and detours over another router of it (each alike, shortest
 paths to it and from it). What detours cost is told by `Loads.losing`.
 
-A way weighs as much as its channels together: high powers of their relative loads (bytes /
-bandwidth). Pairs shift bytes to the lighter kind, which makes the largest load about as small as
-it can be.
+First all pairs have one share, the best one: loads are linear in it. Then a way weighs as much as
+its channels together: high powers of their relative loads (bytes / bandwidth). Pairs shift bytes to
+the lighter kind, which makes the largest load about as small as it can be.
 
 All pairs shift at the same time, each by what its two kinds of ways differ, further
 where it went the same way before and less where it turned (as Rprop does; Riedmiller and
 Braun, 1993). Where more than `FEW` pairs exchange bytes those of two groups have one
-share. The cost follows the groups that the demand touches.
+share. Nothing is shifted any more where no channel takes longer than is enough, as where nodes'
+own links take as long. The cost follows the groups that the demand touches.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ from nidmap.placement.support.arrays import add_by_key
 __all__ = ["channels", "divide", "divide_each", "hops", "notes"]
 
 #: Powers by which ways are weighed, one a step, of many groups every second one.
-POWERS = (4,) * 3 + (8,) * 2 + (16,) * 2 + (32,) * 2 + (64,) * 3 + (128,) * 4
+POWERS = (4, 4, 8, 8, 16, 16, 32, 32, 64, 64, 128, 128)
+
+#: Halvings of the shares from none to all, to find the best one for all pairs; what is left of it
+#: at both ends.
+HALVINGS, LEAST_SHARE = 6, 0.2
 
 #: Numbers in a table of all demands that are divided together.
 TOGETHER = 1 << 17
@@ -53,7 +58,7 @@ FEW = 1024
 
 #: How far a pair shifts at first, by the logarithm of how much fuller its minimal ways are, how
 #: much further and less far then, and at most; what they differ, and logits of shares, at most.
-FIRST, LONGER, SHORTER, LONGEST, MOST, SURE = 2.0, 1.5, 0.5, 8.0, 4.0, 12.0
+FIRST, LONGER, SHORTER, LONGEST, MOST, SURE = 3.0, 1.5, 0.5, 8.0, 4.0, 12.0
 
 #: Weights below this are none.
 TINY = 1e-300
@@ -128,19 +133,20 @@ def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
 
 
 def divide(machine: Machine, demand: Demand) -> Ways:
-    """Divide a demand between minimal ways and detours; see `divide_each`."""
-    return next(divide_each(machine, [demand]))
+    """Divide a demand between minimal ways and detours as well as possible; see `divide_each`."""
+    return next(divide_each(machine, [demand], np.zeros(1)))
 
 
-def divide_each(machine: Machine, demands: Sequence[Demand]) -> Iterator[Ways]:
-    """Divide each demand between minimal ways and detours as well as possible.
+def divide_each(machine: Machine, demands: Sequence[Demand], enough: Floats) -> Iterator[Ways]:
+    """Divide each demand between minimal ways and detours, as well as possible or enough.
 
     They go through the same tables together: what takes time is not the sums but to ask for them.
 
-    `machine`: a dragonfly. `demands`: those of the same routers, about.
+    `machine`: a dragonfly. `demands`: those of the same routers, about. `enough` (demands,):
+    seconds of the busiest channel at which a division is good enough.
     """
     groups = groups_of(machine)
-    for batch in _split_batches(machine, demands):
+    for batch in _split_batches(machine, demands, enough):
         every, fewest = batch.touched.every, batch.minimal()
         most = max(1, TOGETHER // max(len(groups.channels), every.numbers))
         for first in range(0, len(batch.demands), most):
@@ -162,7 +168,7 @@ def divide_each(machine: Machine, demands: Sequence[Demand]) -> Iterator[Ways]:
                 yield Ways(minimal, best, max(0.0, float(moved)) / (every_byte or 1.0))
 
 
-def _split_batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Batch]:
+def _split_batches(machine: Machine, demands: Sequence[Demand], enough: Floats) -> Iterator[_Batch]:
     """Yield runs of demands that share tables, those with few pairs apart from others."""
     if not demands:
         return
@@ -173,9 +179,9 @@ def _split_batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Bat
     most = max(1, TOGETHER // touched.sought.numbers)
     for run in np.split(np.arange(len(demands)), starts):
         for first in range(0, len(run), most):
-            part = run[first : first + most].tolist()
-            together = [demands[k] for k in part]
-            yield _Batch(touched, together, bool(listed[part[0]]))
+            part = run[first : first + most]
+            together = [demands[k] for k in part.tolist()]
+            yield _Batch(touched, together, enough[part], bool(listed[part[0]]))
 
 
 def _pairs_of(demand: Demand) -> int:
@@ -186,9 +192,11 @@ def _pairs_of(demand: Demand) -> int:
 class _Batch:
     """Demands that share all tables."""
 
-    def __init__(self, touched: TouchedTables, demands: Sequence[Demand], pairwise: bool) -> None:
+    def __init__(
+        self, touched: TouchedTables, demands: Sequence[Demand], enough: Floats, pairwise: bool
+    ) -> None:
         groups, routers, units = touched.groups, touched.routers, touched.routers.units
-        self.touched, self.demands = touched, demands
+        self.touched, self.demands, self.enough = touched, demands, enough
         # Their bytes between routers that paths of the tables join
         self.total = routers.traffic(demands)
         # (groups, groups), groups that neither links nor a third group join
@@ -209,7 +217,7 @@ class _Batch:
 
     def minimal(self) -> GroupTraffic:
         """Return the bytes on minimal ways."""
-        return _fill_ways(self.touched.sought, self.touched.second, self.shares)
+        return _fill_ways(self.touched.sought, self.touched.second, self.shares, self.enough)
 
 
 class _Shares:
@@ -225,6 +233,8 @@ class _Shares:
         always = np.ones(len(self.near), dtype=bool)
         self.free = np.concatenate([(groups.linked & groups.valiant)[g, h], always])
         self.certain = np.concatenate([groups.linked[g, h], always]).astype(np.float64)
+        # (v,), the demand of each
+        self.demand = np.concatenate([variables.demand, self.near // total.inner[0].size])
 
     def take(self, share: Floats) -> GroupTraffic:
         """Return the bytes that take minimal ways."""
@@ -241,44 +251,75 @@ class _Shares:
         return weight
 
 
-def _fill_ways(touched: TouchedGroups, second: ChannelTables, shares: _Shares) -> GroupTraffic:
+def _fill_ways(
+    touched: TouchedGroups, second: ChannelTables, shares: _Shares, enough: Floats
+) -> GroupTraffic:
     """Return the bytes that take minimal ways: pairs shift others until no channel is fuller.
 
     High powers may shift too far in the end, so the best division is the best that was come by.
+
+    `enough` (demands,): seconds of the busiest channel at which nothing more is shifted.
     """
-    logit, before = np.zeros(len(shares.free)), np.zeros(len(shares.free))
-    length = np.full(len(logit), FIRST)
-    minimal = best = shares.take(_share_of(logit))
-    least = np.full(len(minimal.inner), np.inf)
-    powers = POWERS[:: 2 if touched.mean_passing else 1]
-    for power in powers:
-        if not shares.free.any():
+
+    def seconds(minimal: GroupTraffic) -> ChannelTables:
+        return touched.load(minimal, shares.total.minus(minimal)).times(second)
+
+    none, every = (shares.take(np.full(len(shares.free), part)) for part in (0.0, 1.0))
+    most = seconds(every)
+    best, least = every, most.largest()
+    if not shares.free.any() or (least <= enough).all():
+        return best
+    logit = np.repeat(0.0, len(shares.free))
+    share = _even_share(seconds(none), most)
+    logit += np.log(share / (1 - share))[shares.demand]
+    before, length = np.zeros(len(logit)), np.full(len(logit), FIRST)
+    for power in (*POWERS[:: 2 if touched.mean_passing else 1], 0):
+        minimal = shares.take(_share_of(logit))
+        load = seconds(minimal)
+        best, least = _choose_fewest(best, least, minimal, load.largest(), enough)
+        if not power or (least <= enough).all():
             break
-        load = touched.load(minimal, shares.total.minus(minimal)).times(second)
-        best, least = _choose_fewest(best, least, minimal, load)
         ways, detours = map(shares.weigh, touched.prices(load.powers(power)))
         move = np.clip(np.log(ways / detours) / power, -MOST, MOST)
         length[move * before < 0] *= SHORTER
         length[move * before > 0] *= LONGER
         length, before = np.minimum(length, LONGEST), move
         logit = np.clip(logit - length * move, -SURE, SURE)
-        minimal = shares.take(_share_of(logit))
-    return _choose_fewest(
-        best, least, minimal, touched.load(minimal, shares.total.minus(minimal)).times(second)
-    )[0]
+    return best
+
+
+def _even_share(none: ChannelTables, every: ChannelTables) -> Floats:
+    """Return the share of all bytes on minimal ways that is best, float64 (demands,).
+
+    `none`, `every`: seconds of the channels where no bytes, and where all, take minimal ways.
+    Between them the largest is convex.
+    """
+    first, last = (
+        np.concatenate([table.reshape(len(table), -1) for table in ends], axis=1)
+        for ends in (none, every)
+    )
+    change, rows = last - first, np.arange(len(first))
+    low, high = np.zeros(len(first)), np.ones(len(first))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        grows = change[rows, np.argmax(first + middle[:, None] * change, axis=1)] > 0
+        low, high = np.where(grows, low, middle), np.where(grows, middle, high)
+    return np.clip((low + high) / 2, LEAST_SHARE, 1 - LEAST_SHARE)
 
 
 def _choose_fewest(
-    best: GroupTraffic, least: Floats, minimal: GroupTraffic, load: ChannelTables
+    best: GroupTraffic, least: Floats, minimal: GroupTraffic, largest: Floats, enough: Floats
 ) -> tuple[GroupTraffic, Floats]:
-    """Return of two divisions of each demand the one with the smaller largest load, and that."""
-    largest = load.largest()
-    better = largest < least
+    """Return of two divisions of each demand the one with the smaller largest load, and that.
+
+    The first that is small enough stays.
+    """
+    better = (largest < least) & (least > enough)
     chosen = (
         np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
         for new, old in zip(minimal, best, strict=True)
     )
-    return GroupTraffic(*chosen), np.minimum(largest, least)
+    return GroupTraffic(*chosen), np.where(better, largest, least)
 
 
 def _share_of(logit: Floats) -> Floats:

@@ -22,9 +22,11 @@ import numpy as np
 from nidmap.placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.machine import Machine
+from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.network.rails import Rails, rails_of
 from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.support.arrays import add_by_key, sum_by_pair
+from nidmap.placement.support.quantities import GB
 from nidmap.placement.topologies import router_count
 from nidmap.placement.traffic import NO_TRAFFIC, Traffic
 
@@ -82,6 +84,11 @@ class Demand:
     def total(self) -> float:
         """Bytes that leave all nodes together."""
         return float(self.out.sum())
+
+    def own_s(self, machine: Machine) -> float:
+        """Return the seconds of the busiest node's own link; 0 where it is unlimited."""
+        sent = np.maximum(self.out, self.into) / (injection_bandwidth(machine) * GB)
+        return float(sent.max(initial=0.0))
 
     def refuse_other(self, machine: Machine) -> None:
         """Raise UsageError where this is the demand of another machine."""

@@ -9,7 +9,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from nidmap.placement.network import Demand, channels, hops, loads
-from nidmap.placement.network.adaptive import FEW, _share_of, divide, divide_each, notes
+from nidmap.placement.network.adaptive import (
+    FEW,
+    _even_share,
+    _share_of,
+    divide,
+    divide_each,
+    notes,
+)  # fmt: skip
 from nidmap.placement.network.groups import groups_of
 from nidmap.placement.network.local_paths import Leg
 from nidmap.placement.network.touched import ChannelTables, TouchedGroups, TouchedRouters
@@ -155,6 +162,39 @@ def test_sixty_questions_are_within_ten_per_cent_of_the_linear_program():
     assert np.median(ratios) <= 1.02
 
 
+@given(seed=st.integers(0, 10**6), part=st.sampled_from([0.0, 0.5, 0.9, 1.2, 2.0]))
+@examples(40)
+def test_nothing_is_shifted_any_more_where_it_is_enough(seed, part):
+    machine, sent = question(seed)
+    best = least(machine, sent)
+    demands = [listed_demand(machine, sent)]
+    enough = np.array([part * max(best, 1e-9)])
+    found = next(divide_each(machine, demands, enough))
+    minimal, worst = (largest(machine, load) for load in (found.minimal, found.best))
+    if minimal <= enough[0]:
+        assert found.detoured == 0
+        np.testing.assert_array_equal(found.best, found.minimal)
+    assert worst <= max(ODD * best, float(enough[0])) * (1 + 1e-6)
+    assert found.detoured <= 1
+
+
+@given(seed=st.integers(0, 10**6))
+@examples(40)
+def test_even_share_is_the_best_of_all_shares(seed):
+    draw = np.random.default_rng(seed)
+    none, every = (
+        ChannelTables(*(draw.random((2, 3, 4)) ** 2 for _ in range(3))) for _ in range(2)
+    )
+    first, last = (
+        np.concatenate([t.reshape(2, -1) for t in ends], axis=1) for ends in (none, every)
+    )
+    shares = np.linspace(0.2, 0.8, 601)
+    seconds = (first + shares[:, None, None] * (last - first)).max(axis=2)
+    found = _even_share(none, every)
+    reached = (first + found[:, None] * (last - first)).max(axis=1)
+    assert (reached <= seconds.min(axis=0) * 1.02).all()
+
+
 @few
 @given(st.data())
 def test_any_links_come_near_the_optimum(data):
@@ -200,7 +240,7 @@ def test_where_many_groups_are_touched_the_mean_of_what_they_pass_on_will_do(mon
         monkeypatch.setattr(touched, "MANY", many)
         machine = parse_spec(f"slingshot:{words}")
         demands = [Demand.of(machine, traffic) for traffic in sent]
-        divisions = divide_each(machine, demands)
+        divisions = divide_each(machine, demands, np.zeros(len(demands)))
         largest_loads.append([largest(machine, division.best) for division in divisions])
     assert largest_loads[0] != largest_loads[1]
     assert np.allclose(*largest_loads, rtol=0.1)
@@ -348,7 +388,7 @@ def test_steps_are_divided_together_as_each_is_alone(name, monkeypatch):
     monkeypatch.setattr(adaptive, "FEW", len(rows))  # the all-to-all has more pairs
     steps = [Traffic.of(rows, np.roll(rows, k), k * 1e6) for k in (1, 2, 3)]
     demands = [Demand.of(machine, traffic) for traffic in (*steps, Traffic.everyone(rows, 1, 1e5))]
-    together = list(divide_each(machine, demands))
+    together = list(divide_each(machine, demands, np.zeros(len(demands))))
     for demand, division in zip(demands, together, strict=True):
         alone = divide(machine, demand)
         np.testing.assert_allclose(division.best, alone.best, rtol=1e-9, atol=1e-3)
