@@ -188,7 +188,7 @@ def measure_case(
     }  # fmt: skip
     path = Path(f"{stem}.job.json")
     path.write_text(json.dumps(job))
-    began, idle = time.monotonic(), _idle_seconds()
+    began, idle = time.monotonic(), idle_seconds()
     env = [f"{key}={value}" for key, value in _AT_ONCE.items()]
     env.append(f"PYTHONPATH={Path(__file__).parents[2]}")  # ranks start anywhere, not in a checkout
     program = [sys.executable, "-m", "benchmarks.experiment.ranks", str(path)]
@@ -199,12 +199,12 @@ def measure_case(
         "seed": seed,
         "kept": arms[0].same_as(next(arm for arm in arms if arm.name == "nidmap"), case.ppn),
         "free": len(free),
-        "idle_cores": round((_idle_seconds() - idle) / (time.monotonic() - began), 2),
+        "idle_cores": round((idle_seconds() - idle) / (time.monotonic() - began), 2),
         "arms": _figures(case, arms, _predictor(case, machine), cluster, stem),
     }
 
 
-def _idle_seconds() -> float:
+def idle_seconds() -> float:
     """Return how long the cores that this process may use have had nothing to do, summed."""
     own = {f"cpu{k}" for k in os.sched_getaffinity(0)}
     rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from nidmap.placement.machine import Machine
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import GB
 from nidmap.rankmap.past_jobs import quick_choices
@@ -44,13 +46,56 @@ class _Neighbour(Other):
         return self.where, self.rate
 
 
+class Routed:
+    """Times of jobs with every link routed, next to others that send their own patterns."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._models: dict[tuple[str, int, float | None], Predictor] = {}
+        self._best: dict[tuple[int, Predictor], float] = {}
+
+    def slowdown(
+        self, app: Application, rows: Ints, others: Sequence[tuple[Application, Ints, float]]
+    ) -> float:
+        """Return how many times as long a job communicates as alone on the best nodes.
+
+        `others`: what they send, their nodes, the rounds of it that each sends a second.
+        """
+        background = [self._neighbour(*other) for other in others]
+        model = Predictor(self.machine, Job(*app[:3], background=background))
+        return model.time(model.place(rows)) / self.best(app, len(rows))
+
+    def best(self, app: Application, count: int) -> float:
+        """Return the seconds of a round on the best nodes of an empty machine."""
+        model = self._model(app)
+        if (count, model) not in self._best:
+            choices = quick_choices(self.machine, self.machine.compute, count)
+            self._best[count, model] = min(model.time(model.place(rows)) for _, rows in choices)
+        return self._best[count, model]
+
+    def _model(self, app: Application) -> Predictor:
+        key = app[:3]
+        if key not in self._models:
+            self._models[key] = Predictor(self.machine, Job(*key))
+        return self._models[key]
+
+    def _neighbour(self, app: Application, rows: Ints, rounds: float) -> _Neighbour:
+        """Return a job with its load on each channel."""
+        model = self._model(app)
+        rate = np.zeros(len(model.channels))
+        for phase in model.phases(model.place(rows)):
+            carried = model.loads(phase.total, None)
+            rate[carried.used] += carried.carried * (rounds / GB)
+        where = np.flatnonzero(rate)
+        return _Neighbour(rows, 1.0, where=where, rate=rate[where])
+
+
 class Checker:
     """Samples the starts of jobs in a replay."""
 
     def __init__(self, network: Network, trace: Trace, apps: list[Application]) -> None:
         self.network, self.trace, self.apps = network, trace, apps
-        self._models: dict[tuple[str, int, float | None], Predictor] = {}
-        self._best: dict[tuple[int, Predictor], float] = {}
+        self.routed = Routed(network.machine)
 
     def samples(self, outcome: Outcome, count: int, seed: int = 0) -> list[Sample]:
         """Return this many jobs on several nodes, drawn by a seed, in the order of their starts."""
@@ -65,41 +110,15 @@ class Checker:
         running_jobs = [k for k in np.flatnonzero(running).tolist() if self.apps[k].share]
         sharing, others = Sharing(self.network), []
         for other in running_jobs:
-            rows = outcome.of(other)
-            footprint = self.network.footprint(self.apps[other], rows)
-            share, slowdown = self.apps[other].share, outcome.slowdown[other]
-            rounds = share / (footprint.best * (1 - share + share * slowdown))
+            app, rows = self.apps[other], outcome.of(other)
+            footprint = self.network.footprint(app, rows)
+            rounds = app.rounds(footprint.best, float(outcome.slowdown[other]))
             sharing.add(other, footprint, rounds)
-            others.append(self._neighbour(other, rows, rounds))
+            others.append((app, rows, rounds))
         rows = outcome.of(job)
         quick = sharing.slowdown(self.network.footprint(self.apps[job], rows))
-        model = self._model(self.apps[job])
-        crowded = Predictor(self.network.machine, Job(*self.apps[job][:3], background=others))
-        routed = crowded.time(crowded.place(rows)) / self._best_time(model, len(rows))
+        routed = self.routed.slowdown(self.apps[job], rows, others)
         return Sample(job, len(running_jobs), quick, routed)
-
-    def _model(self, app: Application) -> Predictor:
-        key = app[:3]
-        if key not in self._models:
-            self._models[key] = Predictor(self.network.machine, Job(*key))
-        return self._models[key]
-
-    def _best_time(self, model: Predictor, count: int) -> float:
-        if (count, model) not in self._best:
-            machine = self.network.machine
-            choices = quick_choices(machine, machine.compute, count)
-            self._best[count, model] = min(model.time(model.place(rows)) for _, rows in choices)
-        return self._best[count, model]
-
-    def _neighbour(self, job: int, rows: Ints, rounds: float) -> _Neighbour:
-        """Return a job with its load on each channel."""
-        model = self._model(self.apps[job])
-        rate = np.zeros(len(model.channels))
-        for phase in model.phases(model.place(rows)):
-            carried = model.loads(phase.total, None)
-            rate[carried.used] += carried.carried * (rounds / GB)
-        where = np.flatnonzero(rate)
-        return _Neighbour(rows, 1.0, str(job), where=where, rate=rate[where])
 
 
 def check_words(samples: list[Sample]) -> str:

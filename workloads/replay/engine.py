@@ -150,12 +150,9 @@ class Replay:
         shares = False
         if self.sharing is not None and len(rows) > 1 and self.applications:
             footprint = self._footprint(job, rows)
-            share = self.applications[job].share
-            slowdown = self.sharing.slowdown(footprint)
-            self.slowdown[job] = slowdown
-            self.pace[job] = 1 - share + share * slowdown
-            rounds = share / (footprint.best * self.pace[job]) if footprint.best else 0.0
-            shares = self.sharing.add(job, footprint, rounds)
+            app, slowdown = self.applications[job], self.sharing.slowdown(footprint)
+            self.slowdown[job], self.pace[job] = slowdown, app.pace(slowdown)
+            shares = self.sharing.add(job, footprint, app.rounds(footprint.best, slowdown))
         self._end_at(job, now + float(self.trace.run[job]) * float(self.pace[job]))
         return shares
 

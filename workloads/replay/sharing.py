@@ -45,6 +45,14 @@ class Application(NamedTuple):
     bytes: float | None
     share: float
 
+    def pace(self, slowdown: float) -> float:
+        """Return how many times as long it runs as alone on the best nodes."""
+        return 1 - self.share + self.share * slowdown
+
+    def rounds(self, best: float, slowdown: float) -> float:
+        """Return the rounds of its pattern a second; `best`: seconds of one on the best nodes."""
+        return self.share / (best * self.pace(slowdown)) if best else 0.0
+
 
 class Footprint(NamedTuple):
     """The load of one job on links."""

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots: jobs at once on nodes that a replay gave them, by one policy and by another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nidmap.placement.load import load_machine
+from nidmap.placement.options import with_figures
+from nidmap.workloads.replay.engine import Replay
+from nidmap.workloads.replay.scheduler import Rules
+from nidmap.workloads.replay.sharing import Application, Network
+from nidmap.workloads.replay.trace import Columns, Trace, clean_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nidmap.placement.support.array_types import Ints
+
+#: Jobs of a snapshot, at least and at most, their nodes, and the shares of time they communicate.
+_JOBS, _SIZES, _SHARES = (5, 8), (2, 3, 4, 5, 6), (0.3, 0.5, 0.7, 1.0)
+
+#: Seconds of a round alone on the best nodes, as links are slowed; bytes of a message.
+_ROUND, _BYTES = (0.05, 0.15), (20e3, 400e3)
+
+#: The placement that is no policy's.
+RANDOM = "random"
+
+#: When the jobs come: after those that leave holes have ended.
+_COMES = 100.0
+
+#: Process grids of an FFT by nodes, where there is one of two dimensions.
+_GRIDS = {4: "2x2", 6: "3x2"}
+
+
+class Running(NamedTuple):
+    """A job as it runs: what it sends, from which nodes."""
+
+    app: Application
+    rows: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """The same jobs at once, on the nodes of each policy, and on any of these."""
+
+    seed: int
+    jobs: dict[str, list[Running]]  # by policy, the same jobs in the same order
+
+    @property
+    def changed(self) -> int:
+        """How many of the jobs are not on the same nodes under all policies."""
+        each = zip(*self.jobs.values(), strict=True)
+        return sum(len({tuple(sorted(job.rows.tolist())) for job in jobs}) > 1 for jobs in each)
+
+
+def network_of(spec: str) -> Network:
+    """Return a mini-Cray's links for a replay: routed as its routers do, without latency."""
+    return Network(with_figures(load_machine(spec), routing="single", latency=0))
+
+
+def draw_snapshot(
+    network: Network, seed: int, policies: Sequence[str], slowed: float
+) -> Snapshot:
+    """Return the first snapshot of a seed in which policies put half of the jobs elsewhere.
+
+    `slowed`: how many times longer a message takes on the mini-Cray's links than on the machine's.
+    """
+    rng = np.random.default_rng(seed)
+    while True:
+        trace, apps = _draw_trace(network, rng, slowed)
+        jobs = {policy: _run(network, trace, apps, policy) for policy in policies}
+        snapshot = Snapshot(seed, jobs)
+        if 2 * snapshot.changed >= len(jobs[policies[0]]):
+            jobs[RANDOM] = _scatter(jobs[policies[0]], rng)
+            return snapshot
+
+
+def _scatter(jobs: Sequence[Running], rng: np.random.Generator) -> list[Running]:
+    """Return the same jobs with their nodes dealt out anew, as on a machine long in use."""
+    rows = rng.permutation(np.concatenate([job.rows for job in jobs]))
+    ends = np.cumsum([len(job.rows) for job in jobs])[:-1]
+    parts = zip(jobs, np.split(rows, ends), strict=True)
+    return [Running(job.app, np.sort(part)) for job, part in parts]
+
+
+def _draw_trace(
+    network: Network, rng: np.random.Generator, slowed: float
+) -> tuple[Trace, list[Application]]:
+    """Return jobs of one node each that leave holes, and then those that share the links."""
+    nodes = len(network.machine.compute.nonzero()[0])
+    held = int(rng.integers(2, nodes // 5 + 1))
+    sizes = np.array([nodes])
+    while sizes.sum() > nodes - held:
+        sizes = rng.choice(_SIZES, rng.integers(_JOBS[0], _JOBS[1] + 1))
+    stay = rng.permutation(nodes) < held
+    rows = [(0.0, 1e6 if one else _COMES / 2, 1) for one in stay]
+    rows += [(_COMES, 1e3, int(size)) for size in sizes]
+    nan = float("nan")
+    columns = [(str(k), come, nan, run, run, size, "", "") for k, (come, run, size) in enumerate(rows)]
+    silent = Application("alltoall", 1, None, 0.0)
+    apps = [_draw_application(network, rng, int(size), slowed) for size in sizes]
+    return clean_trace(Columns.of_rows(columns), "drawn"), [silent] * nodes + apps
+
+
+def _draw_application(
+    network: Network, rng: np.random.Generator, count: int, slowed: float
+) -> Application:
+    grid = _GRIDS.get(count, str(count))
+    pattern = rng.choice(["alltoall", "stencil:auto", f"fft:{grid}", "ring"])
+    app = Application(str(pattern), 1, 1e6, float(rng.choice(_SHARES)))
+    a_byte = network.best(app, count) * slowed / 1e6
+    size = np.clip(rng.uniform(*_ROUND) / a_byte, *_BYTES)
+    return app._replace(bytes=float(round(size, -3)))
+
+
+def _run(
+    network: Network, trace: Trace, apps: list[Application], policy: str
+) -> list[Running]:
+    machine = network.machine
+    outcome = Replay(machine, trace, policy, Rules("easy"), machine.compute, apps, network).run()
+    together = np.flatnonzero(trace.nodes > 1)
+    assert (outcome.start[together] == _COMES).all(), "they fit into the holes"
+    return [Running(apps[job], outcome.of(job)) for job in together.tolist()]
