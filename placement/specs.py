@@ -321,7 +321,8 @@ def _make_minicray(options: Options) -> Machine:
     complete.text = options.text
     complete.given |= options.given
     machine = KINDS[name](complete)
-    return lay_figures(machine, {"latency": 0.0})  # links are slowed, and latencies are not
+    # Links are slowed, and latencies are not; packets have one way to each node.
+    return lay_figures(machine, {"latency": 0.0, "routing": "single"})
 
 
 #: Kinds whose first option is their sizes alone, or a name.

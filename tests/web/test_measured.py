@@ -2,6 +2,7 @@
 """Link counters beside what is predicted: read by the names of links, drawn in the same picture."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -98,6 +99,37 @@ def test_measured_links_are_drawn_beside_the_predicted_ones(opened, small, carri
         assert chords[0] == chords[1], "what was measured is what is predicted here"
         page.page.uncheck("#traffic-counters")
         assert page.page.locator("#traffic-picture svg").count() == 1
+        page.leave()
+
+
+def test_a_run_of_many_rounds_is_compared_with_as_many_of_the_prediction(
+    opened, small, carried, tmp_path
+):
+    path = tmp_path / "links.csv"
+    busiest = max(carried.values())
+    loads = {name: 7.25 * size for name, size in carried.items()}
+    changed = next(name for name, size in carried.items() if size == busiest)
+    silent = next(name for name, size in carried.items() if not size)
+    loads[silent] = 0.25 * sum(loads.values())  # another job's
+    total = sum(size for name, size in loads.items() if name != silent)
+    loads[changed] *= 1.5
+    rounds = (total + loads[changed] / 3) / sum(carried.values())
+    path.write_text("link,bytes\n" + "".join(f"{name},{size!r}\n" for name, size in loads.items()))
+    with running(small, link_loads=(str(path),)) as site:
+        page = opened(site).go("#t=traffic&m=A:0:0-39")
+        page.page.wait_for_selector("#traffic-picture svg")
+        page.page.keyboard.press("u")
+        page.until("() => document.querySelectorAll('#traffic-picture svg').length === 2")
+        pictures = page.page.locator("#traffic-picture svg").all()
+        left, right = (picture.get_attribute("aria-label") for picture in pictures)
+        assert f"{rounds:.3g} rounds" in left
+        off = 100 * (1.5 * 7.25 / rounds - 1)
+        said = re.search(r"; ([\d.]+) rounds .* each link within ([\d.]+) % .*, ([\d.]+) %", right)
+        assert [float(word) for word in said.groups()] == [
+            pytest.approx(rounds, rel=5e-3),
+            pytest.approx(off, abs=1),
+            pytest.approx(100 * loads[silent] / sum(loads.values()), abs=0.1),
+        ]
         page.leave()
 
 

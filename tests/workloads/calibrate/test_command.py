@@ -68,7 +68,7 @@ def test_ranks_are_started_in_an_allocation_as_the_environment_says(monkeypatch)
 
 
 def test_a_table_and_json_say_the_same():
-    result = measured("minicray:dragonfly", np.full(4, 0.5), 0.005)
+    result = measured("minicray:dragonfly,routing=minimal", np.full(4, 0.5), 0.005)
     text = table_text(result)
     found = json.loads(json.dumps(document(result, ABOUT)))
     assert (found["routing"]["name"], found["routing"]["explains"]) == ("minimal", True)

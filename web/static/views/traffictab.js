@@ -2,8 +2,9 @@
 /** The tab Traffic: what the mark's job does to the wires, the scheduler's own choice at one key or beside it. */
 
 import { bodyOf } from "./answer.js";
-import { spokenAge } from "../core/figures.js";
+import { rounded, spokenAge } from "../core/figures.js";
 import { counted } from "../core/words.js";
+import { compareLinks } from "../core/comparison.js";
 import { painted } from "../draw/raster.js";
 import { getJson, saidOf } from "../net/api.js";
 import { saveBlob } from "../ui/clipboard.js";
@@ -115,7 +116,7 @@ export class TrafficTab {
     const touched = [...new Set(rows.map((row) => app.machine.coords[0][row]))].sort((a, b) => a - b);
     refill(byId("traffic-group"), el("option", { value: -1, text: "all groups" }), ...touched.map((id) => el("option", { value: id, text: `the routers of g${id}`, selected: id === view.group })));
     byId("traffic-swap").textContent = view.other ? "Show the mark (x)" : `Show ${this.words} (x)`;
-    const pictures = view.measured ? [this.pictureInBytes(found[0]), this.pictureOfCounters()] : (both ? [0, 1] : [view.other ? 1 : 0]).map((which) => this.picture(which));
+    const pictures = view.measured ? this.picturesOfCounters() : (both ? [0, 1] : [view.other ? 1 : 0]).map((which) => this.picture(which));
     refill(byId("traffic-picture"), ...pictures);
   }
 
@@ -145,23 +146,25 @@ export class TrafficTab {
     });
   }
 
-  /** The mark's prediction in bytes, as counters have them; each picture has a scale of its own. */
-  pictureInBytes(found) {
-    const { links, groups } = found.prediction;
-    const prediction = { ...found.prediction, links: inBytes(links), groups: groups && inBytes(groups) };
-    return this.pictureBeside({ ...found, prediction }, `Predicted for mark ${this.app.marks.current.name}`);
-  }
-
-  pictureOfCounters() {
+  /** The mark's prediction in bytes beside the counters, to one scale: a run is many rounds of a pattern. */
+  picturesOfCounters() {
+    const [found] = this.found;
     const { links, groups, sentence, taken } = this.counters;
-    const aged = `${sentence}, ${spokenAge(Date.now() / 1000 - taken)} old`;
-    return this.pictureBeside({ prediction: { links, groups }, sentence: aged, said: aged, timeless: "", rows: this.found[0].rows }, "Measured");
+    const { rounds, words } = compareLinks(found.prediction.links, links);
+    const own = found.prediction;
+    const prediction = { ...own, links: inBytes(own.links, rounds), groups: own.groups && inBytes(own.groups, rounds) };
+    const aged = `${sentence}, ${spokenAge(Date.now() / 1000 - taken)} old; ${words}`;
+    const most = Math.max(weightOf(prediction.links)[0] ?? 0, links.load[0]) || 1;
+    const often = rounds === 1 ? "" : `, ${rounded(rounds)} rounds`;
+    return [
+      this.pictureBeside({ ...found, prediction }, `Predicted for mark ${this.app.marks.current.name}${often}`, most),
+      this.pictureBeside({ prediction: { links, groups }, sentence: aged, said: aged, timeless: "", rows: found.rows }, "Measured", most),
+    ];
   }
 
-  pictureBeside(found, title) {
+  pictureBeside(found, title, most) {
     const { app, view } = this;
-    const most = weightOf(found.prediction.links)[0] || 1;
-    return trafficPicture({ ...view, both: true, machine: app.machine, theme: app.theme, found, rows: found.rows, title, hue: app.look(app.marks.current).colour, most, shared: false });
+    return trafficPicture({ ...view, both: true, machine: app.machine, theme: app.theme, found, rows: found.rows, title, hue: app.look(app.marks.current).colour, most, shared: true });
   }
 
   /** What is shown as a slide, null where nothing is; its foot stands below the picture. */
@@ -192,9 +195,9 @@ export class TrafficTab {
   }
 }
 
-/** Links without their seconds, so that bytes are drawn. */
-function inBytes(links) {
-  return { ...links, seconds: links.seconds.map(() => 0) };
+/** Links without their seconds, so that bytes are drawn, those of so many rounds. */
+function inBytes(links, rounds) {
+  return { ...links, seconds: links.seconds.map(() => 0), load: links.load.map((load) => load * rounds) };
 }
 
 function busiest({ prediction }) {
