@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MACHINES = (
     "minicray:dragonfly",
     "minicray:torus",
-    "minicray:fattree,leaf=6,leaves=4",
+    "minicray:fattree,leaf=6,leaves=4,bw=10",
 )
 
 #: What is compared.
@@ -62,7 +62,8 @@ def snapshots(
     """Measure jobs side by side on mini-Crays against the times that a replay gives them.
 
     Each snapshot has 5 to 8 jobs at once on the nodes that two policies of nidmap replay give
-    them, and on any of these nodes. Each job runs alone, then all together. What is in the folder already is kept.
+    them, and on any of these nodes. Each job runs alone, then all together. What is in the
+    folder already is kept.
 
     \b
     python -m benchmarks.snapshots -o results
@@ -76,9 +77,11 @@ def snapshots(
         raise OutputError(f"cannot use {folder}: {error.strerror}") from None
     done = {(run["machine"], run["seed"]) for run in runs}
     until = time.monotonic() + time_limit
-    for place, spec in enumerate(machines):
-        seeds = range(place, count, len(machines))
-        todo = [seed for seed in seeds if (spec, seed) not in done]
+    left = {
+        spec: [seed for seed in range(place, count, len(machines)) if (spec, seed) not in done]
+        for place, spec in enumerate(machines)
+    }
+    for spec, todo in sorted(left.items(), key=lambda item: -len(item[1])):
         for run in _measure_on(spec, todo, seconds, scale, path.parent, until):
             runs.append(run)
             write_output("".join(json.dumps(one) + "\n" for one in runs), str(path))
@@ -162,8 +165,8 @@ def _description(network: Network, job: Running, slowed: float) -> dict[str, Any
         "members": np.searchsorted(_nodes(machine), job.rows).tolist(),
         "pause": computes,
         "phases": [
-            list(zip(f.source.tolist(), f.target.tolist(), map(round, f.bytes.tolist()), strict=True))
-            for f in flows
+            np.array([flow.source, flow.target, flow.bytes.round()], dtype=np.int64).T.tolist()
+            for flow in flows
         ],
     }  # fmt: skip
 

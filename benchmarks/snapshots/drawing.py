@@ -62,9 +62,7 @@ def network_of(spec: str) -> Network:
     return Network(with_figures(load_machine(spec), routing="single", latency=0))
 
 
-def draw_snapshot(
-    network: Network, seed: int, policies: Sequence[str], slowed: float
-) -> Snapshot:
+def draw_snapshot(network: Network, seed: int, policies: Sequence[str], slowed: float) -> Snapshot:
     """Return the first snapshot of a seed in which policies put half of the jobs elsewhere.
 
     `slowed`: how many times longer a message takes on the mini-Cray's links than on the machine's.
@@ -100,7 +98,9 @@ def _draw_trace(
     rows = [(0.0, 1e6 if one else _COMES / 2, 1) for one in stay]
     rows += [(_COMES, 1e3, int(size)) for size in sizes]
     nan = float("nan")
-    columns = [(str(k), come, nan, run, run, size, "", "") for k, (come, run, size) in enumerate(rows)]
+    columns = [
+        (str(k), come, nan, run, run, size, "", "") for k, (come, run, size) in enumerate(rows)
+    ]
     silent = Application("alltoall", 1, None, 0.0)
     apps = [_draw_application(network, rng, int(size), slowed) for size in sizes]
     return clean_trace(Columns.of_rows(columns), "drawn"), [silent] * nodes + apps
@@ -117,9 +117,7 @@ def _draw_application(
     return app._replace(bytes=float(round(size, -3)))
 
 
-def _run(
-    network: Network, trace: Trace, apps: list[Application], policy: str
-) -> list[Running]:
+def _run(network: Network, trace: Trace, apps: list[Application], policy: str) -> list[Running]:
     machine = network.machine
     outcome = Replay(machine, trace, policy, Rules("easy"), machine.compute, apps, network).run()
     together = np.flatnonzero(trace.nodes > 1)

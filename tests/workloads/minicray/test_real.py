@@ -22,8 +22,8 @@ from nidmap import Job, load_machine, predict
 from nidmap.placement.lookup import find_rows
 from nidmap.placement.network import Demand
 from nidmap.placement.traffic import Traffic
-from nidmap.workloads.minicray.daemon import HOME
 from nidmap.web.measured import measured
+from nidmap.workloads.minicray.daemon import HOME
 from nidmap.workloads.minicray.net import MTU, wire_factor
 from nidmap.workloads.minicray.slurm import find_slurm
 from tests.rankmap.mpis import with_mpi4py
