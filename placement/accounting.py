@@ -25,6 +25,7 @@ from nidmap.placement.readers.job_list import BUSY
 from nidmap.placement.records import JobRecord
 from nidmap.placement.slurm.command import ask_slurm, slurm_deadline
 from nidmap.placement.support.child import Deadline
+from nidmap.placement.support.prompts import without_messages, without_prompts
 from nidmap.placement.support.reading import LIMIT
 
 #: What a job's column may be called, the surest name first; case, blanks and _ do not count.
@@ -252,6 +253,7 @@ def read_jobs(text: str, source: str) -> Iterator[JobRecord]:
     `text`: what ``sacct -P`` or ``squeue --json`` printed, PBS's accounting log, or CSV with a
     header.
     """
+    text = without_messages(without_prompts(text))[0]
     head = text.lstrip()
     line = head.split("\n", 1)[0]
     if not head:

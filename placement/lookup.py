@@ -68,12 +68,13 @@ def find_rows(have: Array, want: Array) -> Ints:
 
 
 def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
-    """Return the positions of host names, of which some may have more or less of their domain."""
+    """Return the positions of host names, in any case, with more or less of their domain."""
     rows = find_rows(have, want)
     left = np.flatnonzero(rows < 0)
-    if not len(have) or not any(
-        (np.char.find(some, ".") >= 0).any() for some in (have, want[left])
-    ):
+    if not len(have) or not len(left):
+        return rows
+    domains = any((np.char.find(some, ".") >= 0).any() for some in (have, want[left]))
+    if not domains and not np.isin(np.char.lower(want[left]), np.char.lower(have)).any():
         return rows
     hosts, known = HostNames(have.tolist()), dict[int, str]()
     for k in left.tolist():

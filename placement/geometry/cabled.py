@@ -32,7 +32,7 @@ from nidmap.placement.errors import ParseError
 from nidmap.placement.geometry.host_rails import Attachments, HostCables, attach_hosts
 from nidmap.placement.geometry.listed import wiring_of
 from nidmap.placement.geometry.network import Geometry, refuse_first, switch_positions
-from nidmap.placement.lookup import find_rows
+from nidmap.placement.lookup import find_hosts
 from nidmap.placement.machine import Topology
 from nidmap.placement.node_table import Table
 from nidmap.placement.records import Dump
@@ -248,7 +248,7 @@ def _listed(column: Array | None) -> list[Any]:
 
 def _attach_hosts(table: Table, cables: _ListedCables, wanted: Sequence[str]) -> Attachments:
     """Return the switches of each node and the rates of its cables, its first rail first."""
-    rows = find_rows(table["name"], cables.host)
+    rows = find_hosts(table["name"], cables.host, table.sources[0])
     listed = np.flatnonzero(rows >= 0)
     counts = np.bincount(rows[listed], minlength=len(table))
     refuse_first(

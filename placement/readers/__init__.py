@@ -117,7 +117,7 @@ def read_text(text: str, source: str = "text") -> Dump:
 
 def recognise(text: str, source: str) -> str:
     r"""Return the name of the format that a text is of."""
-    head = text[:HEAD]
+    head = without_messages(without_prompts(text[:HEAD]))[0]
     numbered = enumerate(head.split("\n"), 1)
     records = ((k, x) for k, x in numbered if x.strip() and not x.lstrip().startswith("#"))
     line, words = next(records, (0, ""))

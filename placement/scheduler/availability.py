@@ -221,9 +221,14 @@ def _of_jobs(machine: Machine, jobs: Dump) -> Availability:
     """Return a machine whose free nodes are taken by jobs."""
     names = None if jobs.nodes is None else jobs.nodes.name
     named = np.array([], dtype=np.str_) if names is None else names
-    taken = machine.free & _listed(machine, named, jobs.source)
-    machine = replace(machine, state=np.where(taken, "allocated", machine.state))
-    return Availability(machine, np.arange(len(machine)), jobs.source)
+    with_jobs = _listed(machine, named, jobs.source)
+    notes: tuple[str, ...] = ()
+    if len(named) and not with_jobs.any():
+        what = f"none of the {counted(len(named), 'node')} with jobs is in {machine.name}"
+        notes = (f"{what}: they are called like {named[0]}, its own like {machine.names[0]}",)
+    state = np.where(machine.free & with_jobs, "allocated", machine.state)
+    machine = replace(machine, state=state)
+    return Availability(machine, np.arange(len(machine)), jobs.source, notes=notes)
 
 
 def _listed(machine: Machine, names: Strs, source: str) -> Mask:

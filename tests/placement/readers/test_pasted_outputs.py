@@ -6,9 +6,12 @@ import json
 import numpy as np
 import pytest
 
+from nidmap.placement.accounting import read_jobs
 from nidmap.placement.errors import ParseError
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.readers import read_text
+from nidmap.placement.scheduler.availability import read_availability
+from nidmap.placement.specs import parse_spec
 from nidmap.placement.support.prompts import without_messages, without_prompts
 from tests.samples import SAMPLES
 
@@ -162,3 +165,23 @@ def test_other_forms_of_what_is_read_are_named(text, said):
 def test_commas_in_an_option_of_a_host_part_no_words():
     text = "n1:2 binding=user:0,1\nn2:2 ifhn=n2-ib binding=user:0+1,2+3\nn3,n4\n"
     assert NodeList.parse(text) == ("n1", "n1", "n2", "n2", "n3", "n4")
+
+
+@pytest.mark.parametrize("above", ["$ sinfo\n", "sinfo: error: one plugin is old\n"])
+def test_states_that_were_pasted_are_no_plain_list_of_nodes(above):
+    """Of a list of names the machine says which are free: here all are."""
+    machine = parse_spec("tree:4x2")
+    rows = "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\n"
+    rows += "a up 1:00 2 idle nid0000[1-2]\na up 1:00 5 alloc nid0000[3-7]\n"
+    for text in (rows, above + rows):
+        free = read_availability(machine, text, "x").machine.free
+        assert np.flatnonzero(free).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_jobs_below_a_prompt(prompt):
+    text = "JobID|User|State|Start|End|NodeList\n"
+    text += "7|ann|COMPLETED|2026-01-01T00:00:00|2026-01-01T01:00:00|n[1-2]\n"
+    pasted = list(read_jobs(f"{prompt}sacct -X -P\n{text}{prompt}\n", "x"))
+    assert pasted == list(read_jobs(text, "x"))
+    assert pasted[0].nodes == ("n1", "n2")
