@@ -60,8 +60,8 @@ class NodeList(tuple[str, ...]):
         Folded lists (``nid[00045,00012]``, ``r[1-2]n[01-03]``) with commas or
         white space between them; one name per line with ``#`` comments; host files of Slurm
         (``nid00045*3``), Open MPI (``node slots=4``) and Hydra (``node:4``); PBS's
-        ``exec_host`` (``n1/0*24+n2/0*24``); LSF's LSB_MCPU_HOSTS (``n1 24 n2 24``), Grid
-        Engine's PE_HOSTFILE; what ``squeue``, ``sinfo``, ``scontrol show
+        ``exec_host`` (``n1/0*24+n2/0*24``); LSF's LSB_MCPU_HOSTS (``n1 24 n2 24``)
+        and exec_host (``24*n1:24*n2``), Grid Engine's PE_HOSTFILE; what ``squeue``, ``sinfo``, ``scontrol show
         job|node|hostnames`` and ``sacct`` print. Repeats are kept (except those of
         ``sinfo``, which repeats a node once per partition).
 

@@ -45,6 +45,12 @@ _FIELDS = {
 }
 #: A line of Grid Engine's PE_HOSTFILE (sge_pe(5)): host, slots, queue, processors.
 _PE_HOST = re.compile(r"(\S+)\s+(\d{1,9})\s+(?:\S+@\S+|<?NULL>?|UNDEFINED)(?:\s+\S+)*\s*", re.A)
+#: LSF's exec_host: hosts with their slots before them, or each once per slot.
+_LSF_HOSTS = re.compile(
+    r"(?=[^:]*\*|[^:]*:)(?![\da-fA-F:]+$)(?:\d{1,9}\*)?[A-Za-z][\w.\-]*"
+    r"(?::(?:\d{1,9}\*)?[A-Za-z][\w.\-]*)*",
+    re.ASCII,
+)
 _BEGIN = re.compile(rf"^[ \t]*({'|'.join(_FIELDS)})=", re.M)
 _NONE = ("", "(null)", "None")
 _JOB_STATE = re.compile(r"\s(?:Job)?State=(\S+)")
@@ -100,6 +106,8 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
         return _pbs_hosts(text, source, head), False
     if _PE_HOST.fullmatch(head):
         return pe_hosts(text, source), False
+    if _LSF_HOSTS.fullmatch(head.rstrip()):
+        return lsf_hosts(text), False
     listing = table(text, source) if len(text) > len(head) or " " in head else None
     return listing or ([TextPiece(text)], False)
 
@@ -135,6 +143,20 @@ def pe_hosts(text: str, source: str) -> list[TextPiece]:
         elif row.strip() and not row.lstrip().startswith("#"):
             what = f"'{row.strip()}' is not a line of Grid Engine's PE_HOSTFILE"
             raise ParseError(source, line, what, "one says: host slots queue processors")
+    return text_pieces
+
+
+def lsf_hosts(text: str) -> list[TextPiece]:
+    """Return the nodes of ``bjobs -o exec_host``: ``16*hosta:16*hostb``, or each once per slot.
+
+    A line that is of another kind stays host list text.
+    """
+    text_pieces: list[TextPiece] = []
+    for line, row in enumerate(text.split("\n"), start=1):
+        parts = row.strip().split(":") if _LSF_HOSTS.fullmatch(row.strip()) else []
+        for slots, _, name in (part.rpartition("*") for part in parts):
+            text_pieces.append(TextPiece(f"{name}:{slots}" if slots else name, line))
+        text_pieces += [] if parts else [TextPiece(row, line)]
     return text_pieces
 
 

@@ -185,3 +185,25 @@ def test_jobs_below_a_prompt(prompt):
     pasted = list(read_jobs(f"{prompt}sacct -X -P\n{text}{prompt}\n", "x"))
     assert pasted == list(read_jobs(text, "x"))
     assert pasted[0].nodes == ("n1", "n2")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("2*hosta:1*hostb", ("hosta", "hosta", "hostb")),
+        ("hosta:hosta:hostb\n", ("hosta", "hosta", "hostb")),
+        ("3*hosta\n", ("hosta",) * 3),
+        ("hosta:2*hostb-ib.hpc\n\n2*hostc\n", ("hosta", *["hostb-ib.hpc"] * 2, *["hostc"] * 2)),
+        ("hosta:2\nhostb:1\n", ("hosta", "hosta", "hostb")),  # Hydra's
+        ("hosta*2,hostb", ("hosta", "hosta", "hostb")),  # Slurm's
+        ("hosta", ("hosta",)),
+    ],
+)
+def test_hosts_as_bjobs_prints_them(text, names):
+    assert NodeList.parse(text) == names
+
+
+@pytest.mark.parametrize("text", ["fe80:a:b:c", "2*fe80::1", "x*hosta:hostb", "0*hosta"])
+def test_what_bjobs_would_not_print(text):
+    with pytest.raises(ParseError):
+        NodeList.parse(text)
