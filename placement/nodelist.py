@@ -61,9 +61,9 @@ class NodeList(tuple[str, ...]):
         white space between them; one name per line with ``#`` comments; host files of Slurm
         (``nid00045*3``), Open MPI (``node slots=4``) and Hydra (``node:4``); PBS's
         ``exec_host`` (``n1/0*24+n2/0*24``); LSF's LSB_MCPU_HOSTS (``n1 24 n2 24``)
-        and exec_host (``24*n1:24*n2``), Grid Engine's PE_HOSTFILE; what ``squeue``, ``sinfo``, ``scontrol show
-        job|node|hostnames`` and ``sacct`` print. Repeats are kept (except those of
-        ``sinfo``, which repeats a node once per partition).
+        and exec_host (``24*n1:24*n2``), Grid Engine's PE_HOSTFILE; what ``squeue``,
+        ``sinfo``, ``scontrol show job|node|hostnames`` and ``sacct`` print. Repeats are kept
+        (except those of ``sinfo``, which repeats a node once per partition).
 
         NIDs (``45-47``) and indices (``#0-63``) stay words of the list: what
         they mean depends on a machine (`nidmap.placement.lookup.rows_of`).
