@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Figures in words. */
 
+import { counted } from "./words.js";
+
 /** Say a number of seconds with a fitting unit. */
 export function spokenSeconds(seconds) {
   if (seconds === null || seconds === undefined) return "unknown";
@@ -35,12 +37,7 @@ export function rounded(value) {
 
 /** Say "3 groups, 54 blades". */
 export function spokenTouches(touches) {
-  return Object.entries(touches).map(([level, number]) => `${number} ${plural(level, number)}`).join(", ");
-}
-
-function plural(level, number) {
-  if (number === 1 || level === "chassis") return level;
-  return level === "leaf" ? "leaves" : /(s|ch|x)$/.test(level) ? `${level}es` : `${level}s`;
+  return Object.entries(touches).map(([level, number]) => counted(number, level)).join(", ");
 }
 
 /** Say how old something is, in seconds. */

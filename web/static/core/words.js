@@ -8,7 +8,12 @@ export function grouped(number) {
 
 /** Say "1 node", "3 nodes". */
 export function counted(number, word) {
-  const plural = /(s|sh|ch|x)$/.test(word) ? `${word}es` : `${word}s`;
-  const known = { chassis: "chassis", class: "classes" }[word];
-  return `${grouped(number)} ${number === 1 ? word : (known ?? plural)}`;
+  return `${grouped(number)} ${number === 1 ? word : plural(word)}`;
+}
+
+/** Several of a thing; axes and numbered levels have no other word for that. */
+function plural(word) {
+  if (/^(chassis|.|.*\d)$/.test(word)) return word;
+  if (word === "leaf") return "leaves";
+  return /(s|sh|ch|x)$/.test(word) ? `${word}es` : `${word}s`;
 }

@@ -87,7 +87,7 @@ function offer(app) {
   if (said === byId("partition").dataset.offers) return; // an open list stays open
   byId("partition").dataset.offers = said;
   byId("partition-field").hidden = offers.length < 2;
-  byId("partition-words").textContent = partitionsOf(app).length ? "in partition" : "on nodes with";
+  byId("partition-words").textContent = partitionsOf(app).length ? "in partition" : "on";
   refill(byId("partition"), ...offers.map(([value, text]) => el("option", { value, text })));
   byId("partition").value = wantedOf(app) ?? "";
 }
@@ -114,5 +114,5 @@ function partitionOffers(partitions) {
 /** The values and texts of kinds of nodes. */
 function kindOffers(kinds) {
   if (kinds.length < 2) return [];
-  return [["", "the usual kind"], ...kinds.map(({ name, count }) => [name, `${name} (${counted(count, "node")})`]), ["any", "any kind, mixed"]];
+  return [["", "the usual kind of node"], ...kinds.map(({ name, count }) => [name, `nodes with ${name} (${grouped(count)})`]), ["any", "nodes of all kinds"]];
 }

@@ -342,7 +342,8 @@ function rankOf({ low, likely, high }) {
 function gainWords(row) {
   if (row.default) return "what happens by itself";
   const [low, high] = [row.gain.low, row.gain.high].map((value) => value.toFixed(2).replace(/\.?0+$/, ""));
-  return `${low === high ? low : `${low} to ${high}`} times as fast as the default`;
+  const times = low === high ? low : `${low} to ${high}`;
+  return `${times === "1" ? "" : `${times} times `}as fast as the default`;
 }
 
 function timeOf(row, { slowest }, timeless) {
