@@ -33,6 +33,12 @@ def write_output(data: str | bytes, path: str | None = None) -> None:
     write_outputs((data, path))
 
 
+def make_folder(path: str) -> None:
+    """Make a folder for results where there is none."""
+    with _refuse_output(path):
+        os.makedirs(path, exist_ok=True)
+
+
 def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
     """Write several results as `write_output` does: all of their files, or none."""
     raws = [(data.encode() if isinstance(data, str) else data, path) for data, path in outputs]

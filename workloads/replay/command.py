@@ -12,11 +12,11 @@ import click
 import numpy as np
 
 from nidmap.placement.commands.common import machine_option
-from nidmap.placement.errors import OutputError, UsageError, os_reason
+from nidmap.placement.errors import UsageError
 from nidmap.placement.lookup import rows_of
 from nidmap.placement.machine_option import machine_from
 from nidmap.placement.scheduler.availability import is_down
-from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.support.writing import make_folder, to_json, write_output
 from nidmap.placement.ui import bar, say
 from nidmap.rankmap.past_jobs import read_applications
 from nidmap.rankmap.tasks import ranks_here, refuse_stdin
@@ -97,20 +97,15 @@ def replay(
         up = _nodes_up(machine, down)
         synthetic = source.startswith("lublin:") or source == "lublin"
         count = int(up.sum())
-        traces = (
-            tuple(parse_synthetic(_seeded(source, seed), count) for seed in range(seeds))
-            if synthetic
-            else (read_trace(source, per_node),)
-        )
-        traces = tuple(
-            fit_trace(trace, count, _scale_of(scale, trace, count), days) for trace in traces
-        )
+        read = ((parse_synthetic(_seeded(source, seed), count) for seed in range(seeds))
+                if synthetic else (read_trace(source, per_node),))  # fmt: skip
+        traces = tuple(fit_trace(t, count, _scale_of(scale, t, count), days) for t in read)
         known = read_applications(applications) if applications else ()
         cases = _cases(policies, shares, seeds)
         for name in dict.fromkeys(case.policy for case in cases):
             make_policy(name, Site(machine, [], [], up, None))
         if folder is not None:
-            _make_folder(folder)
+            make_folder(folder)
         ranks = ppn or int(machine.cores[up].min(initial=1)) or 1
         study = Study(machine, traces, cases, rules, up, known, ranks, folder or "")
         with bar() as show:
@@ -180,10 +175,3 @@ def _cases(policies: str, shares: str, seeds: int) -> tuple[Case, ...]:
         raise UsageError(f"--shares {shares}: numbers from 0 to 1, commas between them")
     unique = dict.fromkeys(names), dict.fromkeys(numbers)
     return tuple(Case(p, s, k) for s, k, p in product(unique[1], range(seeds), unique[0]))
-
-
-def _make_folder(folder: str) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot make {folder}: {os_reason(error)}") from None

@@ -70,7 +70,7 @@ class Replay:
         applications: list[Application] | None = None,
         network: Network | None = None,
     ) -> None:
-        self.trace, self.applications = trace, applications
+        self.trace, self.applications = trace, applications or []
         self.network = network or (Network(machine) if applications else None)
         self.sharing = Sharing(self.network) if self.network and applications else None
         judge = self._judge if self.sharing else None
@@ -148,7 +148,7 @@ class Replay:
         self.rows[job] = rows.astype(np.int32)
         self.start[job], self.running[job] = now, None
         shares = False
-        if self.sharing is not None and len(rows) > 1 and self.applications:
+        if self.sharing is not None and len(rows) > 1:
             footprint = self._footprint(job, rows)
             app, slowdown = self.applications[job], self.sharing.slowdown(footprint)
             self.slowdown[job], self.pace[job] = slowdown, app.pace(slowdown)
@@ -162,7 +162,6 @@ class Replay:
 
     def _footprint(self, job: int, rows: Ints) -> Footprint:
         assert self.network is not None
-        assert self.applications is not None
         app = self.applications[job]
         key = app[:3], rows.tobytes()
         if key not in self._footprints:

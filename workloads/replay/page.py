@@ -84,23 +84,25 @@ def _colours(names: Any) -> Iterator[tuple[str, str]]:
     yield from zip(names, palette * len(names), strict=False)
 
 
+def _plane(figure: Any, height: float) -> tuple[Any, Any]:
+    drawn = figure(figsize=(9, height), layout="constrained")
+    axes = drawn.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    return drawn, axes
+
+
 def _draw_sizes(report: Report, figure: Any) -> Any:
     """Draw how much later jobs of each size are done under each policy, with its range."""
-    drawn = figure(figsize=(9, 3.6), layout="constrained")
-    axes = drawn.add_subplot()
+    drawn, axes = _plane(figure, 3.6)
     labels = sorted(report.groups("size"), key=lambda label: int(label.split("-")[0].split()[0]))
-    others = report.policies[1:]
-    for k, (policy, colour) in enumerate(_colours(report.policies)):
-        if policy == report.first:
-            continue
+    others = list(_colours(report.policies))[1:]
+    for k, (policy, colour) in enumerate(others):
         axes.plot([], [], "o", color=colour, label=policy)  # named where no size has a figure too
         for at, label in enumerate(labels):
-            change = report.change(
-                policy, "groups", "size", label, "turnaround_mean", relative=True
-            )
-            if change is not None:
+            path = "groups", "size", label, "turnaround_mean"
+            if (change := report.change(policy, *path, relative=True)) is not None:
                 low, likely, high = (100 * value for value in change)
-                where = at + (k - (len(others) + 1) / 2) * 0.8 / len(others)
+                where = at + (k - (len(others) - 1) / 2) * 0.8 / len(others)
                 ends: Any = [[likely - low], [high - likely]]
                 axes.errorbar(where, likely, ends, fmt="o", color=colour, capsize=3)
     axes.axhline(0, color="black", linewidth=0.8)
@@ -108,7 +110,6 @@ def _draw_sizes(report: Report, figure: Any) -> Any:
     axes.set_yscale("symlog", linthresh=10)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:+.0f} %")
     axes.set_ylabel(f"time until done, against {report.first}")
-    axes.spines[["top", "right"]].set_visible(False)
     if others:
         axes.legend(frameon=False, ncols=len(others))
     return drawn
@@ -116,19 +117,16 @@ def _draw_sizes(report: Report, figure: Any) -> Any:
 
 def _draw_waits(report: Report, case: Case, kept: dict[str, Outcome], figure: Any) -> Any:
     """Draw which share of the jobs waits at most so long."""
-    drawn = figure(figsize=(9, 3.6), layout="constrained")
-    axes = drawn.add_subplot()
+    drawn, axes = _plane(figure, 3.6)
     submit = report.study.trace(case).submit
     for policy, colour in _colours(tuple(kept)):
         minutes: Floats = np.sort(np.maximum(kept[policy].start - submit, 0) / 60)
-        share = np.arange(1, len(minutes) + 1) / len(minutes)
         shown = np.unique(np.linspace(0, len(minutes) - 1, 2000).astype(int))
-        axes.step(np.maximum(minutes[shown], _LEAST_WAIT), 100 * share[shown], where="post",
-                  color=colour, label=policy)  # fmt: skip
+        axes.step(np.maximum(minutes[shown], _LEAST_WAIT), 100 * (shown + 1) / len(minutes),
+                  where="post", color=colour, label=policy)  # fmt: skip
     axes.set_xscale("log")
     axes.set_xlabel("wait in minutes")
     axes.set_ylabel("% of the jobs wait no longer")
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return drawn
 
@@ -137,40 +135,28 @@ def _draw_units(kept: dict[str, Outcome], figure: Any) -> Any:
     """Draw who sat where: the busy nodes of each outermost unit over time, policy by policy."""
     drawn = figure(figsize=(9, 1.3 * len(kept) + 0.6), layout="constrained")
     planes = drawn.subplots(len(kept), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, (policy, outcome) in zip(planes, kept.items(), strict=True):
-        days = outcome.moment / 86400
+    lasts = [max(o.moment.max(initial=0) / 86400, _LEAST_DAYS) for o in kept.values()]
+    for axes, last, (policy, outcome) in zip(planes, lasts, kept.items(), strict=True):
         most = max(int(outcome.busy.max(initial=1)), 1)
-        extent = (
-            0.0,
-            max(float(days[-1]), _LEAST_DAYS) if len(days) else 1.0,
-            -0.5,
-            outcome.busy.shape[1] - 0.5,
-        )
+        extent = 0.0, last, -0.5, outcome.busy.shape[1] - 0.5
         shown = axes.imshow(outcome.busy.T, aspect="auto", origin="lower", vmin=0, vmax=most,
                             extent=extent, cmap="cividis", interpolation="nearest")  # fmt: skip
         axes.set_ylabel(policy)
-    last = max(
-        (float(outcome.moment[-1]) for outcome in kept.values() if len(outcome.moment)), default=1
-    )
-    planes[-1].set_xlim(0, max(last / 86400, _LEAST_DAYS))
+    planes[-1].set_xlim(0, max(lasts))
     planes[-1].set_xlabel("days")
     drawn.colorbar(shown, ax=list(planes), label="busy nodes")
     return drawn
 
 
 def _draw_broken(kept: dict[str, Outcome], figure: Any) -> Any:
-    drawn = figure(figsize=(9, 2.8), layout="constrained")
-    axes = drawn.add_subplot()
+    drawn, axes = _plane(figure, 2.8)
     for policy, colour in _colours(tuple(kept)):
         outcome = kept[policy]
         width = max(1, len(outcome.broken) // 100)
-        parts = len(outcome.broken) // width
-        means = outcome.broken[: parts * width].reshape(parts, width).mean(axis=1)
-        axes.plot(
-            outcome.moment[: parts * width : width] / 86400, means, color=colour, label=policy
-        )
+        parts = len(outcome.broken) // width * width
+        means = outcome.broken[:parts].reshape(-1, width).mean(axis=1)
+        axes.plot(outcome.moment[:parts:width] / 86400, means, color=colour, label=policy)
     axes.set_ylim(0, 1)
     axes.set_xlabel("days")
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, ncols=len(kept))
     return drawn

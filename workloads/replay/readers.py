@@ -55,9 +55,8 @@ def _opened(source: str) -> Iterator[IO[str]]:
     """Open a trace, unpacked where it is gzip; what goes wrong while it is read is one line."""
     try:
         with contextlib.ExitStack() as stack:
-            raw: Any = (
-                sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
-            )
+            file = sys.stdin.buffer if source == "-" else open(source, "rb")  # noqa: SIM115
+            raw: Any = stack.enter_context(file)
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
             plain = stack.enter_context(gzip.open(raw)) if packed else raw
             yield io.TextIOWrapper(plain, encoding="utf-8", errors="replace")
@@ -144,24 +143,9 @@ def _read_accounts(lines: Iterator[str], source: str) -> Trace:
         except ParseError as error:
             raise ParseError(source, error.line + before, error.text, error.hint) from None
         before += len(block)
-        blocks.append(
-            Columns.of_rows(
-                [
-                    (
-                        j.id,
-                        j.submit,
-                        j.start,
-                        j.end - j.start,
-                        j.limit,
-                        len(j.nodes),
-                        j.user,
-                        j.name,
-                    )
-                    for j in jobs
-                    if math.isfinite(j.end)
-                ]
-            )
-        )
+        rows = [(j.id, j.submit, j.start, j.end - j.start, j.limit, len(j.nodes), j.user, j.name)
+                for j in jobs if math.isfinite(j.end)]  # fmt: skip
+        blocks.append(Columns.of_rows(rows))
     return clean_trace(Columns.joined(blocks), source, ["jobs that still run are left out"])
 
 

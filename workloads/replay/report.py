@@ -128,30 +128,22 @@ class Report:
 
     def verdict(self, policy: str) -> str:
         """Return in one sentence what a policy changes for all, and for whom it is worse."""
-        hours = self.change(policy, "all", "node_hours", relative=True)
-        wait = self.change(policy, "all", "wait_median")
-        late = self.change(policy, "all", "wait_95")
-        done = self.change(policy, "all", "turnaround_mean")
-        assert hours
-        assert wait
-        assert late
-        assert done
-        parts = [
-            _change_text(hours, _ALIKE_SHARE, 100, " %", "fewer", "more", "node-hours"),
-            f"median wait {_signed(wait)} min, 95th {_signed(late)} min",
-            _change_text(done, _ALIKE_MINUTES, 1, " min", "earlier", "later", "done in the mean"),
-        ]
-        return f"{policy}: {'; '.join(parts)}"
+        hours, done, wait, late = (
+            self.change(policy, "all", key, relative=not k) or Range(0, 0, 0)
+            for k, key in enumerate(("node_hours", "turnaround_mean", "wait_median", "wait_95"))
+        )
+        used = _change_text(hours, _ALIKE_SHARE, 100, " %", "fewer", "more", "node-hours")
+        waits = f"median wait {wait.text('{:+.1f}')} min, 95th {late.text('{:+.1f}')} min"
+        time = _change_text(done, _ALIKE_MINUTES, 1, " min", "earlier", "later", "done in the mean")
+        return f"{policy}: {used}; {waits}; {time}"
 
     def loser_text(self, policy: str) -> str:
         """Name who loses."""
         losses = self.losses(policy)
         if not losses:
             return f"{policy}: no group of jobs is done later in all replays"
-        texts = [
-            f"{_group_text(loss)} {loss.minutes.text()} min later (+{100 * loss.share:.0f} %)"
-            for loss in losses[:_NAMED]
-        ]
+        texts = [f"{_group_text(loss)} {loss.minutes.text()} min later (+{100 * loss.share:.0f} %)"
+                 for loss in losses[:_NAMED]]  # fmt: skip
         more = len(losses) - len(texts)
         return f"{policy}: {'; '.join(texts)}" + (f"; {more} groups more" if more else "")
 
@@ -169,10 +161,10 @@ class Report:
         study, trace = self.study, self.study.traces[0]
         days = float(trace.submit[-1]) / 86400
         what = f"{counted(len(trace), 'job')} in {days:.1f} days on {study.machine.name}"
-        head = (
-            f"{what} ({int(study.up.sum()):,} nodes up), {counted(len(self.summaries), 'replay')}"
-        )
-        lines = [head, self.sentence(), "", self._table()]
+        replays = counted(len(self.summaries), "replay")
+        head = f"{what} ({int(study.up.sum()):,} nodes up), {replays}"
+        what = "waits in minutes; slowed by: communication of jobs on several nodes\n"
+        lines = [head, self.sentence(), "", align_columns(self.rows()) + what]
         lines += [self.verdict(policy) for policy in self.policies[1:]]
         lines += ["", "who is done later:"] if len(self.policies) > 1 else []
         lines += [self.loser_text(policy) for policy in self.policies[1:]]
@@ -188,20 +180,12 @@ class Report:
     def rows(self) -> list[tuple[str, ...]]:
         """Return the table of policies: its heads, then a row each."""
         heads = ("policy", *(head for head, *_ in _TABLE), "utilisation %", "fragmentation")
-        rows = [
-            (
-                policy,
-                *(self.over(policy, "all", key).text(form) for _, key, form in _TABLE),
-                Range(*(100 * v for v in self.over(policy, "utilisation"))).text(),
-                self.over(policy, "fragmentation").text("{:.2f}"),
-            )
-            for policy in self.policies
-        ]
-        return [heads, *rows]
+        return [heads, *map(self._row, self.policies)]
 
-    def _table(self) -> str:
-        what = "waits in minutes; slowed by: communication of jobs on several nodes\n"
-        return align_columns(self.rows()) + what
+    def _row(self, policy: str) -> tuple[str, ...]:
+        figures = (self.over(policy, "all", key).text(form) for _, key, form in _TABLE)
+        used = Range(*(100 * share for share in self.over(policy, "utilisation")))
+        return policy, *figures, used.text(), self.over(policy, "fragmentation").text("{:.2f}")
 
     def document(self) -> dict[str, Any]:
         """Return all of it as JSON takes it."""
@@ -219,12 +203,9 @@ class Report:
 
     def _policy_document(self, policy: str) -> dict[str, Any]:
         keys = [key for _, key, *_ in _TABLE]
-        document: dict[str, Any] = {
-            "policy": policy,
-            **{key: self.over(policy, "all", key)._asdict() for key in keys},
-            "utilisation": self.over(policy, "utilisation")._asdict(),
-            "fragmentation": self.over(policy, "fragmentation")._asdict(),
-        }
+        paths = [*(("all", key) for key in keys), ("utilisation",), ("fragmentation",)]
+        document: dict[str, Any] = {"policy": policy}
+        document |= {path[-1]: self.over(policy, *path)._asdict() for path in paths}
         if policy != self.first:
             losses = [loss._asdict() | {"minutes": loss.minutes._asdict()}
                       for loss in self.losses(policy)]  # fmt: skip
@@ -237,10 +218,6 @@ def _dig(summary: Mapping[str, Any], path: tuple[str, ...]) -> float:
     for key in path:
         value = value[key]
     return float(value)
-
-
-def _signed(change: Range) -> str:
-    return change.text("{:+.1f}")
 
 
 def _group_text(loss: Loss) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nidmap.placement.errors import ParseError
-from nidmap.placement.machine import Machine
+from nidmap.placement.machine import Machine, once
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import JobRecord
 from nidmap.placement.support.array_types import Mask
@@ -103,7 +103,7 @@ def run_case(study: Study, case: Case, told: Callable[[float], None] | None = No
     """Replay one case."""
     applications = draw_applications(study, case)
     silent = case.policy in _PLAIN and all(app.share == 0 for app in applications)
-    network = None if silent else _network_of(study.machine)
+    network = None if silent else _network(study.machine)
     replay = Replay(
         study.machine, study.trace(case), case.policy, study.rules, study.up,
         None if silent else applications, network,
@@ -111,26 +111,18 @@ def run_case(study: Study, case: Case, told: Callable[[float], None] | None = No
     return replay.run(told)
 
 
-_networks: dict[int, tuple[Machine, Network]] = {}
-
-
-def _network_of(machine: Machine) -> Network:
+@once
+def _network(machine: Machine) -> Network:
     """Return the machine's network, made once a process."""
-    if id(machine) not in _networks:
-        _networks[id(machine)] = machine, Network(machine)
-    return _networks[id(machine)][1]
+    return Network(machine)
 
 
 def check_study(study: Study, samples: int) -> str:
     """Hold the quick times of the first case against the predictor's; return it in words."""
     case = study.cases[0]
-    trace, apps, network = (
-        study.trace(case),
-        draw_applications(study, case),
-        _network_of(study.machine),
-    )
-    outcome = Replay(study.machine, trace, case.policy, study.rules, study.up, apps, network).run()
-    return check_words(Checker(network, trace, apps).samples(outcome, samples))
+    trace, apps = study.trace(case), draw_applications(study, case)
+    outcome = run_case(study, case)
+    return check_words(Checker(_network(study.machine), trace, apps).samples(outcome, samples))
 
 
 # --- many of them, kept ---------------------------------------------------------------
@@ -158,12 +150,8 @@ def run_study(
 ) -> dict[Case, dict[str, Any]] | None:
     """Replay all cases; those that are kept already are taken up where `resumed`."""
     key = study.key
-    done: dict[Case, dict[str, Any]] = {}
-    if resumed:
-        for case in study.cases:
-            kept = kept_summary(study.folder, key, case)
-            if kept is not None:
-                done[case] = kept
+    kept = ((case, kept_summary(study.folder, key, case)) for case in study.cases if resumed)
+    done = {case: summary for case, summary in kept if summary is not None}
     missing = [case for case in study.cases if case not in done]
     results = run_tasks(_do_case, missing, _begin_worker, (study, key))
     if results is None:
@@ -171,8 +159,8 @@ def run_study(
     for number, summary in results:
         done[missing[number]] = summary
         if told is not None:
-            total = len(study.cases)
-            told(len(done) / total, f"{len(done)} of {total} replays")
+            share = len(done) / len(study.cases)
+            told(share, f"{len(done)} of {len(study.cases)} replays")
     return {case: done[case] for case in study.cases}
 
 
@@ -194,9 +182,8 @@ def kept_summary(folder: str, key: str, case: Case) -> dict[str, Any] | None:
             summary = json.loads(str(kept["summary"]))
             return summary if str(kept["key"]) == key and isinstance(summary, dict) else None
     except (OSError, ValueError, KeyError, EOFError) as error:
-        raise ParseError(
-            path, 0, f"is no replay: {error}", "take it away, or leave out --resume"
-        ) from None
+        hint = "take it away, or leave out --resume"
+        raise ParseError(path, 0, f"is no replay: {error}", hint) from None
 
 
 def kept_outcome(folder: str, case: Case) -> Outcome:

@@ -89,13 +89,11 @@ def clean_trace(columns: Columns, source: str, remarks: Sequence[str] = ()) -> T
         kept &= ~bad
     if not kept.any():
         raise ParseError(source, 0, "has no job that can be replayed", "; ".join(notes))
-    columns, submit = columns.take(kept), submit[kept]
-    late = int((np.diff(submit) < 0).sum())
-    notes += [f"{counted(late, 'job')} out of order: sorted by submission"] if late else []
-    without = int(np.isnan(columns.submit).sum())
-    if without:
+    if late := int((np.diff(submit[kept]) < 0).sum()):
+        notes.append(f"{counted(late, 'job')} out of order: sorted by submission")
+    if without := int(np.isnan(columns.submit[kept]).sum()):
         notes.append(f"{counted(without, 'job')} without a time of submission: its start is taken")
-    order = np.argsort(submit, kind="stable")
+    order = np.flatnonzero(kept)[np.argsort(submit[kept], kind="stable")]
     columns, submit = columns.take(order), submit[order]
     limit, more = _limits(columns)
     nodes = np.maximum(1, np.ceil(columns.nodes)).astype(np.int64)
