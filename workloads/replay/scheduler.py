@@ -61,6 +61,7 @@ class Scheduler:
         self.rules, self.choice = rules, choice
         self.count: list[int] = trace.nodes.tolist()
         self.limit: list[float] = trace.limit.tolist()
+        self._trace, self._bound = trace, np.zeros(len(trace), dtype=bool)
         self.queue: list[int] = []
         self.free: Mask = up.copy()
         self.left = int(up.sum())
@@ -89,6 +90,7 @@ class Scheduler:
 
     def submit(self, job: int) -> None:
         """Put a job at the end of the queue."""
+        self._bound[job] = self.choice.allowed(job) is not None
         self.queue.append(job)
 
     def finish(self, job: int, rows: Ints) -> None:
@@ -116,6 +118,9 @@ class Scheduler:
                 place = self._next_small(place)
                 if place > last or not self.rules.depth:
                     break
+            place += self._reserve_numbers(place, last)
+            if place > last or self._tested > self.rules.tested:
+                break
             job = self.queue[place]
             rows = self._try(job, now)
             if rows is None:
@@ -131,6 +136,19 @@ class Scheduler:
         if begun:
             self.queue = [job for at, job in enumerate(self.queue) if at not in begun]
         return list(begun.values())
+
+    def _reserve_numbers(self, place: int, last: int) -> int:
+        """Reserve for all jobs from `place` on that cannot start by numbers alone; count them."""
+        if self._profile is None or not self.rules.renewed or self.rules.depth < math.inf:
+            return 0
+        jobs = self.queue[place : min(last, place + self.rules.tested - self._tested) + 1]
+        done, self._barrier = self._profile.reserve(
+            self._trace.nodes[jobs], self._trace.limit[jobs], self._bound[jobs], self.left,
+            self._barrier, self.rules.spare, self.rules.resolution,
+        )  # fmt: skip
+        self._reserved += done
+        self._tested += done
+        return done
 
     def _last_small(self, place: int) -> int:
         """Return the last place from `place` on of a job that is not larger than what is free.
@@ -208,7 +226,7 @@ class Scheduler:
         """Return when a waiting job can start, and hold its nodes where it may not have all."""
         assert self._profile is not None
         count, allowed = self.count[job], self.choice.allowed(job)
-        later = self._profile.times[1] if len(self._profile.times) > 1 else now
+        later = float(self._profile.times[1]) if self._profile.size > 1 else now
         if allowed is None:
             after = later if count <= self.left else now
             return self._profile.earliest(count, self.limit[job], after)

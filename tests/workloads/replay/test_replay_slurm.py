@@ -42,6 +42,12 @@ def running(slurm):
     return {int(name[1:]): frozenset(NodeList.parse(nodes)) for name, nodes in pairs}
 
 
+def end_job(slurm, job, nodes):
+    """Cancel a job and take its nodes back."""
+    slurm.run(["scancel", "-n", f"j{job}"])
+    slurm.release(nodes)
+
+
 def topology_conf(machine):
     switches = slurm_switches(machine)
     lines = []
@@ -68,15 +74,16 @@ def test_slurm_starts_the_same_jobs_in_the_same_order_on_the_same_nodes(plugin):
     with real_slurm(machine.names.tolist(), real=1, plugin=plugin, topology_conf=conf) as slurm:
         for now in moments:
             for job in [k for k in held if outcome.end[k] <= now]:
-                slurm.run(["scancel", "-n", f"j{job}"])
-                slurm.release(ours[job])
+                end_job(slurm, job, ours[job])
                 held.discard(job)
             for job in np.flatnonzero(trace.submit == now).tolist():
                 wish = ["-N", str(trace.nodes[job]), "--exclusive", "--no-requeue", "-J", f"j{job}"]
                 slurm.run(["sbatch", *wish, "-o", "/dev/null", "--wrap", "sleep 9999"])
             held |= {k for k in range(JOBS) if outcome.start[k] <= now < outcome.end[k]}
-            ends = time.monotonic() + 20
+            ends = time.monotonic() + 60
             while (there := running(slurm)).keys() != held and time.monotonic() < ends:
+                for job in there.keys() - held - {k for k in there if outcome.end[k] > now}:
+                    end_job(slurm, job, ours[job])  # it was not yet running as it was ended
                 time.sleep(0.05)
             assert there.keys() == held, f"at {now}"
             for job in held - started:
