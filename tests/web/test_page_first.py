@@ -97,3 +97,27 @@ def test_ones_own_jobs_come_first(opened, small, tmp_path):
         rows = page.page.locator("#jobs-body tr td:first-child button").all_inner_texts()
         assert set(rows[:2]) == {"8", "9"}
         page.leave()
+
+
+def test_a_job_is_predicted_with_its_own_ranks_per_node(opened, small, tmp_path):
+    path = tmp_path / "squeue.json"
+    path.write_text(squeue((7, "nid[00000-00030]", "wrf", "ada"), ppn=16))
+    with running(small, (str(path),)) as site:
+        until(lambda: site.service.live.snapshot.jobs)
+        ways = {
+            "#": lambda page: page.get_by_role("button", name="Show job 7").first.click(),
+            "#t=jobs": lambda page: page.get_by_role("button", name="Mark job 7").click(),
+            "#f=nid00003": lambda page: page.get_by_role("button", name="Mark job").click(),
+        }
+        for state, mark in ways.items():
+            page = opened(site).go(state)
+            with page.page.expect_request(lambda request: _ranks_of(request) == 16):
+                mark(page.page)
+            assert page.page.input_value("#ppn") == "16"
+            assert page.marks() == {"job 7": 31} or state == "#t=jobs"
+            page.leave()
+
+
+def _ranks_of(request):
+    body = request.post_data_json if request.url.endswith("/describe") else None
+    return (body or {}).get("ppn")

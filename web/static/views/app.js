@@ -149,6 +149,14 @@ export class App {
     return mark;
   }
 
+  /** Make a mark of a job, with the ranks per node that it runs with where it tells them. Returns the mark. */
+  markJob(job, { instead = undefined, show = true } = {}) {
+    const name = `job ${job.id}`;
+    const mark = show ? this.markFound(name, job.list, instead) : this.newMark(name, job.list, instead);
+    if (mark && job.ppn) this.store.set({ ppn: job.ppn });
+    return mark;
+  }
+
   /** Mark or unmark the nodes of a box of the scene. */
   toggleBox(level, box) {
     const { name, label } = this.scene.levels[level];

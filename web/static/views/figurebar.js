@@ -111,7 +111,7 @@ function jobsFigure(app, mine, level) {
 }
 
 function showButton(app, job, text) {
-  return el("button", { type: "button", text, "aria-label": `Show job ${job.id}`, on: { click: () => app.markFound(`job ${job.id}`, job.list) } });
+  return el("button", { type: "button", text, "aria-label": `Show job ${job.id}`, on: { click: () => app.markJob(job) } });
 }
 
 function spanWords(app, job, units, level) {

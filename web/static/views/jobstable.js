@@ -171,5 +171,5 @@ function wordsOf(low, likely, high) {
 /** Mark a job; the one that was marked from here before gives its place. */
 function mark(app, { id }) {
   const job = app.snapshot.jobs.find((each) => each.id === id);
-  if (job) app.markOfTable = app.markFound(`job ${job.id}`, job.list, app.markOfTable);
+  if (job) app.markOfTable = app.markJob(job, { instead: app.markOfTable });
 }

@@ -79,7 +79,7 @@ function markLevel(app, row, names) {
 
 function markJob(app, row) {
   const job = row >= 0 ? app.snapshot.job(row) : null;
-  if (job) app.newMark(`job ${job.id}`, job.list);
+  if (job) app.markJob(job, { show: false });
 }
 
 function move(app, row, way, event) {

@@ -57,6 +57,6 @@ function around(app, row) {
   });
   const job = app.snapshot.job(row);
   const own = el("button", { type: "button", text: "Mark node", on: { click: () => app.toggle([row]) } });
-  const ofJob = job ? el("button", { type: "button", text: "Mark job", on: { click: () => app.newMark(`job ${job.id}`, job.list) } }) : null;
+  const ofJob = job ? el("button", { type: "button", text: "Mark job", on: { click: () => app.markJob(job, { show: false }) } }) : null;
   return el("div", { class: "row" }, own, ...buttons, ofJob);
 }

@@ -66,7 +66,7 @@ function jobsOf(snapshot, users) {
   const jobs = snapshot.jobs.map((job) => {
     if (users && job.user) people.set(job.user, [...(people.get(job.user) ?? []), job]);
     const detail = `${job.name}, ${counted(job.list.length, "node")}`;
-    return { kind: "job", title: `job ${job.id}`, detail, words: [job.id, job.name, `job ${job.id}`, `${job.id} ${job.name}`], rows: () => job.list };
+    return { kind: "job", title: `job ${job.id}`, detail, words: [job.id, job.name, `job ${job.id}`, `${job.id} ${job.name}`], job };
   });
   const ofUsers = [...people].map(([user, own]) => {
     const rows = () => [...new Set(own.flatMap((job) => job.list))];

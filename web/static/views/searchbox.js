@@ -39,6 +39,7 @@ export function searchBox(app) {
     byId("map").focus();
     if (hit.go) hit.go();
     else if (hit.row !== undefined) app.goTo(hit.row);
+    else if (hit.job) app.markJob(hit.job);
     else app.markFound(hit.title, hit.rows());
   };
   const close = () => {
