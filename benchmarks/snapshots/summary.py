@@ -23,6 +23,9 @@ _FORMS, _TIMES = ("routed", "quick"), ("alone", "beside")
 #: Policies whose node hours differ by a smaller part are taken as alike.
 _ALIKE = 0.03
 
+#: Jobs that communicate longer by at least this part beside the others are shown by themselves.
+_SLOWED = 0.05
+
 
 def judge(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return every job measured and predicted, and every snapshot's policies."""
@@ -78,22 +81,31 @@ def error_of(job: dict[str, Any], form: str, time: str) -> float:
     return float(job[form][time] / job["measured"][time] - 1)
 
 
+def _slowed(job: dict[str, Any]) -> bool:
+    """Return whether the others slow a job down, as measured or as the predictor says."""
+    return any(job[k]["beside"] > (1 + _SLOWED) * job[k]["alone"] for k in ("measured", "routed"))
+
+
 def summary_text(judged: dict[str, Any]) -> str:
     """Return the tables: errors by form, time and machine; rankings."""
     jobs, snapshots = judged["jobs"], judged["snapshots"]
     if not jobs:
         return "nothing is measured yet\n"
-    rows: list[list[object]] = [["machine", "form", "", "jobs", "median", "90 %", "worst", "bias"]]
-    machines = list(dict.fromkeys(job["machine"] for job in jobs))
-    for machine in [*machines, "all"]:
-        some = [job for job in jobs if machine in ("all", job["machine"])]
+    rows: list[list[object]] = [["jobs of", "form", "", "jobs", "median", "90 %", "worst", "bias"]]
+    groups = {machine: [job for job in jobs if job["machine"] == machine]
+              for machine in dict.fromkeys(job["machine"] for job in jobs)}  # fmt: skip
+    for name, some in {
+        **groups,
+        "all": jobs,
+        "slowed": [job for job in jobs if _slowed(job)],
+    }.items():
         for form in _FORMS:
             for time in _TIMES:
                 errors = np.array([error_of(job, form, time) for job in some])
                 off = np.abs(errors)
                 figures = np.median(off), np.percentile(off, 90), off.max(), np.median(errors)
                 texts = [f"{100 * figure:.1f} %" for figure in figures]
-                rows.append([machine, form, time, len(some), *texts])
+                rows.append([name, form, time, len(some), *texts])
     lines = [align_columns(rows)]
     for form in _FORMS:
         for pairs in ("policies", f"policies against {RANDOM}"):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long jobs communicate on a network that they share: links that carry several jobs.
 
-A job's *footprint* is what it puts on the links, phase by phase. As in
-`nidmap.rankmap.past_jobs.quick_cost` nothing is routed: it has the links that leave each group,
-chassis, router …, and those that join two of them; on a torus every link, with the bytes that the
-predictor routes over it. Links are shared as the predictor shares them
-(`nidmap.rankmap.predict.background`): the other jobs take what they send on the average, but at
-least an equal share is left.
+A job's *footprint* is what it puts on the links, phase by phase. Where packets have one way to each
+node (`SINGLE_PATH`), and on a torus, it has every link, with the bytes that the predictor routes
+over it. Elsewhere nothing is routed, as in `nidmap.rankmap.past_jobs.quick_cost`: it has the links
+that leave each group, chassis, router …, and those that join two of them. Links are shared as the
+predictor shares them (`nidmap.rankmap.predict.background`): the other jobs take what they send on
+the average, but at least an equal share is left.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
-from nidmap.placement.network import channels
+from nidmap.placement.network import SINGLE_PATH, channels
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.support.quantities import GB
@@ -85,7 +85,7 @@ class Network:
                 f"no time can be told on {machine.name}: {cost.timeless}",
                 "a replay needs bandwidths, as in -m MACHINE,bw=10",
             )
-        self.routed = machine.topology.kind == "torus"
+        self.routed = machine.topology.kind == "torus" or cost.model.routing in SINGLE_PATH
         self.loss = cost.model.values.loss
         self.adaptive = cost.model.routing == "adaptive" and not self.routed
         bandwidth = channels(machine).bandwidth if self.routed else unit_bandwidths(machine)

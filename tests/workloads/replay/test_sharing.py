@@ -55,14 +55,22 @@ def test_what_is_added_and_taken_away_leaves_nothing(network):
     assert not sharing.users.any()
 
 
-@pytest.mark.parametrize("machine", [FABRIC, "torus:4x4,bw=1,latency=0"])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        FABRIC,
+        "torus:4x4,bw=1,latency=0",
+        "fattree:leaf=2,leaves=6,spines=3,bw=1,latency=0",
+        "minicray:dragonfly",
+    ],
+)
 @pytest.mark.parametrize("pattern", ["alltoall", "stencil:auto"])
 def test_alone_it_takes_what_the_predictor_says(machine, pattern):
     """Up to a constant: the seconds of a round against those on the best nodes."""
     network = Network(nidmap.load_machine(machine))
     app = Application(pattern, 1, 1e9, 0.5)
     model = Predictor(network.machine, Job(pattern, 1, 1e9, "at-once"))
-    for rows in ([0, 1, 4, 5], [0, 1, 2, 3], [1, 2, 5, 6]):
+    for rows in ([0, 1, 4, 5], [0, 1, 2, 3], [1, 2, 5, 6], [1, 3, 5, 7]):
         footprint = network.footprint(app, np.array(rows))
         seconds = Sharing(network).slowdown(footprint) * footprint.best
         assert seconds == pytest.approx(model.time(model.place(np.array(rows))), rel=0.01)
