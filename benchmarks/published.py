@@ -13,7 +13,7 @@ machine
     As ``-m`` takes it: a site or a synthetic network, with figures of its own.
 nodes
     As ``--nodes`` takes them (``#0-7``); or ``groups``, ``routers`` and ``nodes`` as numbers: that
-    many nodes on consecutive routers of the first groups, spread as evenly as can be; or
+    many nodes on consecutive routers of the first groups, spread as evenly as possible; or
     ``strategy`` and a number of nodes. None: all compute nodes.
 shared
     Whether other jobs ran on the rest of the machine.

@@ -142,7 +142,7 @@ def _table_job(cells: dict[str, str], source: str, line: int) -> JobRecord | Non
     if _JOB_STEP.fullmatch(cells["id"]) or cells["nodes"].lower() in _NO_NODES:
         return None
     if not cells["id"]:
-        raise ParseError(source, line, "a row without a job ID")
+        raise ParseError(source, line, "this row has no job ID")
     start = _read_cell(cells, "start", parse_moment, source, line)
     if start is None:
         return None
@@ -193,7 +193,7 @@ def _read_nodes(text: str, source: str, line: int) -> NodeList:
     try:
         return NodeList.parse(text).unique
     except NidmapError as error:
-        raise ParseError(source, line, f"bad nodes: {error.message}", error.hint) from None
+        raise ParseError(source, line, f"bad node list: {error.message}", error.hint) from None
 
 
 # --- points in time and durations as accounting writes them
@@ -257,7 +257,7 @@ def read_jobs(text: str, source: str) -> Iterator[JobRecord]:
     head = text.lstrip()
     line = head.split("\n", 1)[0]
     if not head:
-        raise ParseError(source, 0, "holds no job", _HINT)
+        raise ParseError(source, 0, "lists no jobs", _HINT)
     if head[0] == "{":
         return _read_queue(text, source)
     if RECORD.match(line):
@@ -267,7 +267,7 @@ def read_jobs(text: str, source: str) -> Iterator[JobRecord]:
     at = text.count("\n", 0, len(text) - len(head)) + 1
     words = line.split()
     if {"JobID", "NodeList"} <= set(words):
-        raise ParseError(source, at, "a table whose columns are cut off", "print it with sacct -P")
+        raise ParseError(source, at, "the table's columns are cut off", "use sacct -P")
     raise ParseError(source, at, f"'{line}' is not the start of a job list", _HINT)
 
 
@@ -307,7 +307,7 @@ def _queued_job(row: dict[str, Any]) -> JobRecord | None:
         return None
     number = _set_number(row.get("job_id"))
     if not isinstance(number, int):
-        raise LaunchError("squeue --json prints a job without an id")
+        raise LaunchError("squeue --json printed a job without an ID")
     begun = _set_number(row.get("start_time"))
     start = float(begun) if isinstance(begun, (int, float)) and begun > 0 else math.nan
     words = [row.get(key) for key in ("name", "user_name", "partition")]
@@ -342,7 +342,7 @@ def queued_nodes(listed: str) -> NodeList:
     try:
         return NodeList.parse(listed)
     except NidmapError as error:
-        raise LaunchError(f"squeue prints bad nodes: {error}") from None
+        raise LaunchError(f"squeue printed a bad node list: {error}") from None
 
 
 #: How a record begins: when it was written, its kind, and the job's id.
@@ -359,7 +359,9 @@ def read_log(text: str, source: str) -> Iterator[JobRecord]:
         begin = RECORD.match(row)
         if begin is None:
             what = f"'{row}' is not a PBS accounting record"
-            raise ParseError(source, line, what, "one looks like 05/01/2024 12:00:00;E;7.pbs;…")
+            raise ParseError(
+                source, line, what, "a record looks like 05/01/2024 12:00:00;E;7.pbs;…"
+            )
         if begin[1] == "E":
             job = _logged_job(begin[2], row[begin.end() :], source, line)
             if job is not None:

@@ -113,7 +113,7 @@ def morton_curve(extents: Sequence[int]) -> NDArray[np.int32]:
 def _whole_box(extents: Sequence[int]) -> tuple[int, ...]:
     box = tuple(int(extent) for extent in extents)
     if not box or min(box) < 1 or math.prod(box) > MOST:
-        raise UsageError(f"no curve through a box of {'x'.join(map(str, box)) or 'no extents'}")
+        raise UsageError(f"no curve fills a box of {'x'.join(map(str, box)) or 'no extents'}")
     return box
 
 
@@ -121,7 +121,9 @@ def _curve_positions(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[
     """Return the positions of cells on a curve through all cells of a box."""
     cells = np.asarray(coords, dtype=np.int64)
     if cells.ndim != 2 or cells.shape[1] != len(box):
-        raise UsageError(f"coordinates of {len(box)} axes wanted, got an array {cells.shape}")
+        raise UsageError(
+            f"coordinates of {len(box)} axes are needed, not an array of shape {cells.shape}"
+        )
     for axis, extent in enumerate(box):
         if len(cells) and not 0 <= cells[:, axis].min() <= cells[:, axis].max() < extent:
             raise UsageError(f"a coordinate of axis {axis} is outside 0 to {extent - 1}")

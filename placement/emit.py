@@ -144,7 +144,7 @@ def nids(plan: Emission) -> str:
 
 
 def cnames(plan: Emission) -> str:
-    """Return one cname or xname a line."""
+    """Return one cname or xname per line."""
     if not all(plan.cnames):
         raise UsageError("this machine's nodes have no cnames", "use --format nodelist or lines")
     return "".join(f"{name}\n" for name in plan.cnames)

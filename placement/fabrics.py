@@ -47,7 +47,7 @@ _GEMINI = {
     "injection": 10.4,
     **{"x": 9.375, "y": 9.375, "y-cable": 4.6875, "z": 15.0, "z-cable": 9.375},
 }
-#: 200 Gb/s a NIC and a link.
+#: 200 Gb/s per NIC and per link.
 _SLINGSHOT = {"injection": 25.0, "local": 25.0, "global": 25.0}
 #: HDR of 200 Gb/s; a fat tree's links are taken to be EDR, of 100 Gb/s.
 _INFINIBAND = {"injection": 25.0, "local": 25.0, "global": 25.0, "up": 12.5}

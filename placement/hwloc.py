@@ -62,7 +62,7 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     """Return the hardware that an XML describes."""
     plain = text if isinstance(text, str) else text.decode("latin-1")
     if "<!ENTITY" in plain:
-        raise ParseError(source, 0, "XML with custom entities, which hwloc never writes")
+        raise ParseError(source, 0, "the XML has custom entities, which hwloc never writes")
     try:
         root = ElementTree.fromstring(text)  # noqa: S314  # bounded, and without entities
     except ElementTree.ParseError as error:
@@ -71,7 +71,7 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
         raise ParseError(source, 0, "not XML: unknown encoding") from None
     machine = root.find("object")
     if root.tag not in ("topology", "root") or machine is None:
-        raise ParseError(source, 0, "XML, but not hwloc's", "lstopo --of xml FILE writes it")
+        raise ParseError(source, 0, "XML, but not from hwloc", "lstopo --of xml FILE writes it")
     try:
         tree = _ObjectTree(machine, root.get("version", "1"))
         gpus, nics = tree.gpus(), tree.nics()
@@ -83,7 +83,7 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     except ValueError as wrong:
         raise ParseError(source, 0, f"'{wrong}' is not an hwloc number") from None
     if not tree.cores:
-        raise ParseError(source, 0, "a node without a core")
+        raise ParseError(source, 0, "the node has no cores")
     cores = tuple(Core(tuple(sorted(pus)), *_core_numbers(pus, tree)) for pus in tree.cores)
     of_pu = {pu: index for index, core in enumerate(cores) for pu in core.pus}
     return NodeHardware(

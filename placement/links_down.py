@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links that are down or degraded: ``-m links-down:FILE`` next to other words.
 
-FILE has one cable a line, as the names of the routers at its ends (as
+FILE has one cable per line, as the names of the routers at its ends (as
 ``nidmap machine export`` names them), or of a node and its router; of several cables between
 two routers each has a line of its own::
 

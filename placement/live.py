@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as the scheduler that runs here says it: ``-m slurm:``, ``pbs:``, ``flux:``.
+"""The machine as the scheduler that runs here reports it: ``-m slurm:``, ``pbs:``, ``flux:``.
 
 ``-m here:`` is the site that the cluster's name is of, as Slurm, the PBS server or
 /etc/xthostname says it, where its nodes are called as the site's; else what the scheduler says.
@@ -113,7 +113,9 @@ def _ask_slurm(partition: str) -> Live:
     deadline = Deadline(PATIENCE)
     settings = slurm_settings(deadline)
     if not settings.get("ClusterName"):
-        raise LaunchError("scontrol show config names no cluster", "is it Slurm's own scontrol?")
+        raise LaunchError(
+            "scontrol show config does not name the cluster", "is it Slurm's own scontrol?"
+        )
     names = [partition] if partition else []
     answer = ask_slurm(["sinfo", "-a", "-e", "-o", sinfo.QUERY], deadline=deadline)
     states = _read_output(answer.output, "sinfo")
@@ -159,14 +161,14 @@ def partition_topology(partition: str) -> str:
 
 
 def _read_output(text: str, source: str) -> Dump:
-    """Read what a command printed: what is wrong with that is no fault of the user's."""
+    """Read what a command printed; errors in it are the command's, not the user's."""
     try:
         dump = read_text(text, source)
         wrong = next((fault for fault in dump.findings if fault.fault), None)
         if wrong is not None:
             raise wrong.error()
         if source == "sinfo" and dump.nodes is None:
-            raise ParseError(source, 0, "no node", "does Slurm hide them (PrivateData)?")
+            raise ParseError(source, 0, "lists no nodes", "does Slurm hide them (PrivateData)?")
     except ParseError as error:
         raise LaunchError(f"{source} printed unreadable output: {error}") from None
     return dump

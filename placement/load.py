@@ -111,7 +111,7 @@ def build(sources: Sources) -> Machine:
     added = [*(laid.source for laid in sources.overlays), *sources.links_down]
     if added and sources.site is None and not sources.dumps:
         hint = f"-m MACHINE -m {added[0]}"
-        raise ParseError(added[0], 0, "is laid over a machine, not a machine itself", hint)
+        raise ParseError(added[0], 0, "only adds to a machine and is none itself", hint)
     site, dumps = sources.site, sources.dumps
     if isinstance(site, SyntheticSite) and not dumps:
         machine = site.machine
@@ -182,7 +182,7 @@ def _ask_scheduler(sources: Sources, spec: str) -> None:
 def _set_site(sources: Sources, site: Source) -> None:
     if sources.site is not None:
         raise UsageError(
-            f"two machines: {sources.site.name} and {site.name}",
+            f"{sources.site.name} and {site.name} are two machines",
             "dumps combine with one site or one synthetic machine",
         )
     sources.site = site

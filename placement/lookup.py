@@ -300,7 +300,7 @@ def _why_no_cname(word: str) -> str:
 
 
 def _line_of_word(nodes: str | Iterable[str], word: str) -> int:
-    """Return the line of a text that a word is on, 0 where it cannot be told."""
+    """Return the line of a text that a word is on, 0 where it is unknown."""
     if not isinstance(nodes, str) or "\n" not in nodes:
         return 0
     for number, line in enumerate(nodes.split("\n"), start=1):

@@ -77,7 +77,9 @@ def configured_specs() -> tuple[str, ...]:
     named = [words] if isinstance(words, str) else words
     if tables or not isinstance(named, list) or not all(isinstance(word, str) for word in named):
         what = f"no such key: {next(iter(tables))}" if tables else "machine is not text"
-        raise SiteError(f"{at_line(path)}: {what}", 'machine = "lumi", or a list of words of -m')
+        raise SiteError(
+            f"{at_line(path)}: {what}", 'write machine = "lumi", or a list of values of -m'
+        )
     return tuple(named)
 
 

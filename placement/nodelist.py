@@ -19,7 +19,7 @@ class NodeList(tuple[str, ...]):
 
     It is a tuple: it can be indexed, sliced, added, compared and hashed, and
     equals a plain tuple of the same names. A name may be in it more than
-    once, as in a host file that lists a node once a rank.
+    once, as in a host file that lists a node once per rank.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class Placement:
             raise UsageError("no nodes given")
         if self.counts.min() < 1:
             empty = self.names[int(np.argmin(self.counts))]
-            raise UsageError(f"no ranks for node {empty}", "leave it out of the list")
+            raise UsageError(f"node {empty} has no ranks", "leave it out of the list")
         if float(self.counts.sum(dtype=np.float64)) > MOST_RANKS:
             total = sum(self.counts.tolist())
             raise UsageError(f"{total} slots, at most {MOST_RANKS} are supported")
@@ -198,7 +198,7 @@ class Placement:
         return self.rows.tobytes() + b"|" + order
 
     def words(self) -> str:
-        """Return nodes and ranks a node for a person: ``4 nodes x 24``.
+        """Return nodes and ranks per node as text: ``4 nodes x 24``.
 
         Examples
         --------

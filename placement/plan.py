@@ -330,11 +330,11 @@ def overfull(machine: Machine, rows: Ints, counts: Ints) -> str:
     if not len(full):
         return ""
     first = full[0]
-    who, it = (
+    subject, pronoun = (
         ("1 node gets", "it has") if len(full) == 1 else (f"{len(full)} nodes get", "they have")
     )
     where = f"{machine.names[rows[first]]} {counts[first]} on {cores[first]}"
-    return f"{who} more ranks than {it} cores: {where}"
+    return f"{subject} more ranks than {pronoun} cores: {where}"
 
 
 def _describe_touched(facts: dict[str, Any], count: int) -> str:

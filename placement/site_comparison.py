@@ -36,15 +36,15 @@ def compare_with_fabric(site: Source, dumps: Sequence[Dump]) -> list[Finding]:
     if not fabric:
         return []
     try:
-        own = site.records()
-        stated, printed = assemble([own], site), assemble(fabric, None)
+        records = site.records()
+        stated, printed = assemble([records], site), assemble(fabric, None)
     except NidmapError:
         return []  # what is wrong with either is said where it is read
     source = fabric[0].source
     texts = [*_compare_links(stated, printed, source)]
     if any(dump.nodes is not None for dump in fabric):  # else names are made of places
         texts = [*_compare_names(stated, printed, source), *texts]
-    return [Finding(0, "site", text, fault=False, source=own.source) for text in texts]
+    return [Finding(0, "site", text, fault=False, source=records.source) for text in texts]
 
 
 def _compare_names(stated: Machine, printed: Machine, source: str) -> Iterator[str]:
@@ -66,17 +66,17 @@ def _list_names(names: Sequence[str]) -> str:
 
 def _compare_links(stated: Machine, printed: Machine, source: str) -> Iterator[str]:
     """Yield what is said of switches, of links by class, and of their bandwidths."""
-    one, other = summarise(stated), summarise(printed)
-    if one["kind"] != other["kind"]:
-        yield f"is a {one['kind']}, {source} shows a {other['kind']}"
+    in_site, in_fabric = summarise(stated), summarise(printed)
+    if in_site["kind"] != in_fabric["kind"]:
+        yield f"is a {in_site['kind']}, {source} shows a {in_fabric['kind']}"
         return
-    if one["routers"] != other["routers"]:
-        yield f"has {one['routers']} switches, {source} has {other['routers']}"
-    theirs = {row["class"]: row for row in other["links"]}
-    for row in one["links"]:
+    if in_site["routers"] != in_fabric["routers"]:
+        yield f"has {in_site['routers']} switches, {source} has {in_fabric['routers']}"
+    theirs = {row["class"]: row for row in in_fabric["links"]}
+    for row in in_site["links"]:
         if row["class"] in theirs:
             yield from _compare_class(row, theirs[row["class"]], source)
-    hosts, cables = one["attachments"], other["attachments"]
+    hosts, cables = in_site["attachments"], in_fabric["attachments"]
     yield from _compare_rates(hosts["class"], _rates_of(hosts), _rates_of(cables), source)
 
 

@@ -31,7 +31,7 @@ a direction:
 ``tree:4x16x6``
     4 nodes per level-1 switch, 16 of these a level-2 switch, 6 of those a root;
     first level fastest. Options: ``dist=1:2:3`` (distance of nodes that part
-    at each level), ``bw`` (one figure, or one a level: ``bw=10:20:40``),
+    at each level), ``bw`` (one figure, or one per level: ``bw=10:20:40``),
     ``injection`` (a node's own link).
 ``minicray:dragonfly``, ``minicray:torus``, ``minicray:fattree``
     Small ones of these, with the bandwidths of Aries, Gemini and InfiniBand
@@ -261,8 +261,8 @@ def _with_injection(topology: Topology) -> tuple[Topology, tuple[str, ...]]:
     carried = topology.fabric or topology.kind in TAKEN_FOR
     if not carried or "injection" in topology.bandwidth:
         return topology, ()
-    figure, like = fabric_of(topology).injection, fabric_of(topology).interface
-    note = f"nodes inject {figure:g} GB/s as on {like}: assumed (injection= states it, inf none)"
+    figure, as_in = fabric_of(topology).injection, fabric_of(topology).interface
+    note = f"nodes inject {figure:g} GB/s as on {as_in}: assumed (injection= states it, inf none)"
     return replace(topology, bandwidth={"injection": figure, **topology.bandwidth}), (note,)
 
 

@@ -39,11 +39,11 @@ def slurm_switches(machine: Machine) -> Switches:
     if not len(rows):
         none = np.empty(0, dtype=np.int32)
         return Switches((), none, none, leaf_of)
-    at, below = _group_rows(places[rows])
+    at, below = _distinct_rows(places[rows])
     leaf_of[rows] = below
     levels, parents = [at], []
     while at.shape[1] > 1:
-        at, below = _group_rows(at[:, :-1])
+        at, below = _distinct_rows(at[:, :-1])
         levels.append(at)
         parents.append(below)
     if len(at) > 1:
@@ -102,7 +102,7 @@ def forest_roots(switches: Switches) -> NDArray[np.int32]:
     return root
 
 
-def _group_rows(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+def _distinct_rows(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     """Return the distinct rows in ascending order and which of them each row is."""
     shape = places.max(axis=0).astype(np.int64) + 1
     flat = np.ravel_multi_index(tuple(places.T), tuple(shape.tolist()))
@@ -139,7 +139,7 @@ def slurm_order(names: Strs) -> Ints:
 
 @once
 def machine_slurm_order(machine: Machine) -> Ints:
-    """Return the rows of a machine's nodes as slurmctld sorts them; made once a machine."""
+    """Return the rows of a machine's nodes as slurmctld sorts them; made once per machine."""
     return slurm_order(machine.names)
 
 

@@ -105,7 +105,7 @@ def _rows_of_nodes(machine: Machine, nodes: Nodes, source: str, repeats: bool) -
         rows = np.flatnonzero(machine.free)
         if not len(rows):
             hint = "name the nodes by --nodes"
-            raise PlanError(f"{machine.name} has no free compute node", hint)
+            raise PlanError(f"{machine.name} has no free compute nodes", hint)
         return rows
     if isinstance(nodes, np.ndarray):
         return nodes.astype(np.int64)
@@ -120,5 +120,5 @@ def _unknown_nodes(nodes: Nodes, source: str) -> Strs:
     names = list(NodeList.parse(nodes, source) if isinstance(nodes, str) else nodes)
     number = next(filter(_NUMBERED.fullmatch, names), None)
     if number is not None:
-        raise UsageError(f"{number} is not a node's name", "NIDs need a machine: -m")
+        raise UsageError(f"{number} is not a node name", "NIDs need a machine: use -m")
     return np.array(names)

@@ -83,9 +83,9 @@ def _results(
             for number, task in enumerate(tasks):
                 numbers[pool.submit(call, task)] = number
                 if len(numbers) > 2 * workers:
-                    yield from _ended(numbers)
+                    yield from _collect_results(numbers)
             while numbers:
-                yield from _ended(numbers)
+                yield from _collect_results(numbers)
         except BrokenProcessPool:
             raise LaunchError("a worker process has died", "was there enough memory?") from None
         except KeyboardInterrupt:
@@ -96,7 +96,7 @@ def _results(
             pool.shutdown(cancel_futures=True)
 
 
-def _ended(numbers: dict[Future[Result], int]) -> Iterator[tuple[int, Result]]:
+def _collect_results(numbers: dict[Future[Result], int]) -> Iterator[tuple[int, Result]]:
     """Wait for some of the tasks and yield their results."""
     for future in wait(numbers, return_when=FIRST_COMPLETED).done:
         yield numbers.pop(future), future.result()

@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     raw: bytes
 
 
-class Document(NamedTuple):
+class RenderedAnswer(NamedTuple):
     """The answer of one path."""
 
     # raw, packed: as it is, and compressed by gzip
@@ -45,7 +45,7 @@ class Document(NamedTuple):
     cache: str = "private, no-cache"  # how long it may be kept
 
     @classmethod
-    def of(cls, raw: bytes, level: int = 0, kind: str = JSON, tag: str = "") -> Document:
+    def of(cls, raw: bytes, level: int = 0, kind: str = JSON, tag: str = "") -> RenderedAnswer:
         """Return a document; level 0 leaves it unpacked, no tag: one that follows from it."""
         packed = gzip.compress(raw, level, mtime=0) if level else raw
         return cls(raw, packed, tag or hashlib.sha256(raw).hexdigest()[:16], kind)
@@ -64,14 +64,14 @@ class Document(NamedTuple):
         return Answer(200, {**headers, "Content-Encoding": "gzip"}, self.packed)
 
 
-def json_document(value: object, tag: str = "") -> Document:
+def json_document(value: object, tag: str = "") -> RenderedAnswer:
     """Return a value as JSON; its tag follows from it where none is given."""
-    return Document.of(msgspec.json.encode(value), 6, tag=tag)
+    return RenderedAnswer.of(msgspec.json.encode(value), 6, tag=tag)
 
 
-def kept_document(name: str, text: str) -> Document:
+def kept_document(name: str, text: str) -> RenderedAnswer:
     """Return a script or a style whose name changes with what it holds: it is asked for once."""
-    made = Document.of(text.encode(), 9, _KINDS[name.rpartition(".")[2]])
+    made = RenderedAnswer.of(text.encode(), 9, _KINDS[name.rpartition(".")[2]])
     return made._replace(cache="private, max-age=31536000, immutable")
 
 

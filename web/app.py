@@ -21,7 +21,7 @@ from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
 from nidmap.placement.errors import NidmapError, printable, schema_sentence
 from nidmap.web import replies, requests
-from nidmap.web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
+from nidmap.web.answers import JSON, Answer, RenderedAnswer, error_answer, problem_of, takes_gzip
 from nidmap.web.measured import measured
 from nidmap.web.nodes import describe_nodes, emit_nodes, resolve
 from nidmap.web.page import export, file_name, page_shell
@@ -58,7 +58,7 @@ def make_app(service: Service) -> quart.Quart:
         RESPONSE_TIMEOUT=3 * PATIENCE,
         PROVIDE_AUTOMATIC_OPTIONS=False,
     )
-    app.after_request(_pack)
+    app.after_request(_compress)
     app.register_error_handler(Exception, _refuse)
     for path in (*_OTHER_PATHS, *_PATHS):
         if path.answer is not None:
@@ -83,7 +83,7 @@ def _make_view(
 # --- answers --------------------------------------------------------------------------
 
 
-async def _pack(response: quart.Response) -> quart.Response:
+async def _compress(response: quart.Response) -> quart.Response:
     """Pack an answer where the other end can unpack it."""
     packable = (
         takes_gzip(quart.request.headers.get("Accept-Encoding", ""))
@@ -129,7 +129,7 @@ def _json_answer(raw: bytes) -> quart.Response:
     if quart.request.method == "POST":
         return quart.Response(raw, content_type=JSON)
     known = quart.request.headers.get("If-None-Match", "")
-    return _make_response(Document.of(raw).answer("", known))
+    return _make_response(RenderedAnswer.of(raw).answer("", known))
 
 
 async def _read_question(kind: type[msgspec.Struct]) -> msgspec.Struct:

@@ -37,7 +37,7 @@ _users = click.option("--show-users", "users", is_flag=True, help="Show the user
 def _path_of(value: str) -> str:
     """Return a prefix from / to /, as requests have it."""
     if not re.fullmatch(r"[\w./~@%+-]*", value, re.ASCII) or ".." in value:
-        raise UsageError(f"--prefix {printable(value)}: no path", "--prefix /nidmap/")
+        raise UsageError(f"--prefix {printable(value)}: is not a path", "--prefix /nidmap/")
     return f"/{unquote(value).strip('/')}/".replace("//", "/")
 
 
@@ -59,7 +59,9 @@ def web() -> None:
     "--port", type=click.IntRange(0, 65535), default=8770, show_default=True,
     help="0 takes any free port.",
 )  # fmt: skip
-@click.option("--socket", "path", metavar="PATH", help="A Unix socket instead, for you alone.")
+@click.option(
+    "--socket", "path", metavar="PATH", help="Listen on a Unix socket instead, for you alone."
+)
 @click.option(
     "--prefix", default="/", metavar="/PATH/",
     help="The path under which a proxy (nginx, JupyterHub, Open OnDemand) serves it.",
@@ -72,12 +74,14 @@ def web() -> None:
     "--allow-host", multiple=True, metavar="NAME", help="Accept requests for this host name too."
 )
 @_users
-@click.option("--user", "owner", metavar="NAME", help="Whose jobs come first; with a token, yours.")
+@click.option(
+    "--user", "owner", metavar="NAME", help="Whose jobs come first; default, with a token: yours."
+)
 @_from
 @click.option(
     "--refresh", "every", type=click.FloatRange(1), default=3.0, show_default=True,
-    help="Seconds between two queries of Slurm while a page is open, whatever the number of"
-    " viewers; without one, 30 more.",
+    help="Seconds between queries of Slurm while a page is open, for any number of viewers;"
+    " otherwise at least 30.",
 )  # fmt: skip
 @click.option(
     "--applications", metavar="TOML",
@@ -85,12 +89,12 @@ def web() -> None:
 )  # fmt: skip
 @click.option(
     "--link-loads", metavar="FILE", multiple=True,
-    help="What links carried: nidmap minicray links --json, a CSV (link,bytes), or perfquery's"
+    help="Measured link loads: nidmap minicray links --json, a CSV (link,bytes), or perfquery's"
     " output (may repeat: earlier, later, and ibnetdiscover's if -m is not that).",
 )  # fmt: skip
 @click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0,
-    help="Seconds that a plan or comparison may take.",
+    help="Longest time of a plan or comparison, in seconds.",
 )  # fmt: skip
 def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **options: Any) -> None:
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
@@ -147,7 +151,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
 
 @web.command()
 @machine_option
-@click.option("--nodes", metavar="LIST|FILE|-", help="Nodes to mark, in any form of list.")
+@click.option("--nodes", metavar="LIST|FILE|-", help="Nodes to mark, as any kind of list.")
 @click.option(
     "--view",
     default="",
@@ -156,7 +160,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
 )
 @click.option(
     "--colour", type=click.Choice(["state", "job", "group", "rank", "hops"]), default="state",
-    show_default=True, help="rank and hops: of, and from the first of, --nodes.",
+    show_default=True, help="What colours show; rank: of --nodes; hops: from the first of --nodes.",
 )  # fmt: skip
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 @click.option(
@@ -165,7 +169,9 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
 @click.option("--pattern", default="alltoall", metavar="P", help="Pattern for the predicted time.")
 @_users
 @_from
-@click.option("-o", "--output", required=True, metavar="FILE", help="x.svg, x.png or x.html.")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="File to write: .svg, .png or .html."
+)
 def export(
     specs: tuple[str, ...], nodes: str | None, users: bool, sources: tuple[str, ...],
     output: str, **wanted: Any,
@@ -251,9 +257,10 @@ def _announce_url(served: service.Service, sock: socket, path: str | None, host:
     address, port = sock.getsockname()[:2]
     what = "nodes, their states, jobs" + (" and their users" if served.settings.users else "")
     if not address.startswith("127.") and address != "::1":
-        who = "whoever has the URL" if token else "EVERYONE"
+        audience = "whoever has the URL" if token else "EVERYONE"
         say(
-            f"nidmap: this is not a loopback address: {what} become visible on the network to {who}"
+            f"nidmap: this is not a loopback address: {what} become visible on the network to"
+            f" {audience}"
         )
     elif not token:
         say(f"nidmap: no token: every user of this host can see {what}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures after the page, by the same functions as the command line's.
+"""The figures that the page shows, made by the functions of the command line.
 
 Each takes the machine, the nodes that plans may choose from and a request, and returns
 what JSON takes; they run in processes of their own (`nidmap.web.workers`), where a
@@ -91,7 +91,7 @@ def maps_graphs(wanted: msgspec.Struct) -> bool:
 
 
 def compile_kernels(machine: Machine) -> None:
-    """Compile what searches use, where nobody has: before the clock of a question runs."""
+    """Compile the kernels of searches before a question's clock starts."""
     del machine
     ring = parse_spec("torus:2x2")
     model = Predictor(ring, Job("alltoall"))
@@ -365,7 +365,7 @@ def safe_pattern(spec: str) -> str:
     name = spec.strip().partition(":")[0]
     if name in FILE_PATTERNS:
         raise UsageError(
-            f"pattern {name}: reads a file, which is not allowed on the page",
+            f"pattern {name} reads a file, which the page does not allow",
             "use the command line: nidmap compare --pattern " + printable(spec, 40),
         )
     return spec

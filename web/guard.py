@@ -77,9 +77,11 @@ def token_in(path: str) -> str:
     except (OSError, ValueError) as error:
         raise OutputError(f"{shown}: {os_reason(error)}") from None
     if others:
-        raise UsageError(f"{shown}: others may read it", f"chmod 600 {shlex.quote(path)}")
+        raise UsageError(f"{shown}: others can read it", f"chmod 600 {shlex.quote(path)}")
     if not re.fullmatch(r"[A-Za-z0-9._~+/=-]{16,200}", token, re.ASCII):
-        raise UsageError(f"{shown}: no token", "one word of 16 to 200 letters, digits, - and _")
+        raise UsageError(
+            f"{shown}: holds no token", "a token is one word of 16 to 200 letters, digits, - and _"
+        )
     return token
 
 

@@ -77,14 +77,14 @@ class _Told(NamedTuple):
 def measured(machine: Machine, paths: Sequence[str], links: int) -> replies.Measured:
     """Return the loads of a machine's links from files of counters, the busiest ones listed."""
     if not paths:
-        raise UsageError("no counters of links are served", "nidmap web serve --link-loads FILE")
+        raise UsageError("no link counters are served", "nidmap web serve --link-loads FILE")
     known = channels(machine, "")
     unlimited = replace(known, bandwidth=np.full(len(known), np.inf))  # bytes, whatever time
     rows, elsewhere, how = _read_files(machine, paths)
     carried, told, unknown = _channel_bytes(unlimited, machine, rows)
     used = np.flatnonzero(carried)
     if not len(used):
-        text = f"names no link of {printable(machine.name)} that carried any"
+        text = f"no link of {printable(machine.name)} carried any bytes"
         raise ParseError(paths[-1], 0, text)
     nodes = np.zeros(len(machine))
     loads = Loads(unlimited, used, carried[used], nodes, nodes, "", wiring_text(machine))
@@ -145,14 +145,14 @@ def _fabric_links(machine: Machine, files: list[str]) -> LinkRecords | None:
 def _read_rows(path: str, raw: bytes) -> Iterator[_Row]:
     """Yield the links that a table tells."""
     if len(raw) > _MOST_BYTES:
-        raise ParseError(path, 0, f"has {len(raw)} bytes, at most {_MOST_BYTES} are read")
+        raise ParseError(path, 0, f"has {len(raw)} bytes; at most {_MOST_BYTES} are read")
     if raw.lstrip().startswith(b"{"):
         try:
-            found = msgspec.json.decode(raw, type=_Counters).links
+            counters = msgspec.json.decode(raw, type=_Counters).links
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             reason = printable(schema_sentence(error), 200)
             raise ParseError(path, 0, reason, "nidmap minicray links --json") from None
-        yield from (_Row(name, ("", ""), counter.bytes) for name, counter in found.items())
+        yield from (_Row(name, ("", ""), counter.bytes) for name, counter in counters.items())
         return
     try:
         yield from _read_table(path, raw.decode("utf-8", errors="replace"))
@@ -166,7 +166,7 @@ def _read_table(path: str, text: str) -> Iterator[_Row]:
     heads = {head.strip().lower() for head in table.fieldnames or ()}
     if "bytes" not in heads or not ("link" in heads or {"from", "to"} <= heads):
         hint = "a head of link,bytes or from,to,bytes"
-        raise ParseError(path, 1, "no columns bytes, and link or from and to", hint)
+        raise ParseError(path, 1, "needs columns bytes and link, or bytes, from and to", hint)
     for number, cells in enumerate(table, 2):
         row = {str(key).strip().lower(): (value or "").strip() for key, value in cells.items()
                if isinstance(value, str)}  # fmt: skip
@@ -175,7 +175,9 @@ def _read_table(path: str, text: str) -> Iterator[_Row]:
         except ValueError:
             size = np.nan
         if not 0 <= size <= _MOST_CARRIED:
-            raise ParseError(path, number, f"bytes {printable(row.get('bytes', ''))!r}: no number")
+            raise ParseError(
+                path, number, f"bytes {printable(row.get('bytes', ''))!r} is not a number"
+            )
         yield _Row(row.get("link", ""), (row.get("from", ""), row.get("to", "")), size)
 
 

@@ -247,7 +247,7 @@ def describe_nodes(machine: Machine, now: Snapshot, text: str) -> replies.Nodes:
 
 def _refuse_many(count: int) -> None:
     if count > MOST:
-        raise UsageError(f"{count} nodes, at most {MOST} are described", "use /api/v1/machine")
+        raise UsageError(f"{count} nodes; at most {MOST} are described", "use /api/v1/machine")
 
 
 def _describe_node(

@@ -164,7 +164,7 @@ def _visit_module(modules: Mapping[str, str], name: str, done: list[str], way: l
     if name in done:
         return
     if name in way:
-        raise NidmapError(f"{' -> '.join([*way, name])}: modules in a circle")
+        raise NidmapError(f"{' -> '.join([*way, name])}: modules import each other in a circle")
     if name not in modules:
         raise NidmapError(f"{(way or ['the page'])[-1]} imports {name}, which is not there")
     for match in _IMPORT.finditer(modules[name]):
@@ -232,7 +232,7 @@ _ASKED = ("rank", "hops")
 _KINDS = {"svg": "image/svg+xml", "png": "image/png", "html": "text/html; charset=utf-8"}
 
 
-class Mark(NamedTuple):
+class MarkedRows(NamedTuple):
     """A named set of rows; `hue` counts the palette's colours."""
 
     name: str
@@ -253,7 +253,7 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
     """
     marks = _marks_with_nodes(machine, wanted)
     if wanted.colour in _ASKED and not marks and not wanted.focus:
-        raise UsageError(f"colours by {wanted.colour} need marked nodes", "--nodes LIST")
+        raise UsageError(f"--colour {wanted.colour} needs marked nodes", "use --nodes LIST")
     views = [view.id for view in layout.layout(machine)]
     if wanted.view and wanted.view not in views:
         what = f"unknown view {printable(wanted.view)!r}"
@@ -268,7 +268,9 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
     return svg.encode() if wanted.format == "svg" else paint_png(svg, wanted.width), sentence
 
 
-def page_data(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export) -> dict[str, Any]:
+def page_data(
+    machine: Machine, now: Snapshot, marks: list[MarkedRows], wanted: Export
+) -> dict[str, Any]:
     """Return all that a page shows which has no server to ask."""
     state = now.document(machine)
     for job in state.jobs:
@@ -292,7 +294,7 @@ def page_data(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
 
 
 def _describe_mark(
-    machine: Machine, now: Snapshot, mark: Mark, wanted: Export
+    machine: Machine, now: Snapshot, mark: MarkedRows, wanted: Export
 ) -> replies.Described:
     """Return the cost of the first mark's job, and the number of its nodes that are down."""
     job = Describe(
@@ -313,18 +315,18 @@ def _describe_machine(machine: Machine, now: Snapshot) -> str:
     return f"{compute:,} compute nodes, {free:,} of them free{holding}"
 
 
-def _marks_with_nodes(machine: Machine, wanted: Export) -> list[Mark]:
+def _marks_with_nodes(machine: Machine, wanted: Export) -> list[MarkedRows]:
     """Return the marks that name a node."""
-    marks: list[Mark] = []
+    marks: list[MarkedRows] = []
     for mark in (requests.Mark(wanted.nodes), *wanted.marks):
         if mark.nodes.strip():
             rows = each_once(rows_of(machine, mark.nodes, repeats=True))
-            marks.append(Mark(mark.name, rows, len(marks) if mark.hue is None else mark.hue))
+            marks.append(MarkedRows(mark.name, rows, len(marks) if mark.hue is None else mark.hue))
     return marks
 
 
 def _colours_of(
-    machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
+    machine: Machine, now: Snapshot, marks: list[MarkedRows], wanted: Export
 ) -> dict[str, Any]:
     """Return how a page colours its nodes, with the figures that it cannot ask a server for."""
     offer = now.offer(machine)

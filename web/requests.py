@@ -291,11 +291,11 @@ def _describe_structs(
     kinds: Sequence[type[msgspec.Struct]], prefix: str
 ) -> tuple[dict[type[msgspec.Struct], Any], dict[str, Any]]:
     """Return the schema of each Struct, and the parts of all by their names after a prefix."""
-    found, parts = msgspec.json.schema_components(
+    schemas, parts = msgspec.json.schema_components(
         kinds, ref_template=f"#/components/schemas/{prefix}{{name}}"
     )
     named = {f"{prefix}{name}": schema for name, schema in parts.items()}
-    return dict(zip(kinds, found, strict=True)), named
+    return dict(zip(kinds, schemas, strict=True)), named
 
 
 def _describe_path(

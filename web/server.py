@@ -110,14 +110,14 @@ def _remove_socket(path: str) -> None:
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise UsageError(f"{path} exists and is not a socket", "name another --socket")
+        raise UsageError(f"{path} exists and is not a socket", "use another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(path)
         except ConnectionRefusedError:
             os.unlink(path)
         else:
-            raise UsageError(f"a server is using {path}", "name another --socket")
+            raise UsageError(f"another server is using {path}", "use another --socket")
 
 
 def run(service: Service, sock: socket.socket) -> None:

@@ -18,7 +18,7 @@ from nidmap.placement.lookup import nodes_of
 from nidmap.rankmap.past_jobs import Application
 from nidmap.rankmap.predict import Job
 from nidmap.web import figures, layout, replies, requests
-from nidmap.web.answers import Document, json_document, kept_document
+from nidmap.web.answers import RenderedAnswer, json_document, kept_document
 from nidmap.web.columns import document as machine_columns
 from nidmap.web.guard import Guard
 from nidmap.web.page import served_files
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nidmap.web.workers import Told
 
     #: The machine's columns, and the layout's views by id.
-    _Drawn = tuple[Document, dict[str, Document]]
+    _Drawn = tuple[RenderedAnswer, dict[str, RenderedAnswer]]
 
 #: Seconds between two questions to the sources at least.
 LEAST = 1.0
@@ -127,7 +127,7 @@ class Service:
         """Tell whether a path is answered by a document."""
         return path in self._files or path in _DOCUMENTS
 
-    async def document(self, path: str, view: str = "") -> Document:
+    async def document(self, path: str, view: str = "") -> RenderedAnswer:
         """Return the document that is ready under a path.
 
         `path`: one that `has_document`. `view`: of the layout, one view by its id; '' for all.
@@ -181,7 +181,7 @@ class Service:
         return await lane.json(getattr(figures, name), offer, wanted, question=question, told=told)
 
     async def _compiled(self, told: Told) -> None:
-        """Wait until what searches use is compiled, which takes long where nobody has yet."""
+        """Wait until the kernels of searches are compiled, which takes long the first time."""
         if self._compiling is None:
             self._compiling = asyncio.ensure_future(
                 self.long.call(figures.compile_kernels, seconds=_COMPILING)
@@ -192,7 +192,7 @@ class Service:
             await asyncio.shield(self._compiling)
 
     async def slowdowns(self, wanted: requests.Slowdowns) -> replies.Slowdowns:
-        """Return the jobs that run now with their slowdowns; only new ones are judged anew."""
+        """Return the jobs that run now with their slowdowns; only new ones are judged."""
         verdicts = self._judged.pop(wanted, None)
         if verdicts is None:
             pattern = figures.safe_pattern(wanted.pattern)
@@ -327,11 +327,13 @@ class LiveSnapshot:
         self.snapshot = replace(snapshot, version=version)
         self._written = document
         mark = f"{version}-{snapshot.taken or 0:.3f}"
-        self.state: Document = json_document(self._written, f"state-{mark}")
+        self.state: RenderedAnswer = json_document(self._written, f"state-{mark}")
         jobs = [self._listed(job) for job in snapshot.jobs]
-        self.jobs: Document = json_document(replies.Jobs(jobs, **snapshot.standing), f"jobs-{mark}")
+        self.jobs: RenderedAnswer = json_document(
+            replies.Jobs(jobs, **snapshot.standing), f"jobs-{mark}"
+        )
 
-    def _listed(self, job: snapshots.Job) -> replies.ListedJob:
+    def _listed(self, job: snapshots.RunningJob) -> replies.ListedJob:
         """Return a job with the list of its nodes."""
         fields = msgspec.structs.asdict(job.document())
         del fields["rows"]

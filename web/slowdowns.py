@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
     from nidmap.placement.support.array_types import Mask
     from nidmap.rankmap.past_jobs import Verdict
-    from nidmap.web.snapshot import Job, Snapshot
+    from nidmap.web.snapshot import RunningJob, Snapshot
     from nidmap.web.workers import Lane
 
 #: Seconds for which a job's figures are good: what is free next to it changes meanwhile.
@@ -50,7 +50,7 @@ class Question(NamedTuple):
     ppn: int = 1  # ranks per node of a job that does not tell its own
 
 
-class Judged(NamedTuple):
+class JudgedJobs(NamedTuple):
     """Figures of jobs by id, None where it was too late for them; why costs are no times, or ''."""
 
     figures: dict[str, dict[str, Any] | None]
@@ -91,42 +91,42 @@ class JobVerdicts:
         }
         wanted = [job.id for key, job in running.items() if key not in self._known]
         if wanted:
-            judged: Judged = await self._lane.call(judge_running, now, self._question, wanted)
+            judged: JudgedJobs = await self._lane.call(judge_running, now, self._question, wanted)
             self._timeless = judged.timeless
             for key, job in running.items():
                 if (figures := judged.figures.get(job.id)) is not None:
                     self._known[key] = begun, figures
 
-    def _figures(self, job: Job) -> dict[str, Any]:
+    def _figures(self, job: RunningJob) -> dict[str, Any]:
         if _key(job) not in self._known:
             return {"touches": {}, "patterns": [], **dict.fromkeys(_NOTHING)}
         judged, figures = self._known[_key(job)]
         return figures | {"judged": judged}
 
 
-def _key(job: Job) -> tuple[str, bytes]:
+def _key(job: RunningJob) -> tuple[str, bytes]:
     """Return the key under which a job's figures are kept: the job may shrink while it runs."""
     return job.id, job.rows.tobytes()
 
 
 def judge_running(
     machine: Machine, now: Snapshot, question: Question, wanted: Collection[str]
-) -> Judged:
+) -> JudgedJobs:
     """Judge jobs among those that run, the largest first."""
     inside = {name: now.offer(machine, name).candidates for name in now.partitions}
     judge, job_nodes = Judge(machine, question.applications), _running_job_nodes(now, question.ppn)
-    asked = set(wanted)
+    keys = set(wanted)
     largest = [
-        job for job in np.argsort(-job_nodes.counts, kind="stable") if now.jobs[job].id in asked
+        job for job in np.argsort(-job_nodes.counts, kind="stable") if now.jobs[job].id in keys
     ]
     figures: dict[str, dict[str, Any] | None] = {}
     late = False
     for job, free in free_at_starts(job_nodes, now.free(machine), largest):
-        late = late or report_progress(lambda: {"text": f"{len(asked)} jobs"})
+        late = late or report_progress(lambda: {"text": f"{len(keys)} jobs"})
         open_ = free & inside.get(now.jobs[job].partition, free)
         verdict = None if late else judge.verdict(job_nodes, job, open_)
         figures[now.jobs[job].id] = None if verdict is None else _job_figures(verdict)
-    return Judged(figures, without_time(place_ranks(machine, "#0", 1)))
+    return JudgedJobs(figures, without_time(place_ranks(machine, "#0", 1)))
 
 
 def _running_job_nodes(now: Snapshot, ppn: int) -> JobNodes:

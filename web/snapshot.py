@@ -59,7 +59,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class RunningJob:
     """A job that holds nodes of the machine."""
 
     id: str
@@ -95,7 +95,7 @@ class Snapshot:
     source: str  # ``slurm``, ``file`` or ``dump``
     state: Strs  # (n,)
     planned: Mask  # (n,)
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[RunningJob, ...] = ()
     # (k,), rows of each of Slurm's partitions, by its name
     partitions: dict[str, Ints] = field(default_factory=dict)
     default_partition: str = ""  # where a job goes that names none; '' where unknown
@@ -233,7 +233,7 @@ def _with_jobs(
         user = job.user[:_LONGEST] if users else ""
         record = replace(job, nodes=NodeList())
         mine = bool(owner) and job.user == owner
-        held.append(Job(job.id, rows[rows >= 0], name, partition, user, mine, record))
+        held.append(RunningJob(job.id, rows[rows >= 0], name, partition, user, mine, record))
     return replace(bare, jobs=tuple(job for job in held if len(job.rows)), assumed=False)
 
 
@@ -307,6 +307,6 @@ def _read_states(
         if jobs is not None:
             snapshot = _with_jobs(machine, snapshot, jobs, users, owner)
             if jobs and not snapshot.jobs:
-                raise ParseError(path, 0, f"no job holds a node of {machine.name}")
+                raise ParseError(path, 0, f"no job has nodes of {machine.name}")
             return snapshot
     return _as_stated(snapshot, "file", read_availability(snapshot.now(machine), text, path))

@@ -126,10 +126,10 @@ class Lane:
             old.cancel()
             await asyncio.wait([old])
         if self._closed:
-            raise BusyError("the server is being stopped")
+            raise BusyError("the server is shutting down")
         if self.inside >= self._most:
             raise BusyError(
-                f"{self.inside} calculations are under way already", "try again in a moment"
+                f"{self.inside} calculations are already running", "try again in a moment"
             )
         self.inside += 1
         longest = self.seconds if seconds is None else seconds
@@ -141,7 +141,7 @@ class Lane:
             return await asyncio.shield(job)
         except asyncio.CancelledError:
             if job.cancelled() and self._closed:
-                raise BusyError("the server is being stopped") from None
+                raise BusyError("the server is shutting down") from None
             if job.cancelled():
                 raise UsageError("replaced by a newer request of the same name") from None
             asyncio.get_running_loop().call_later(GRACE, job.cancel)
@@ -179,7 +179,7 @@ class Lane:
                 return answer
             except asyncio.TimeoutError:
                 raise TooSlowError(
-                    f"this took longer than {seconds:g} s and was ended",
+                    f"this took longer than {seconds:g} s and was stopped",
                     "try fewer strategies, or the command line",
                 ) from None
             except BrokenProcessPool:
@@ -207,11 +207,11 @@ class Lane:
         try:
             worker = await asyncio.to_thread(_Worker, self._machine)
         except BrokenProcessPool:
-            raise DefectError("the calculation's process does not start") from None
+            raise DefectError("the calculation's process did not start") from None
         self._all.add(worker)
         if self._closed:
             self._end(worker)
-            raise BusyError("the server is being stopped")
+            raise BusyError("the server is shutting down")
         return worker
 
     def _end(self, worker: _Worker) -> None:

@@ -18,7 +18,7 @@ from nidmap.workloads.session import Session
 from nidmap.workloads.trials import require_fit, seconds_of
 from nidmap.workloads.world import Comm, raise_together, rank_place
 
-#: Bytes a pair that are moved at least in one timed repetition, so that clocks can tell it.
+#: Bytes per pair that are moved at least in one timed repetition, so that clocks can tell it.
 _ENOUGH = 1 << 16
 
 
@@ -59,7 +59,7 @@ def alltoall(common: Common, sizes: tuple[int, ...]) -> int:
 
 
 def bandwidths(case: Mapping[str, Any], seconds: float) -> dict[str, float]:
-    """Return bytes a second of one case.
+    """Return bytes per second of one case.
 
     `case`: ``bytes`` of a pair, ``ranks``, ``ppn``, and ``off_node``: most ordered pairs between
     a node and the others. `seconds`: of the slowest rank. ``process``: what a process sends to
@@ -96,7 +96,7 @@ class AllToAll:
     Memory: twice the local blocks, ``2 * size * bytes``.
 
     `bytes`: payload of each ordered pair of ranks. `inner`: calls in one timed repetition; 0: as
-    many as move 64 KiB a pair, at most 64. `inner`: calls in one timed repetition.
+    many as move 64 KiB per pair, at most 64. `inner`: calls in one timed repetition.
     """
 
     def __init__(self, comm: Comm, *, bytes: int, inner: int = 0) -> None:  # noqa: A002  # the option

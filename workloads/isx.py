@@ -47,7 +47,7 @@ COMPILED = 1 << 16
     "--mode",
     ["strong", "weak", "weak_iso"],
     "weak",
-    "Keys over all ranks; keys per rank; the same with buckets of one width.",
+    "strong: --keys over all ranks; weak: per rank; weak_iso: and buckets of equal width.",
 )
 @option_with_default("--keys", Number(), "2^20", "Keys over all ranks (strong) or per rank.")
 @option_with_default("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
@@ -86,22 +86,22 @@ def isx(common: Common, schemes: tuple[str, ...], **options: Any) -> int:
 
 
 def _exchange_rates(result: Repetitions, size: float) -> dict[str, float]:
-    """Return bytes a second of a node in the exchange: worst, mean and best iteration."""
+    """Return bytes per second of a node in the exchange: worst, mean and best iteration."""
     rates = [size / max(entry["max"], 1e-9) for entry in result.phases["KeyExchange"]]
     return {"worst": min(rates), "mean": sum(rates) / len(rates), "best": max(rates)}
 
 
-def _show_session(session: Session, problem: Problem, node_bytes: NodeBytes) -> None:
+def _show_session(session: Session, problem: BucketSort, node_bytes: NodeBytes) -> None:
     document = session.document()
     document |= {
         "generator": GENERATOR,
         "problem": asdict(problem),
         "node_bytes": asdict(node_bytes),
     }
-    how = f"shift by {problem.shift}" if problem.shift is not None else "division"
+    digit = f"shift by {problem.shift}" if problem.shift is not None else "division"
     text = [
         f"{problem.mode}: {problem.keys} keys below {problem.max_key}, {problem.ranks} buckets of "
-        f"{problem.width} by {how}\n"
+        f"{problem.width} by {digit}\n"
         f"a node sends {node_bytes.ranks / 1e6:.3f} MB to other ranks,"
         f" {node_bytes.off_node / 1e6:.3f} MB to other nodes\n"
     ]
@@ -123,7 +123,7 @@ def _show_session(session: Session, problem: Problem, node_bytes: NodeBytes) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class BucketSort:
     """One bucket sort over this many ranks, a bucket per rank."""
 
     mode: str
@@ -162,7 +162,7 @@ def problem(
     dtype: str = "i4",
     max_key: int = 1 << 28,
     width: int = 8192,
-) -> Problem:
+) -> BucketSort:
     """Return a problem, checked.
 
     `mode`: all keys given; keys a rank given; the same with buckets of one width. `keys`: strong:
@@ -176,13 +176,13 @@ def problem(
     most = 2**31 if dtype == "i4" else 2**63
     if keys < 0 or width < 1 or not ranks <= max_key <= most:
         raise UsageError(
-            f"keys below {max_key} do not suit {ranks} ranks and {dtype} keys",
-            f"between {ranks} and {most}",
+            f"keys below {max_key} do not work with {ranks} ranks and {dtype} keys",
+            f"use {ranks} to {most}",
         )
     power = width & (width - 1) == 0
     shift = width.bit_length() - 1 if power else None
     total = keys if mode == "strong" else keys * ranks
-    return Problem(mode, ranks, total, dtype, max_key, width, shift)
+    return BucketSort(mode, ranks, total, dtype, max_key, width, shift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class NodeBytes:
     off_node: float  # to other nodes
 
 
-def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
+def model_traffic(problem: BucketSort, ppn: int) -> NodeBytes:
     """Return the bytes that uniform keys make a node of this many ranks send.
 
     Each of its keys stays on its rank with probability 1/P and on its node
@@ -309,7 +309,7 @@ class Isx(SortTrial):
             self._window = None
 
 
-def fill_buckets(problem: Problem, keys: Array, out: Array) -> Ints:
+def fill_buckets(problem: BucketSort, keys: Array, out: Array) -> Ints:
     """Write the keys to `out`, bucket after bucket, and return the keys of each (P,).
 
     Keys of a bucket keep their order.

@@ -51,7 +51,7 @@ class Launched(NamedTuple):
 
 
 def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
-    """Return the launch that this process is a rank of, None where it is of none.
+    """Return the launch that this process is a rank of, None where it is no rank.
 
     A batch script of Slurm does not count, although SLURM_PROCID is set in it.
 
@@ -60,8 +60,8 @@ def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
     env = os.environ if env is None else env
     tasks = parse_count(env.get("SLURM_STEP_NUM_TASKS")) if "SLURM_PROCID" in env else None
     for by, rank, size in _LAUNCHERS:
-        if (found := parse_count(env.get(rank))) is not None:
-            return Launched(by, found, parse_count(env.get(size)) or tasks)
+        if (own_rank := parse_count(env.get(rank))) is not None:
+            return Launched(by, own_rank, parse_count(env.get(size)) or tasks)
     job_step = parse_count(env.get("SLURM_STEP_ID"))
     if job_step is not None and job_step < _NO_JOB_STEP and "SLURM_PROCID" in env:
         return Launched("srun", parse_count(env["SLURM_PROCID"]) or 0, tasks)
@@ -92,7 +92,7 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
         return [program, *_oversubscribe_options(program), "-n", str(count)]
     raise LaunchError(
         "no mpiexec next to this Python or on PATH",
-        f"pip install 'nidmap[mpi]', or say how ranks are started in ${MPIEXEC}",
+        f"pip install 'nidmap[mpi]', or put the launch command into ${MPIEXEC}",
     )
 
 
@@ -138,8 +138,8 @@ def handle_signals(numbers: Sequence[int], handler: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, own in before.items():
-            signal.signal(number, own)
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 class Launches:

@@ -52,7 +52,7 @@ class Sizes(Param):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the sizes as a tuple of int."""
-        found: list[int] = []
+        sizes: list[int] = []
         for part in str(value).split(","):
             ends = [
                 ByteCount(whole=True).convert(end.strip(), param, ctx) for end in part.split("-")
@@ -61,10 +61,10 @@ class Sizes(Param):
                 self.fail(f"{part!r} is not a range of sizes", param, ctx)
             size = ends[0]
             while len(ends) == 2 and size < ends[1]:
-                found.append(size)
+                sizes.append(size)
                 size *= 2
-            found.append(ends[-1])
-        return tuple(found)
+            sizes.append(ends[-1])
+        return tuple(sizes)
 
 
 class Number(Param):
@@ -80,8 +80,8 @@ class Number(Param):
         if not isinstance(value, str):
             return value
         texts = value.split(",") if self.several else [value]
-        found = tuple(self._one(text.strip(), param, ctx) for text in texts)
-        return found if self.several else found[0]
+        sizes = tuple(self._one(text.strip(), param, ctx) for text in texts)
+        return sizes if self.several else sizes[0]
 
     def _one(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"(\d{1,15})(?:([e^])(\d{1,15}))?", text, re.ASCII)

@@ -38,7 +38,7 @@ Bytes = NDArray[np.uint8]
     "--bytes sizes",
     Sizes(),
     "1-2MiB",
-    "Of a message: 8,64,1KiB or 1-2MiB, powers of two.",
+    "Message sizes: 8,64,1KiB or 1-2MiB (powers of two).",
     metavar="SIZES",
 )
 @option_with_default("--dims", str, "auto", "Grid of units: 4x4x2.", metavar="GRID")
@@ -114,8 +114,8 @@ def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
     if len(extents) > 3 or min(extents) < 1 or math.prod(extents) != ranks:
         shown = "x".join(map(str, extents))
         raise UsageError(
-            f"a grid of {shown} units does not fit {ranks} rank{'s' * (ranks != 1)}",
-            "up to three extents whose product is the number of ranks, or auto",
+            f"a grid of {shown} units does not match {ranks} rank{'s' * (ranks != 1)}",
+            "use up to three extents whose product is the number of ranks, or auto",
         )
     x, y, z = (*extents, 1, 1)[:3]
     return x, y, z

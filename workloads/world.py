@@ -177,13 +177,13 @@ def _crowded_node(ranks: list[tuple[str, int, float]]) -> str:
     for name, cores, quota in ranks:
         nodes.setdefault(name, []).append((cores, quota))
     worst, text = 1.0, ""
-    for name, found in nodes.items():
-        allowed = reduce(or_, (cores for cores, _ in found)).bit_count()
-        room = min(allowed, *(quota for _, quota in found))
-        if len(found) / room > worst:
-            worst = len(found) / room
+    for name, shares in nodes.items():
+        allowed = reduce(or_, (cores for cores, _ in shares)).bit_count()
+        room = min(allowed, *(quota for _, quota in shares))
+        if len(shares) / room > worst:
+            worst = len(shares) / room
             where = f"{room:.3g} core{'s' * (room != 1)} of {printable(name, 40)}"
-            text = f"oversubscribed: {len(found)} ranks on {where}"
+            text = f"oversubscribed: {len(shares)} ranks on {where}"
     return f"{text}; times say little about the network" if text else ""
 
 
@@ -310,15 +310,15 @@ def interruption_error() -> NidmapError:
 
 def _fail_together(error: NidmapError) -> int:
     """Say the error once over all ranks and return the exit code, or abort."""
-    told = current_launch()
+    launch = current_launch()
     try:
         comm = _start_mpi().COMM_WORLD
-        if not _alarm and told is not None and told.size in (None, comm.Get_size()):
+        if not _alarm and launch is not None and launch.size in (None, comm.Get_size()):
             _alarm.append(comm.Dup())  # the others are in `world`, or fail as early as we do
     except NidmapError:  # no MPI at all: the launcher's rank 0 speaks
         comm = None
     if comm is None or not _alarm:
-        if told is None or told.rank == 0:
+        if launch is None or launch.rank == 0:
             _say_error(error)
         return error.exit_code
     return _fail_on(_alarm[0], error)
@@ -389,8 +389,8 @@ def places_of(names: Sequence[str]) -> list[RankPlace]:
     """Return the place of each rank from the names of their nodes."""
     counts = Counter(names)
     node, seen = {name: k for k, name in enumerate(counts)}, Counter[str]()
-    most, found = max(counts.values()), []
+    most, places = max(counts.values()), []
     for name in names:
-        found.append(RankPlace(node[name], seen[name], counts[name], len(counts), most))
+        places.append(RankPlace(node[name], seen[name], counts[name], len(counts), most))
         seen[name] += 1
-    return found
+    return places

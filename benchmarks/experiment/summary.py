@@ -143,7 +143,7 @@ def _links(runs: Sequence[Run], strict: set[str]) -> dict[str, Any]:
 
 
 def text(found: Mapping[str, Any]) -> str:
-    """Return the summary for a person."""
+    """Return the summary as text."""
     from nidmap.placement.support.tables import align_columns
 
     head = ("case", "arm", "gain", "least", "most", "faster", "slower", "predicted", "whole run")

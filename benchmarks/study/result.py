@@ -163,7 +163,7 @@ class Part:
     series: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> Mapping[str, Any]:
-        """Return the part as JSON takes it."""
+        """Return the part as JSON."""
         return {
             "paper": self.paper,
             "title": self.title,

@@ -142,7 +142,10 @@ class AdvancedCommand(click.Command):
 
 #: What several commands say of a job that gets nodes which are alike.
 kind_option = advanced(
-    "--kind", default="", metavar="K|any", help="Nodes of this kind, e.g. gpus=8; any: mixed."
+    "--kind",
+    default="",
+    metavar="K|any",
+    help="Take nodes of this kind, e.g. gpus=8; any: mix kinds.",
 )
 
 
@@ -189,7 +192,7 @@ SENDING: dict[str, tuple[Any, str, str]] = {
     "bytes": (ByteCount(), "B",
         "Bytes per message (64KiB); a factor for graph:, matrix:, training:."),
     "algorithm": (str, "A",
-        "Of collectives: library (default: the MPI's choice), pairwise, bruck, openmpi …"),
+        "Algorithm of collectives: library (default: the MPI's choice), pairwise, bruck …"),
     "background": (str, "FILE|slurm",
         "Other jobs: one node list per line, or slurm: its running jobs."),
 }  # fmt: skip

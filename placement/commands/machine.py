@@ -140,10 +140,10 @@ def _hardware_words(row: dict[str, Any]) -> str:
 
 
 def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the table of links: a header and one row a class."""
+    """Return the table of links: a header and one row per class."""
     end = summary["attachments"]
-    each = "-".join(dict.fromkeys(f"{g:g}" for g in end["gbs_range"] or ()))
-    figures = (each, f"{end['gbs_total']:g}") if each else ("unlimited", "")
+    rates = "-".join(dict.fromkeys(f"{g:g}" for g in end["gbs_range"] or ()))
+    figures = (rates, f"{end['gbs_total']:g}") if rates else ("unlimited", "")
     rows: list[tuple[str, ...]] = [
         ("class", "router pairs", "links", "GB/s each", "GB/s in all"),
         (end["class"], "", str(end["links"]), *figures),
@@ -173,7 +173,7 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     """
     chosen = name or format_of_name(output, SUFFIXES, "")
     if not chosen:
-        raise UsageError("no format", f"give --format, or -o with {', '.join(SUFFIXES)}")
+        raise UsageError("no format given", f"use --format, or -o with {', '.join(SUFFIXES)}")
     built = machine_from(specs)
     write_output(exports.write(built, chosen), output)
     say(f"{built.name} as {chosen}: {counted(len(built), 'node')}, wiring {wiring_text(built)}")

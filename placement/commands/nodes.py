@@ -116,7 +116,7 @@ def fold(names: NodeList, machine: Machine | None) -> str:
     type=click.Choice(["lines", "comma", "nids", "cnames"]),
     default="lines",
     show_default=True,
-    help="lines: one per line; commas; nids and cnames: one per line.",
+    help="lines, nids, cnames: one per line; commas: on one line.",
 )
 def expand(names: NodeList, machine: Machine | None, form: str) -> str:
     """Write each node of node lists, keeping order and repeats.
@@ -294,7 +294,7 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
 
 
 def _format_table(machine: Machine, rows: Ints) -> str:
-    """Return the table and the summary for a person."""
+    """Return the table and the summary as text."""
     from nidmap.placement import planners
 
     columns = _node_columns(machine, rows)
@@ -314,7 +314,10 @@ def _format_table(machine: Machine, rows: Ints) -> str:
 @nodes.command(cls=AdvancedCommand)
 @machine_option
 @click.option(
-    "--from", "source", metavar="idle|FILE|-", help="Ask Slurm, or read a dump or a list."
+    "--from",
+    "source",
+    metavar="idle|FILE|-",
+    help="Where states come from: Slurm, a dump or a list.",
 )
 @slurm_options
 @json_option

@@ -96,15 +96,23 @@ def _slurm_time(text: str) -> str:
 )
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only from these nodes.")
 @click.option("--exclude", metavar="LIST|FILE", help="Exclude these nodes, blades, cabinets.")
-@advanced("--include", metavar="LIST|FILE", help="Include these nodes.")
+@advanced("--include", metavar="LIST|FILE", help="Always take these nodes.")
 @slurm_options
 @kind_option
 @click.option("--ppn", type=click.IntRange(1), help="Ranks per node, for headers and host files.")
-@advanced("--per-blade", type=click.IntRange(1, 4), default=4, help="Nodes per blade; default 4.")
 @advanced(
-    "--segment", type=_segment_nodes, metavar="S|auto", help="Nodes of a segment (one block)."
+    "--per-blade",
+    type=click.IntRange(1, 4),
+    default=4,
+    help="Nodes per blade, for strategy blades; default: 4.",
 )
-@advanced("--seed", type=int, default=0, help="For random and auto; default 0.")
+@advanced(
+    "--segment",
+    type=_segment_nodes,
+    metavar="S|auto",
+    help="Nodes per segment; no segment is split over blocks.",
+)
+@advanced("--seed", type=int, default=0, help="Seed of random and auto; default: 0.")
 @click.option(
     "--pattern",
     metavar="P",
@@ -112,7 +120,9 @@ def _slurm_time(text: str) -> str:
     help="Communication pattern: alltoall, fft:64x64 …",
 )
 @sending_options
-@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 4.5 to 8.")
+@advanced(
+    "--deadline", type=float, metavar="S", help="Processor seconds for auto; default: 4.5 to 8."
+)
 @click.option("--order-out", metavar="FILE", help="Write auto's rank order to FILE.")
 @click.option(
     "--check",
@@ -130,7 +140,7 @@ def _slurm_time(text: str) -> str:
     "--switch-wait",
     type=_slurm_time,
     metavar="TIME",
-    help="With sbatch: wait for as few leaf switches, pin no nodes.",
+    help="With sbatch: wait at most TIME for as few leaf switches; pins no nodes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE; its suffix sets the format.")
@@ -250,7 +260,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
     if options.strategy in PREDICTING:
         if options.order_out is not None and options.form == "exclude":
             raise UsageError(
-                "--order-out and --format exclude exclude each other",
+                "--order-out cannot be combined with --format exclude",
                 "Slurm chooses the nodes: nidmap run orders the ranks inside the job",
             )
         if options.order_out == "-" and options.output in (None, "-"):

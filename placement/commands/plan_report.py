@@ -191,7 +191,8 @@ class PlanReport:
         elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
             say(
                 "pinned: the job waits for exactly these nodes, which may not stay free until it "
-                "is submitted; --check asks Slurm when it would start, --format exclude pins less"
+                "is submitted; --check asks Slurm when it would start; --format exclude waits less,"
+                " but may lose the gain"
             )
         sys.stderr.flush()
 

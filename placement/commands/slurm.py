@@ -111,13 +111,15 @@ def slurm() -> None:
 @slurm.command()
 @machine_option
 @_dir_option
-@click.option("--command", metavar="CMD", help="Command for nidmap; default: this installation.")
+@click.option(
+    "--command", metavar="CMD", help="Command that runs nidmap; default: this installation."
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(0.1),
     default=1.5,
     show_default=True,
-    help="Seconds that a submission or a launch may wait for nidmap, in all.",
+    help="Longest time that nidmap may delay a submission or a launch, in seconds.",
 )
 @click.option("--yes", "-y", "agreed", is_flag=True, help="Write without asking.")
 def install(
@@ -171,7 +173,7 @@ def _install_script(folder: str, settings: str, agreed: bool) -> None:
     kept = _site_script(path)
     replaces_site = os.path.exists(path) and not _is_ours(path)
     if replaces_site and os.path.exists(kept):
-        raise UsageError(f"{path} and {kept} are both there")
+        raise UsageError(f"{path} and {kept} both exist")
     text = _script_text(settings, kept)
     if not agreed:
         _ask_to_write(path, text, kept if replaces_site else "")
@@ -211,7 +213,9 @@ def _ask_to_write(path: str, text: str, kept: str) -> None:
     if kept:
         warn(f"{path} is renamed to {kept}, and runs first")
     if not sys.stdin.isatty():
-        raise UsageError(f"{path} was not written: nobody to ask", "give --yes to write it")
+        raise UsageError(
+            f"{path} was not written: there is nobody to ask", "give --yes to write it"
+        )
     click.confirm(f"Write {path}?", abort=True, err=True)
 
 
@@ -344,7 +348,7 @@ def _job_size(job_options: dict[str, Any]) -> tuple[int, int | None]:
     elif ranks and per_node and not low:
         count = math.ceil(ranks / per_node)
     else:
-        raise UsageError("the number of nodes is not clear", "-N says it")
+        raise UsageError("the number of nodes is not clear", "give -N")
     even = ranks // count if ranks and ranks % count == 0 else 0
     return count, per_node or even or None
 

@@ -77,7 +77,7 @@ def _adapter_names(words: str, source: str) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(hostlist.expand(pieces, source)))
     except ParseError as error:
-        raise UsageError(f"rails={words}: {error.text}", error.hint or "as mlx5_[0-3]") from None
+        raise UsageError(f"rails={words}: {error.text}", error.hint or "as in mlx5_[0-3]") from None
 
 
 def _are_names(words: Strs) -> bool:

@@ -71,7 +71,7 @@ def find_islands(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
         islands = _with_spines(a, b, hosts > limit)
         if islands is not None:
             return islands._replace(level=np.where(hosts > 0, 0, islands.level))
-    return _of_cliques(a, b, hosts)
+    return _clique_groups(a, b, hosts)
 
 
 def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
@@ -116,7 +116,7 @@ def idle_leaves(a: Ints, b: Ints, leaf: Mask) -> Mask:
     return np.asarray(alone & (low == high) & (degree > 1))
 
 
-def _of_cliques(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
+def _clique_groups(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
     """Return the groups of a dragonfly: of all that are nearly cliques the largest."""
     count = len(hosts)
     if count > MOST_SWITCHES or (hosts > 0).sum() < count / 2:

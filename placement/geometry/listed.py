@@ -28,7 +28,7 @@ from nidmap.placement.topologies import bundle_links
 from nidmap.placement.topologies.dragonfly import BLACK
 from nidmap.placement.topologies.torus import link_bandwidth
 
-#: Nodes a router.
+#: Nodes per router.
 NODES = {"aries": 4, "gemini": 2}
 
 
@@ -229,7 +229,9 @@ def _xc_numbering(dump: Dump, parts: NDArray[np.int32]) -> Xc:
         return Xc(stated)
     if parts[:, 1].max() > 0:
         hint = "add xtprocadmin's output or name the site"
-        raise ParseError(dump.source, 0, "the cabinets per row do not follow from its groups", hint)
+        raise ParseError(
+            dump.source, 0, "the number of cabinets per row does not follow from its groups", hint
+        )
     return Xc(int(parts[:, 0].max()) // 2 * 2 + 2)
 
 

@@ -70,7 +70,7 @@ def locate_leaves(table: Table, dump: Dump) -> Geometry:
 
 
 def _as_domains(network: Geometry) -> Geometry:
-    """Return a tree whose leaves are domains of accelerators: fast links inside, NICs out of them.
+    """Return a tree whose leaves are accelerator domains: fast links inside, NICs between them.
 
     The bandwidths are assumed. Each node's NICs are one cable out of its domain, which carries
     what this node sends and receives there, and nothing of others (``own_cables``).

@@ -131,10 +131,10 @@ def parse_cname(text: str) -> tuple[int, ...]:
     """
     match = _CNAME.fullmatch(text)
     if match is None:
-        raise ParseError(text or "''", 0, "not a cname", "one looks like c11-2c0s15n3 or c0-0c1")
+        raise ParseError(text or "''", 0, "not a cname", "cnames look like c11-2c0s15n3 or c0-0c1")
     for part, digits in match.groupdict().items():
         if digits and len(digits) > 1 and digits[0] == "0":
-            raise ParseError(text, 0, f"'{digits}' has a leading zero, cnames have none")
+            raise ParseError(text, 0, f"'{digits}' has a leading zero; cnames have none")
         limit, whole, named = LIMITS.get(part, (10_000, "", ""))
         if int(digits or 0) >= limit:
             hint = f"{whole} has {named} 0 to {limit - 1}"

@@ -241,12 +241,12 @@ class _WordReader:
             word, gap, end = match.group(), text[end : match.start()], match.end()
             option = _OPTION.fullmatch(word)
             if option:
-                self._apply(option[1], word, line, entries)
+                self._set_slots(option[1], word, line, entries)
                 continue
             listed = ("," in gap or not entries) and _LISTED.match(text, end)
             if mixed and not listed and _NUMBER.fullmatch(word):
                 self._refuse_number(word, line, gap, entries)
-                self._apply(word, word, line, entries)
+                self._set_slots(word, word, line, entries)
                 counted.add(len(entries) - 1)
                 continue
             entry = self._entry(word, line)
@@ -282,7 +282,7 @@ class _WordReader:
                 what = f"'{entry.word}' has no count, and others of its line have"
                 raise self.error(entry.line, what, "give each a count, as in node1 4 node2 2")
 
-    def _apply(self, count: str | None, word: str, line: int, entries: list[_ListWord]) -> None:
+    def _set_slots(self, count: str | None, word: str, line: int, entries: list[_ListWord]) -> None:
         """Give the node before it its slots; other options of host files say no names."""
         if not entries:
             raise self.error(line, f"'{word}' comes before any node")

@@ -142,7 +142,7 @@ def pe_hosts(text: str, source: str) -> list[TextPiece]:
             text_pieces.append(TextPiece(f"{match[1]}:{match[2]}", line))
         elif row.strip() and not row.lstrip().startswith("#"):
             what = f"'{row.strip()}' is not a line of Grid Engine's PE_HOSTFILE"
-            raise ParseError(source, line, what, "one says: host slots queue processors")
+            raise ParseError(source, line, what, "a line is: host slots queue processors")
     return text_pieces
 
 
@@ -190,7 +190,9 @@ def _read_record(record: str, kind: str, line: int, source: str) -> list[TextPie
     ]
     if len(values) > 1:
         hint = "a job's name may hold anything: paste the output of squeue -h -j ID -o %N"
-        raise ParseError(source, values[1][1], f"{field}= twice in one {kind} record", hint)
+        raise ParseError(
+            source, values[1][1], f"{field}= is given twice in one {kind} record", hint
+        )
     state = _JOB_STATE.search(record) if field == "NodeList" else None
     named = state[1] if state else ""
     return [TextPiece(value, at, state=named) for value, at in values if value not in _NONE]
@@ -207,7 +209,7 @@ def exec_host(value: str, line: int, source: str, state: str = "") -> list[TextP
         match = _SLOT.fullmatch(part)
         if match is None:
             what = f"'{part}' is not part of a PBS host list"
-            raise ParseError(source, line, what, "one looks like node1/0*24")
+            raise ParseError(source, line, what, "an entry looks like node1/0*24")
         slots = _count_slots(match)
         words = match[1] if slots == 1 else f"{match[1]}:{slots}"
         text_pieces.append(TextPiece(words, line, state=state))
@@ -229,10 +231,10 @@ def qstat_json(text: str, source: str) -> list[TextPiece]:
         begun = [job for job in jobs if job.get("exec_host")]
         packed = [("".join(job["exec_host"].split()), job.get("job_state", "")) for job in begun]
     except (ValueError, RecursionError):
-        raise ParseError(source, 0, "not the JSON of qstat", "is it complete?") from None
+        raise ParseError(source, 0, "not JSON that qstat printed", "is it complete?") from None
     except (KeyError, TypeError, AttributeError):
         what = "the JSON of qstat has no Jobs with an exec_host"
-        raise ParseError(source, 0, what, "print it by qstat -f -F json") from None
+        raise ParseError(source, 0, what, "use qstat -f -F json") from None
     return [piece for value, state in packed for piece in exec_host(value, 1, source, state)]
 
 
@@ -247,7 +249,7 @@ def flux_resource_set(text: str, source: str) -> list[TextPiece]:
             source, 0, "the Flux R has no execution.nodelist", "is it complete?"
         ) from None
     if not isinstance(nodelist, list) or not all(isinstance(name, str) for name in nodelist):
-        raise ParseError(source, 0, "a Flux R whose nodelist is not a list of names")
+        raise ParseError(source, 0, "the Flux R's nodelist is not a list of names")
     return [TextPiece(names) for names in nodelist]
 
 
@@ -316,7 +318,7 @@ class _TableHeader:
         return words[self.state_at + shift] if self.state_at >= 0 and shift is not None else ""
 
     def _shift(self, extra: int, at: int) -> int | None:
-        """Return by how many words column `at` is shifted; None where it cannot be told."""
+        """Return by how many words column `at` is shifted; None where it is unknown."""
         before = bool(_BLANKS & set(self.words[:at]))
         after = bool(_BLANKS & set(self.words[at + 1 :]))
         if extra == 0 or (extra > 0 and after and not before):

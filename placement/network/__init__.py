@@ -17,7 +17,7 @@ routing             where
                     destination) only, as route tables need it
 ``valiant``         dragonflies: a random third group, minimal to and from it
 ``adaptive``        dragonflies: minimal, and valiant or in a group detours over
-                    its other routers, divided as well as can be; detours cost
+                    its other routers, divided as well as possible; detours cost
 ``dimension-order`` tori: x first, then y, z; ties go to +
 ``d-mod-k``         fat trees: up-ports by the destination's index; where the
                     listed cables make no regular tree ``shortest`` instead
@@ -219,7 +219,7 @@ def next_channel(
     """
     routing = check_routing(machine, routing)
     if routing not in SINGLE_PATH:
-        raise UsageError(f"routing {routing} has several paths", "take single")
+        raise UsageError(f"routing {routing} has several paths", "use single")
     goals = np.arange(len(machine)) if nodes is None else nodes
     table: Ints = _routing_module(machine, routing).next_channel(machine, routing, goals)
     return table.astype(np.int32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing ``adaptive``: bytes divided between minimal ways and detours as well as can be.
+"""Routing ``adaptive``: bytes divided between minimal ways and detours as well as possible.
 
 Every router pair divides its bytes between two kinds of ways. In different groups
 these are the ways of ``minimal`` and those of ``valiant``, over a third group; in one
@@ -43,7 +43,7 @@ from nidmap.placement.support.arrays import add_by_key
 
 __all__ = ["channels", "divide", "divide_each", "hops", "notes"]
 
-#: Powers by which ways are weighed, one a step, of many groups every second one.
+#: Powers by which ways are weighed, one per step, of many groups every second one.
 POWERS = (4, 4, 8, 8, 16, 16, 32, 32, 64, 64, 128, 128)
 
 #: Halvings of the shares from none to all, to find the best one for all pairs; what is left of it

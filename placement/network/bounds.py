@@ -96,7 +96,7 @@ def best_bound(
     """
     eligible = machine.compute if among is None else np.asarray(among)
     if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):
-        raise UsageError(f"cannot bound {count} of {int(eligible.sum())} nodes")
+        raise UsageError(f"no bound for {count} of {int(eligible.sum())} nodes")
     limits = [
         Bound(0.0, "no link is limited"),
         _best_own(machine, count, eligible, out, max(out, busiest)),
@@ -183,7 +183,7 @@ def _least_time(count: int, out: float, pair: float, room: Ints, gbs: Floats) ->
     def fits(seconds: float) -> bool:
         return held + float(_most_within(most, out, pair, seconds * gbs * GB).sum()) >= count
 
-    high = float(np.max(_crossing_time(_out_of(most, out, pair), gbs), initial=0.0))
+    high = float(np.max(_crossing_time(_bytes_leaving(most, out, pair), gbs), initial=0.0))
     if fits(0.0) or not fits(high * (1 + 1e-9)):
         return 0.0
     low = 0.0
@@ -193,14 +193,14 @@ def _least_time(count: int, out: float, pair: float, room: Ints, gbs: Floats) ->
     return low
 
 
-def _out_of(inside: Floats, out: float, pair: float) -> Floats:
+def _bytes_leaving(inside: Floats, out: float, pair: float) -> Floats:
     """Return f(n) of the module's text, at least 0."""
     return np.maximum(inside * out - inside * (inside - 1) * pair, 0.0)
 
 
 def _most_within(most: Floats, out: float, pair: float, budget: Floats) -> Floats:
     """Return m(t): the largest n up to `most` that sends at most `budget` bytes out."""
-    fits = _out_of(most, out, pair) <= budget
+    fits = _bytes_leaving(most, out, pair) <= budget
     b = out + pair
     root = np.sqrt(np.maximum(b * b - 4 * pair * budget, 0.0))
     nodes = 2 * budget / np.maximum(b + root, np.finfo(float).tiny)  # the smaller root, stable

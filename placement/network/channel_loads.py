@@ -70,7 +70,7 @@ class Channels:
 
 
 def from_links(machine: Machine) -> Channels:
-    """Return two channels a row of the machine's links: all from a to b first, then all back.
+    """Return two channels per row of the machine's links: all from a to b first, then all back.
 
     InfiniBand deals flows out to the cables of a bundle whatever their rates, so
     the slowest has its share of the bytes and holds up the others; Aries,

@@ -29,8 +29,8 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     if not len(names):
         return free, ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    it = "them" if more else "it"
-    note = f"{names[0]}{more} left out: no link joins {it} to the other free nodes"
+    pronoun = "them" if more else "it"
+    note = f"{names[0]}{more} left out: no link joins {pronoun} to the other free nodes"
     return free & ~left_out, note
 
 

@@ -93,7 +93,7 @@ class Demand:
     def refuse_other(self, machine: Machine) -> None:
         """Raise UsageError where this is the demand of another machine."""
         if len(machine) != len(self.out) or router_count(machine) != self.routers:
-            raise UsageError("the demand is that of another machine")
+            raise UsageError("this demand belongs to another machine")
 
     def routers_used(self) -> Ints:
         """Return the routers that send or get anything, ascending."""

@@ -173,7 +173,7 @@ class Groups:
 
 @once
 def groups_of(machine: Machine) -> Groups:
-    """Return the groups of a dragonfly; made once a machine."""
+    """Return the groups of a dragonfly; made once per machine."""
     channels = from_links(machine)
     _, label = np.unique(router_coords(machine)[:, 0], return_inverse=True)
     source, target = channels.source.astype(np.int64), channels.target.astype(np.int64)

@@ -110,7 +110,7 @@ class Grid:
 
 @once
 def grid_of(machine: Machine) -> Grid:
-    """Return the grid of a torus, made once a machine."""
+    """Return the grid of a torus, made once per machine."""
     extents = machine.topology.extents[: machine.topology.router_levels]
     position = number_coords(router_coords(machine), extents, first_fastest=True)
     cells = np.arange(math.prod(extents))

@@ -466,7 +466,7 @@ def _refuse_many(groups: Groups, touched: int, members: int) -> None:
     if touched**2 * max(groups.width, members) > MOST_TOUCHED:
         raise UsageError(
             f"{touched} of {groups.count} groups are too many for one job",
-            "take nodes of fewer groups",
+            "use nodes in fewer groups",
         )
 
 

@@ -161,7 +161,7 @@ class Choice:
     """A planner's answer with more than the rows."""
 
     rows: Ints  # (count,)
-    why: str = ""  # one sentence for a person; '' for the usual one
+    why: str = ""  # one sentence; '' for the usual one
     # Figures that `--json` shows besides the usual ones
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()  # what to beware of, one sentence each

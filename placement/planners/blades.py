@@ -85,9 +85,9 @@ def _free_places(machine: Machine, request: Request) -> _FreePlaces:
         raise PlanError(
             f"{request.count} nodes wanted, and with {request.per_blade} per blade only {reach} "
             f"of {len(rows)} free nodes can be taken: {request.count - reach} missing",
-            "take more with --per-blade, or strategy compact, spread or hilbert",
+            "use a larger --per-blade, or strategy compact, spread or hilbert",
         )
-    turn = _column_turns(machine, column[usable], must[usable], request.count)[column]
+    turn = _order_columns(machine, column[usable], must[usable], request.count)[column]
     return _FreePlaces(rows, must, slot, group, turn, usable)
 
 
@@ -95,8 +95,8 @@ def _column_count(machine: Machine) -> int:
     return int(np.prod(machine.topology.extents[1:-1]))
 
 
-def _column_turns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
-    """Return the turn of every column.
+def _order_columns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
+    """Return the place of every column in the order in which they are taken.
 
     `column` (k,): columns of the nodes that may be taken. `must` (k,): those that are taken in
     any case. `count`: nodes wanted, those included; at most k. Returns (columns,): 0 for the

@@ -131,7 +131,7 @@ def largest_units(size: Ints, must: Mask, need: int) -> Ints:
 
 
 def fewest_children(parent: Ints, size: Ints, must: Mask, need: int) -> Ints:
-    """Return units with `need` nodes: in the fewest parents, then as few units as can be."""
+    """Return units with `need` nodes: in the fewest parents, then as few units as possible."""
     held = np.bincount(parent, weights=size).astype(np.int64)
     groups = len(largest_units(held, np.bincount(parent, weights=must) > 0, need))
     # Lagrange: a group with c chassis of weight v(c) is worth max over c of v(c) - price * c. The

@@ -49,7 +49,7 @@ def draw_nodes(machine: Machine, request: Request) -> Ints:
 
 @planner("spread")
 def spread(machine: Machine, request: Request) -> Ints:
-    """Spread a job as evenly as can be over the machine.
+    """Spread a job as evenly as possible over the machine.
 
     The shares of the outermost units (groups; x planes of a torus; leaves of
     a two-level fat tree) differ by one node at most, save where a unit has not
@@ -163,7 +163,7 @@ def _smallest_unit(levels: list[Ints], must: Mask, count: int) -> tuple[int, int
 
 
 def _even_order(levels: list[Ints], must: Mask) -> Ints:
-    """Return the order whose every beginning is spread as evenly as can be.
+    """Return the order whose every beginning is spread as evenly as possible.
 
     The first n members are, for any n (at least as many as must be taken),
     spread over the outermost units so that the sum of squares of their

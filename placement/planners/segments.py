@@ -98,7 +98,7 @@ def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> N
     must = -(-np.bincount(of_included, minlength=len(room)) // segment)
     if bool((must > room).any()) or int(must.sum()) > wanted:
         parts = counted(int((must > 0).sum()), blocks.word)
-        raise PlanError(f"{what}: the included nodes sit in {parts}")
+        raise PlanError(f"{what}: the included nodes are in {parts}")
     if int(room.sum()) < wanted:
         most = np.sort(blocks.whole(request, 1))[::-1]
         shown = ", ".join(map(str, most[:4])) + (" …" if len(most) > 4 else "")

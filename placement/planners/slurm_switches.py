@@ -131,7 +131,7 @@ def _top_of_tree(job: SlurmJob, tree: Switches) -> int:
 
 
 def _deal_over_leaves(tree: Switches, pool: Pool) -> Ints:
-    """Take all that is left from one leaf where it is enough, else one node a leaf in turn."""
+    """Take all that is left from one leaf where it is enough, else one node per leaf in turn."""
     taken = np.flatnonzero(pool.taken)
     loose = np.flatnonzero(pool.open & ~pool.taken)
     leaf = tree.leaf_of[loose]

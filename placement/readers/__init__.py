@@ -116,13 +116,13 @@ def read_text(text: str, source: str = "text") -> Dump:
 
 
 def recognise(text: str, source: str) -> str:
-    r"""Return the name of the format that a text is of."""
+    r"""Return the name of a text's format."""
     head = without_messages(without_prompts(text[:HEAD]))[0]
     numbered = enumerate(head.split("\n"), 1)
     records = ((k, x) for k, x in numbered if x.strip() and not x.lstrip().startswith("#"))
     line, words = next(records, (0, ""))
     if not words:
-        raise ParseError(source, 0, "has no records, only blanks and comments")
+        raise ParseError(source, 0, "has only blank lines and comments")
     for part in (words, head):
         name = resembling(part)
         if name:
@@ -230,13 +230,13 @@ def count_lines(lines: Iterable[str], headers: int = 0) -> LineCounts:
 def refuse_empty(counts: LineCounts, source: str, what: str) -> None:
     """Raise `ParseError` where a dump has no row at all."""
     if not counts.rows:
-        raise ParseError(source, 0, f"nothing in it but comments: no {what}")
+        raise ParseError(source, 0, f"has no {what}, only blanks or comments")
 
 
 def strange_line(
     name: str, source: str, number: int, line: str, what: str, hint: str = "is the line cut off?"
 ) -> ParseError:
-    """Return the error for a line that does not belong, naming the format it is of.
+    """Return the error for a line that does not belong to a format, naming it.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 
 A cabinet has cages 0 to 2, a cage slots 0 to 15 (0 to 7 on XT and XE), a
 blade nodes 0 to 3. On XC the printed coordinates are (group, chassis, slot)
-with two cabinets a group; facts checked on Edison's xtdb2proc and on the
+with two cabinets per group; facts checked on Edison's xtdb2proc and on the
 link lists of Edison and Theta (2,304 routers).
 """
 
@@ -176,7 +176,7 @@ def list_faults(
     *,
     hint: str = "",
 ) -> list[Finding]:
-    """Return one fault a row, at most `MOST`, and one that counts the rest.
+    """Return one fault per row, at most `MOST`, and one that counts the rest.
 
     `rows` (k,): the faulty rows, in the order of their lines. `line` (n,): line of every row.
     `text`: says of a row what is wrong with it.

@@ -40,7 +40,7 @@ def read(text: str, source: str) -> Dump:
     version = root.get("version", 1) if isinstance(root, dict) else 1
     if version != 1:
         what = f"an R of version {str(version)[:20]}"
-        raise ParseError(source, 0, what, "version 1 is that of RFC 20, which is read")
+        raise ParseError(source, 0, what, "only version 1 (RFC 20) is supported")
     try:
         nodes = _read_execution(execution, source)
     except (KeyError, TypeError, AttributeError) as error:
@@ -61,7 +61,7 @@ def _read_execution(execution: Any, source: str) -> list[StatedNode]:
             have = figures[rank]
             have |= {name: have[name] + number for name, number in numbers.items()}
     if "nodelist" not in execution:
-        raise ParseError(source, 0, "an R without nodelist: it has ranks, and no host names")
+        raise ParseError(source, 0, "this R has no nodelist: only ranks, no host names")
     listed = execution["nodelist"]
     names = [listed] if isinstance(listed, str) else listed
     hosts = expand([TextPiece(",".join(names))], source)

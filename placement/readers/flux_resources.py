@@ -70,8 +70,8 @@ def _read_row(words: list[str], columns: list[str]) -> dict[str, str] | None:
     Cells of some columns may be empty, of the list where there are no nodes.
     """
     hidden = [name for name in columns if name in _MAY_BE_EMPTY]
-    for many in range(len(hidden) + 1):
-        for empty in itertools.combinations(hidden, many):
+    for count in range(len(hidden) + 1):
+        for empty in itertools.combinations(hidden, count):
             kept = [name for name in columns if name not in empty]
             row = dict(zip(kept, words, strict=False))
             row["STATE"] = row.get("STATE", "").rstrip("*")  # its nodes are offline besides

@@ -71,13 +71,13 @@ def read(text: str, source: str) -> Dump:
     try:
         listed = msgspec.convert(load_json(text, source), HsmComponents, strict=False).components
     except msgspec.ValidationError as error:
-        raise ParseError(source, 0, f"not a list of HSM's: {schema_sentence(error)}") from None
+        raise ParseError(source, 0, f"not a list from HSM: {schema_sentence(error)}") from None
     nodes = [part for part in listed if part.type.lower() == "node"]
     names = [plain_xname(part.id) for part in listed if part.type.lower() in _SWITCH_TYPES]
     switches = [match[1] for name in names if (match := SWITCH_XNAME.fullmatch(name))]
     findings = list(_find_faults(nodes))
     if not nodes:
-        findings.append(Finding(0, "no-nodes", "lists no component of type Node"))
+        findings.append(Finding(0, "no-nodes", "lists no components of type Node"))
     return Dump(
         count_lines(split_lines(text, source)),
         nodes=_node_columns(nodes) if nodes else None,

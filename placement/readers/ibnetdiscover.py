@@ -89,8 +89,8 @@ def read(text: str, source: str) -> Dump:
     fabric = InfinibandCables()
     headers, owner = 0, -1
     for number, line in fabric_lines(lines, source, fabric):
-        if thing := _THING.fullmatch(line):
-            _, _, letter, guid, description, rest = thing.groups()
+        if device := _THING.fullmatch(line):
+            _, _, letter, guid, description, rest = device.groups()
             owner = fabric.end(guid, _KINDS[letter], description or "")
             fabric.take_lid(owner, 0, rest or "")
         elif _REST.match(line):
@@ -229,7 +229,7 @@ def fabric_lines(
     """
     for number, line in enumerate(lines, start=1):
         if len(line) > MAX_LINE:
-            raise ParseError(source, number, f"a line of {len(line):,} characters")
+            raise ParseError(source, number, f"the line has {len(line):,} characters")
         bare = line.strip()
         if _WARNING.match(bare):
             fabric.warnings.append((number, bare))

@@ -92,12 +92,12 @@ def _printed_by_device(text: str, source: str) -> dict[str, Any]:
     for entry in values[0] if len(values) == 1 and isinstance(values[0], list) else values:
         for name, body in _named_devices(entry, source):
             if printed.setdefault(name, body) != body:
-                raise ParseError(source, 0, f"{name} is listed twice, with other neighbours")
+                raise ParseError(source, 0, f"{name} is listed twice, with different neighbours")
     return printed
 
 
 def _named_devices(entry: Any, source: str) -> Iterator[tuple[str, Any]]:
-    """Yield the devices of an object, and what each sees."""
+    """Yield the devices of an object, and the neighbours of each."""
     if not isinstance(entry, dict):
         raise ParseError(source, 0, f"{str(entry)[:40]!r} is not what lldpcli prints", _HOW)
     if is_device(entry):
@@ -187,10 +187,10 @@ class _SeenFabric(Cables):
             names = [n for n, seen in unasked.items() if seen.forwards and self.kind(n) == kind]
             names = [name for name in names if name in self.index]
             if names:
-                many = "es" if kind == "switch" else "s"
+                plural = "es" if kind == "switch" else "s"
                 text = f"{len(names)} that bridge or route, not asked ({_some(names)}), count as "
                 hint = "ask switches too"
-                yield Finding(0, "unasked", f"{text}{kind}{many}", hint, fault=False)
+                yield Finding(0, "unasked", f"{text}{kind}{plural}", hint, fault=False)
         silent = [n for n, seen in unasked.items() if seen.announced is None and n in self.index]
         if silent:
             text = f"{len(silent)} announce no capability ({_some(silent)}): taken as hosts"

@@ -32,7 +32,7 @@ def read(text: str, source: str) -> Dump:
     return cray_dump(r.read_rows(text, source, "meshcoords", _line_layout))
 
 
-def _line_layout(line: str) -> r.Layout | None:
+def _line_layout(line: str) -> r.RowColumns | None:
     words = line.lower().split()
     if words[0] == "nid":
         if words != _HEADER:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a resource manager's rows of nodes to one record a node, in the worst of its states.
+"""From a resource manager's rows of nodes to one record per node, in the worst of its states.
 
 Slurm shortens the words for a state (``drng``), appends a sign for a flag (``idle*``),
 joins several with ``+`` in its complete form and cuts them at the width of a
@@ -88,7 +88,7 @@ def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
     """Return Slurm's state in one word and whether backfill planned the node."""
     state = node_state(words)
     if state is None:
-        raise ParseError(source, line, f"{words!r} is not the state of a node")
+        raise ParseError(source, line, f"{words!r} is not a node state")
     return state
 
 

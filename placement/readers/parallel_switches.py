@@ -67,13 +67,13 @@ class _Cores:
 
     def all_above(self, low: int) -> set[int]:
         """Return all classes above one."""
-        found, waiting = set[int](), [low]
+        above, waiting = set[int](), [low]
         while waiting:
             for number in self.members[waiting.pop()]:
-                new = {self.first[parent] for parent in self.above[number]} - found
-                found |= new
+                new = {self.first[parent] for parent in self.above[number]} - above
+                above |= new
                 waiting += new
-        return found - {low}
+        return above - {low}
 
 
 def _one_parent_each(

@@ -66,7 +66,7 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     r"""Read the output of pbsnodes.
 
-    One row a node, the virtual nodes of a host (``n1[0]``) as one.
+    One row per node, the virtual nodes of a host (``n1[0]``) as one.
     """
     if text.lstrip()[:1] == "{":
         return states_dump(source, count_lines(split_lines(text, source)), _from_json(text, source))
@@ -83,7 +83,7 @@ def _from_json(text: str, source: str) -> Iterator[StatedNode]:
     root = load_json(text, source)
     nodes = root.get("nodes") if isinstance(root, dict) else None
     if not isinstance(nodes, dict):
-        raise ParseError(source, 0, "JSON of PBS without nodes", "print it by pbsnodes -a -F json")
+        raise ParseError(source, 0, "JSON from PBS, but without nodes", "use pbsnodes -a -F json")
     for name, entry in nodes.items():
         if not isinstance(entry, dict):
             raise ParseError(source, 0, f"node {name} is not an object")
@@ -97,7 +97,7 @@ def _from_json(text: str, source: str) -> Iterator[StatedNode]:
 def _from_xml(text: str, source: str) -> Iterator[StatedNode]:
     """Yield the nodes of Torque's ``pbsnodes -x``, whose elements are called as its attributes."""
     if "<!" in text:  # no entity is expanded
-        raise ParseError(source, 0, "XML of pbsnodes with a declaration", "pbsnodes prints none")
+        raise ParseError(source, 0, "the XML has a declaration", "pbsnodes prints none")
     try:
         nodes = ElementTree.fromstring(text).findall("Node")  # noqa: S314  # it has no entities
     except ElementTree.ParseError as error:
@@ -135,7 +135,7 @@ def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
             name, start, fields = line.rstrip(), number, {}
         elif line.strip() and not (name and line.startswith("\t")):  # a long value goes on
             what = "a node or an attribute of one"
-            raise strange_line("pbsnodes", source, number, line, what, "print it by pbsnodes -a")
+            raise strange_line("pbsnodes", source, number, line, what, "use pbsnodes -a")
     if name:
         yield _make_node(name, fields, source, start)
 

@@ -36,7 +36,7 @@ _CUT = "was the dump cut short?"
 _CUT_LOOKS_LIKE = {("meshcoords", "torus-coordinates")}
 
 
-class Layout(NamedTuple):
+class RowColumns(NamedTuple):
     """The columns of a row."""
 
     pattern: re.Pattern[str]  # of the whole line in lower case
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
 
 
 #: Says how a line reads, None for a header. Raises `NidmapError` where it is neither.
-Parser = Callable[[str], Layout | None]
+Parser = Callable[[str], RowColumns | None]
 
 
 class Column(NamedTuple):
@@ -71,7 +71,7 @@ CORES = Column("number of CORES", NUMBER, ("cores",))
 XYZ = tuple(Column(f"{axis.upper()} coordinate", COORDINATE, (axis,)) for axis in "xyz")
 
 
-def row_layout(line: str, expected: tuple[Column, ...]) -> Layout:
+def row_layout(line: str, expected: tuple[Column, ...]) -> RowColumns:
     """Return how a line of words reads that stand in `expected` order."""
     words = line.split()
     for word, column in zip(words, expected, strict=False):
@@ -86,10 +86,10 @@ def row_layout(line: str, expected: tuple[Column, ...]) -> Layout:
 
 
 @lru_cache(64)
-def _joined_layout(columns: tuple[Column, ...]) -> Layout:
+def _joined_layout(columns: tuple[Column, ...]) -> RowColumns:
     pattern = r"\s+".join(f"(?:{column.pattern})" for column in columns)
     names = tuple(name for column in columns for name in column.names)
-    return Layout(re.compile(rf"\s*{pattern}\s*", re.A), names)
+    return RowColumns(re.compile(rf"\s*{pattern}\s*", re.A), names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def read_rows(text: str, source: str, name: str, parser: Parser) -> Rows:
     nor a ``#`` comment.
     """
     lines = split_lines(text, source)
-    layout = Layout(re.compile("(?!)"), ())  # which nothing matches
+    layout = RowColumns(re.compile("(?!)"), ())  # which nothing matches
     headers = comments = 0
     rows: list[tuple[str, ...]] = []
     numbers: list[int] = []
@@ -157,13 +157,13 @@ def read_rows(text: str, source: str, name: str, parser: Parser) -> Rows:
         numbers.append(number)
     pieces = [piece for piece in [*pieces, _as_columns(layout, rows)] if piece]
     if not numbers:
-        raise ParseError(source, 0, f"has no row of {name}", _CUT)
+        raise ParseError(source, 0, f"has no row for {name}", _CUT)
     blank = len(lines) - len(numbers) - headers - comments
     counts = LineCounts(len(numbers), comments, headers, blank)
     return Rows(source, counts, np.array(numbers, dtype=np.int32), _join_pieces(pieces))
 
 
-def _as_columns(layout: Layout, rows: Sequence[tuple[str, ...]]) -> dict[str, Array]:
+def _as_columns(layout: RowColumns, rows: Sequence[tuple[str, ...]]) -> dict[str, Array]:
     columns: dict[str, Array] = {}
     for name, words in zip(layout.names, zip(*rows, strict=True), strict=False):
         if name in WORDS:

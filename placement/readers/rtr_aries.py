@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rtr --interconnect`` (Aries): every tile of every router and what it sees.
+"""``rtr --interconnect`` (Aries): every tile of every router and its neighbour.
 
 48 lines per router: ``c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)``,
 tiles in octal l00 to l57, coordinates (group:chassis:slot); a tile that sees

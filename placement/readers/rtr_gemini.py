@@ -64,5 +64,5 @@ def read(text: str, source: str) -> Dump:
     return tiles.dump("gemini", placed, faults, kind=kind, **typed)
 
 
-def _line_layout(line: str) -> r.Layout:
+def _line_layout(line: str) -> r.RowColumns:
     return r.row_layout(line, _COLUMNS + (_TYPE if len(line.split()) > 4 else ()))

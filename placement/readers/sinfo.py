@@ -115,7 +115,7 @@ class _SinfoOutput:
                 continue
             if _CLUSTER.fullmatch(line):
                 hint = "print them one by one, as sinfo -M NAME"
-                raise ParseError(source, number, "sinfo of several clusters", hint)
+                raise ParseError(source, number, "sinfo output of several clusters", hint)
             cells = self._split(line, number)
             row = dict(zip(self.names, map(shared.setdefault, cells, cells), strict=True))
             if row["nodes"] not in _UNKNOWN:  # else a partition without nodes
@@ -215,7 +215,7 @@ def _check_columns(names: Sequence[str], number: int, source: str) -> Sequence[s
     """Return the columns that count; ``-o "%all"`` prints PARTITION and STATE twice."""
     for column, letter in (("nodes", "%N"), ("state", "%T")):
         if column not in names:
-            raise ParseError(source, number, f"sinfo without the column {letter}", _HINT)
+            raise ParseError(source, number, f"sinfo output without column {letter}", _HINT)
     return [name if name not in names[:i] else "" for i, name in enumerate(names)]
 
 

@@ -98,11 +98,11 @@ def read(text: str, source: str) -> Dump:
     classes = {str(n.get("Type")).lower() for n in networks.values() if isinstance(n, dict)}
     for key, entry in hardware:
         line, xname = lines.get(key, 0), plain_xname(key)
-        thing = _as_struct(entry, SlsHardware, key, source, line)
-        classes.add(thing.class_.lower())
-        kinds = {thing.type.lower(), thing.type_string.lower()}
+        component = _as_struct(entry, SlsHardware, key, source, line)
+        classes.add(component.class_.lower())
+        kinds = {component.type.lower(), component.type_string.lower()}
         if kinds & _NODE_TYPES:
-            extra = thing.extra_properties or {}
+            extra = component.extra_properties or {}
             properties = _as_struct(extra, SlsNodeProperties, key, source, line)
             nodes.append(_make_node(properties, xname, line))
             findings += _node_remarks(properties, key, line)
@@ -133,10 +133,10 @@ def _file_parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str
     """Return the hardware as pairs of name and object, and the networks by name."""
     if isinstance(root, list):
         if not all(isinstance(e, dict) and isinstance(e.get("Xname"), str) for e in root):
-            raise ParseError(source, 0, "a list of hardware with an entry that has no Xname")
+            raise ParseError(source, 0, "an entry of Hardware has no Xname")
         return [(entry["Xname"], entry) for entry in root], {}
     if not isinstance(root, dict) or not ({"Hardware", "Networks"} & set(root)):
-        raise ParseError(source, 0, "JSON, but neither Hardware nor Networks in it")
+        raise ParseError(source, 0, "JSON, but with neither Hardware nor Networks")
     hardware, networks = root.get("Hardware") or {}, root.get("Networks") or {}
     if not isinstance(hardware, dict) or not isinstance(networks, dict):
         raise ParseError(source, 0, "Hardware and Networks must be objects")

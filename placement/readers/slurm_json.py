@@ -38,14 +38,14 @@ def sniff(head: str) -> bool:
 def read(text: str, source: str) -> Dump:
     """Read the JSON of sinfo, scontrol or squeue.
 
-    One row a node. Of jobs, those nodes that one of them holds, as ``allocated``;
+    One row per node. Of jobs, those nodes that one of them holds, as ``allocated``;
     ``parameters["jobs"]`` is True then.
     """
     root = load_json(text, source)
     document = root if isinstance(root, dict) else {}
     kind = next((key for key in _LISTS if isinstance(document.get(key), list)), "")
     if not kind:
-        raise ParseError(source, 0, f"JSON with no list of {', '.join(_LISTS)}")
+        raise ParseError(source, 0, f"JSON without a list of {' or '.join(_LISTS)}")
     rows = {"sinfo": _sinfo_rows, "nodes": _node_rows, "jobs": _job_rows}[kind]
     try:
         nodes = list(rows(document[kind], source))

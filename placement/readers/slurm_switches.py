@@ -53,7 +53,7 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
             raise ParseError(source, line, f"more than {MOST_NODES:,} names in one list")
         names = tuple(hostlist.expand(piece, source))
         if not names:
-            raise ParseError(source, line, f"{text!r} names nothing")
+            raise ParseError(source, line, f"{text!r} lists no names")
     except ParseError as error:
         raise ParseError(source, line, f"{what}: {error.text}", error.hint) from None
     return names

@@ -57,7 +57,7 @@ class _SystemMapLines:
     headers = 0
     begun = False
 
-    def __call__(self, line: str) -> r.Layout | None:
+    def __call__(self, line: str) -> r.RowColumns | None:
         """Return how a row reads, None for a header."""
         self.begun = self.begun or line.split()[0].isdigit()
         if not self.begun and self.headers < 2:

@@ -87,9 +87,9 @@ def read(text: str, source: str) -> Dump:
     sizes = _block_sizes(records)
     parameters = {"block_sizes": sizes} if sizes else {}
     refused = [
-        found
+        refusal
         for statement in (base if kind == "tree" else ())
-        for found in refuse_switch(statement.line, statement.value, statement.rest)
+        for refusal in refuse_switch(statement.line, statement.value, statement.rest)
     ]
     at = next((s.line for s in records if s.key == "blocksizes"), 0)
     refused += refuse_units(kind, switches, sizes if at else (), at)
@@ -155,20 +155,20 @@ def _not_a_statement(text: str, rest: str, line: int, source: str) -> ParseError
 
 
 def _tell_plugin(records: Sequence[Statement]) -> str:
-    """Return the plugin that the switches are of, refusing several and what no plugin knows."""
+    """Return the plugin that the switches belong to; refuse several, and unknown keywords."""
     kind = KINDS.get(records[0].key, ("",))[0]
     for statement in records:
-        this, following = KINDS.get(statement.key, ("", ()))
+        plugin, following = KINDS.get(statement.key, ("", ()))
         odd = [key for key in statement.rest if key not in following]
         if statement.key == "torusname":
             text = "scontrol does not say where in a torus a node is"
             raise statement.error(text, "read topology.yaml instead")
-        if odd or not this:
+        if odd or not plugin:
             expected = ", ".join(following) or "SwitchName, BlockName, RingName or BlockSizes"
-            unknown = odd[0] if this else statement.key
+            unknown = odd[0] if plugin else statement.key
             raise statement.error(f"unknown keyword {unknown!r}", f"expected {expected}")
-        if this != kind:
-            text = f"a {this} topology here and a {kind} topology on line {records[0].line}"
+        if plugin != kind:
+            text = f"a {plugin} topology here and a {kind} topology on line {records[0].line}"
             raise statement.error(text, "one file describes one plugin's topology")
     return kind
 
@@ -192,7 +192,7 @@ def _declare_switch(statement: Statement) -> w.Declared:
 
 
 def _block_sizes(records: Sequence[Statement]) -> tuple[int, ...]:
-    """Return the sizes of blocks: as BlockSizes says them, else those that scontrol prints."""
+    """Return the sizes of blocks: as BlockSizes states them, else as scontrol prints them."""
     stated = [s for s in records if s.key == "blocksizes"][-1:]
     words = [(s, word) for s in stated for word in s.value.split(",")]
     if not stated:

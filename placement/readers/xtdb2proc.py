@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``xtdb2proc``: NIDs, cnames, roles, states and coordinates, of the system database.
 
-``#`` comments, then one record a node of ``field=value`` pairs. The cname is
+``#`` comments, then one record per node of ``field=value`` pairs. The cname is
 made of ``cab_position`` (column), ``cab_row``, ``cage``, ``slot`` and ``cpu``
 (node); ``processor_id`` is the NID; the coordinates are (group, chassis,
 slot) on an XC. All records have the same fields: one that lacks some was cut.
@@ -56,7 +56,7 @@ class _Records:
 
     fields: AbstractSet[str] = frozenset()
 
-    def __call__(self, line: str) -> r.Layout:
+    def __call__(self, line: str) -> r.RowColumns:
         """Return how a record reads."""
         values = _split_record(line.strip())
         self._refuse_other_fields(values.keys())
@@ -67,19 +67,19 @@ class _Records:
                 raise NidmapError(f"{name}={value} is not {what}")
         fields = ",".join(f"{name}={_value_pattern(name)}" for name in values)
         names = (_COLUMNS[name] for name in values if name in _COLUMNS)
-        return r.Layout(re.compile(rf"\s*{fields},?\s*", re.A), tuple(names))
+        return r.RowColumns(re.compile(rf"\s*{fields},?\s*", re.A), tuple(names))
 
     def _refuse_other_fields(self, fields: AbstractSet[str]) -> None:
         missing = [name for name in _NEEDED if name not in fields]
         if missing:
-            raise NidmapError(f"the record lacks {missing[0]}", "was the dump cut short?")
+            raise NidmapError(f"the record has no {missing[0]}", "was the dump cut short?")
         self.fields = self.fields or fields
         other = sorted(fields ^ self.fields)
         if other:
             name = other[0]
             if other[0] in self.fields:
-                raise NidmapError(f"the record lacks {name}, which all above have")
-            raise NidmapError(f"the record has {name}, which none above has")
+                raise NidmapError(f"the record has no {name}, unlike all above")
+            raise NidmapError(f"the record has {name}, unlike all above")
 
 
 def _split_record(line: str) -> dict[str, str]:

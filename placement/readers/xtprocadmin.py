@@ -79,7 +79,7 @@ class _StatusLines:
     expected = tuple(_KNOWN[name] for name in _XC)
     xt = False
 
-    def __call__(self, line: str) -> r.Layout | None:
+    def __call__(self, line: str) -> r.RowColumns | None:
         """Return how a row reads, None for a header."""
         words = line.lower().split()
         if _is_header(" ".join(words)):
@@ -93,7 +93,9 @@ class _StatusLines:
         if words == self.header:
             return
         if self.header:
-            raise NidmapError("another header than above", "give each dump its own file")
+            raise NidmapError(
+                "the header differs from the one above", "put each dump into its own file"
+            )
         missing = [name for name in _NEEDED if name not in words]
         if missing or len(set(words)) != len(words):
             what = f"lacks {missing[0].upper()}" if missing else "names a column twice"

@@ -128,9 +128,9 @@ def parse_yaml(text: str, source: str) -> Any:
             if len(opened) > MAX_DEPTH + 1:
                 raise ParseError(source, line, f"nested deeper than {MAX_DEPTH} levels")
     if not stream:
-        raise ParseError(source, 0, "an empty YAML document")
+        raise ParseError(source, 0, "the YAML document is empty")
     if len(stream) > 1:
-        raise ParseError(source, line_of(stream[1]), "a second YAML document", "one is enough")
+        raise ParseError(source, line_of(stream[1]), "a second YAML document", "only one is read")
     return stream[0]
 
 

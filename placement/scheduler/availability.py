@@ -191,9 +191,7 @@ def read_availability(
         if machine is None:
             of_jobs = "lists the nodes with jobs, not which are free"
             what = of_jobs if dump else "does not state which nodes are free"
-            raise ParseError(
-                source, 0, what, "sinfo -N -l states it; else name the machine with -m"
-            )
+            raise ParseError(source, 0, what, "sinfo -N -l prints it; or name the machine with -m")
         return _of_jobs(machine, dump) if dump else _of_list(machine, text, source, job_here)
     other = assemble([dump])
     state = np.where(other.compute, other.state, other.role)

@@ -65,7 +65,7 @@ _CHANGED = {"slurm-tree": (23, 2), "slurm-dragonfly": (25, 5), "slurm-none": (25
 
 
 def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
-    """Return the choice of the Slurm that says this of itself."""
+    """Return the choice of the Slurm that reports these settings."""
     from nidmap.placement.slurm.command import version_numbers
 
     switches, plugin = machine.switches, config.get("TopologyPlugin", "").removeprefix("topology/")
@@ -117,11 +117,11 @@ def inside_one_tree(machine: Machine, request: Request) -> Request:
     parted = f"Slurm runs no job across {', '.join(names[:4])}, which no switch joins"
     needed = np.unique(tree[request.include])
     if len(needed) > 1 or -1 in needed:
-        raise PlanError("the included nodes are not below one top switch", parted)
+        raise PlanError("the included nodes are not under one top switch", parted)
     most = free[(roots >= 0) & np.isin(roots, needed if len(needed) else roots)].max(initial=0)
     if most < request.count:
         raise PlanError(
-            f"{request.count} nodes wanted, at most {most} are free below one top switch",
+            f"{request.count} nodes wanted, at most {most} are free under one top switch",
             parted if names else "no free node is on a switch of topology.conf",
         )
     root = needed[0] if len(needed) else tree[planners.find("slurm-tree")(machine, request)[0]]

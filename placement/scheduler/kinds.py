@@ -111,8 +111,8 @@ def of_one_kind(
         counts = zip(have.tolist(), known.names, strict=True)
         text = ", ".join(f"{number} of {name}" for number, name in counts)
         raise PlanError(
-            f"{count} nodes of one kind wanted, there are {text} free", "--kind any mixes them"
+            f"{count} nodes of one kind wanted, but only {text} are free", "--kind any mixes them"
         )
     first = known.names[enough[0]]
-    remark = f"nodes of one kind, {first}, are taken; --kind has {', '.join(known.names)}, any"
+    remark = f"only nodes of kind {first} are used; --kind takes {', '.join(known.names)}, any"
     return np.asarray(known.of == enough[0]), remark if int((have > 0).sum()) > 1 else ""

@@ -48,7 +48,7 @@ def _read_text(source: str) -> str:
     if len(raw) > MAX_BYTES:
         raise SiteError(f"{where}: larger than {MAX_BYTES} bytes, so it is not a site file")
     if not raw.strip():
-        raise SiteError(f"{where}: empty", "nidmap site show shaheen2 shows what one holds")
+        raise SiteError(f"{where}: is empty", "nidmap site show shaheen2 prints an example")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -44,7 +44,7 @@ class Overlay(Struct, frozen=True):
     def alone(self) -> SiteError:
         """Return the error of figures that no machine goes with."""
         what = f"{at_line(self.source)}: figures for a machine, not a machine itself"
-        return SiteError(what, f"-m MACHINE -m {self.source} lays them over one")
+        return SiteError(what, f"use -m MACHINE -m {self.source}")
 
     def over(self, machine: Machine) -> Machine:
         """Return the machine with these figures in place of its own."""

@@ -36,7 +36,7 @@ from nidmap.placement.support.array_types import Array, Ints
 from nidmap.placement.topologies.dragonfly import attachments
 from nidmap.placement.topologies.dragonfly_plus import topology_of
 
-#: Ports of a switch to others of its group: groups of 32 have one link a pair, those of 16 two
+#: Ports of a switch to others of its group: groups of 32 have one link per pair, those of 16 two
 #: (De Sensi et al., SC20: of 64 ports 16 are for nodes and 31 for the group).
 LOCAL_PORTS = 31
 

@@ -106,10 +106,10 @@ def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
     try:
         dump = sinfo.read(text, "sinfo")
     except ParseError as error:
-        raise LaunchError(f"sinfo's answer cannot be read: {error}") from None
+        raise LaunchError(f"sinfo printed unreadable output: {error}") from None
     if dump.nodes is None or dump.nodes.name is None:
         hint = "does Slurm hide them (PrivateData), or is it another cluster?"
-        raise LaunchError("sinfo lists no node", hint)
+        raise LaunchError("sinfo lists no nodes", hint)
     return _make_table(dump, partition)
 
 
@@ -120,7 +120,7 @@ def _one_cluster(text: str) -> str:
     _, _, rest = text.partition("\n")
     if "\nCLUSTER:" in text:
         hint = "set SLURM_CLUSTERS to the one that is meant"
-        raise LaunchError("sinfo answers for several clusters", hint)
+        raise LaunchError("sinfo printed several clusters", hint)
     return rest
 
 
@@ -206,7 +206,7 @@ def _parse_record(line: str) -> Reservation:
     try:
         nodes = NodeList.parse(listed) if listed not in ("", "(null)") else NodeList()
     except NidmapError as error:
-        raise LaunchError(f"scontrol show reservation printed bad nodes: {error}") from None
+        raise LaunchError(f"scontrol show reservation printed a bad node list: {error}") from None
     return Reservation(
         name=match["name"],
         nodes=nodes,
@@ -256,7 +256,9 @@ def with_features(expression: str, features: Strs) -> Mask:
     names, operators = _OPERATOR.split(expression)[::2], ["|", *_OPERATOR.findall(expression)]
     if _ODD.search(expression) or not all(names):
         what = f"--constraint {expression!r} is not features joined by & and |"
-        raise UsageError(what, "operators are taken from the left, as Slurm does: a100|h100&gpu")
+        raise UsageError(
+            what, "operators are evaluated from left to right, as in Slurm: a100|h100&gpu"
+        )
     words, at = np.unique(features, return_inverse=True)
     sets = [frozenset(str(word).split(",")) - {""} for word in words]
     value = np.zeros(len(sets), dtype=np.bool_)

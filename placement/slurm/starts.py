@@ -47,7 +47,7 @@ class ExpectedStart(NamedTuple):
         return self.start is None or self.seconds >= _NO_END
 
     def words(self) -> str:
-        """Return the answer for a person."""
+        """Return the answer as text."""
         if self.start is None:
             return f"would never start: Slurm refuses it ({self.refused})"
         if self.never:

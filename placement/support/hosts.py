@@ -60,6 +60,6 @@ class HostNames:
 def _merge_cases(places: dict[str, list[int]]) -> dict[str, list[int]]:
     """Return the places by names in lower case."""
     merged: dict[str, set[int]] = {}
-    for name, found in places.items():
-        merged.setdefault(name.lower(), set()).update(found)
-    return {name: sorted(found) for name, found in merged.items()}
+    for name, holders in places.items():
+        merged.setdefault(name.lower(), set()).update(holders)
+    return {name: sorted(holders) for name, holders in merged.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a file name to bytes or text: plain or gzip, standard input, and all that can be wrong.
+"""From a file name to bytes or text: plain or gzip, standard input, and every fault they can have.
 
 Whatever a user points at, the answer is what it holds or one
 line that says why not: a directory, a FIFO that nobody writes to, a binary,
@@ -79,7 +79,7 @@ def decode(data: bytes, source: str) -> str:
         raise ParseError(source, 0, "is empty", "did the command that printed it succeed?")
     for start, what in _FOREIGN.items():
         if data.startswith(start):
-            raise ParseError(source, 0, f"is {what}", "text in UTF-8 is read, plain or gzip")
+            raise ParseError(source, 0, f"is {what}", "it must be UTF-8 text, plain or gzipped")
     control = data.translate(None, _PRINTABLE)  # characters that no tool prints
     if control:
         raise _not_text(data, data.index(control[0]), source)
@@ -184,7 +184,9 @@ def claim_stdin(reader: str) -> None:
     """
     if _claims and _claims[0][0] is sys.stdin:
         both = " and ".join(filter(None, (_claims[0][1], reader)))
-        raise UsageError(f"standard input can be read only once: {both}", "put one into a file")
+        raise UsageError(
+            f"standard input can be read only once: {both}", "put one of them into a file"
+        )
     _claims[:] = [(sys.stdin, reader)]
 
 

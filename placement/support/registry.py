@@ -92,8 +92,8 @@ class Registry(Generic[Thing]):
     def find(self, name: str) -> Thing:
         """Return the thing called `name`."""
         if name not in self.known:
-            thing = self._load(name)
-            self.known.setdefault(name, thing)
+            entry = self._load(name)
+            self.known.setdefault(name, entry)
         return self.known[name]
 
     def _load(self, name: str) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables for a person, and for a spreadsheet."""
+"""Tables as text, and for a spreadsheet."""
 
 from __future__ import annotations
 

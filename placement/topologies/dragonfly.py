@@ -94,7 +94,7 @@ def global_links(topology: Topology, groups: int) -> int:
     if count is None:
         count = default_links(rule, _group_shape(topology, groups, 0), fabric_of(topology).ports)
     if int(count) != count:
-        raise UsageError(f"{count} links per group pair: a whole number is needed")
+        raise UsageError(f"{count} links per group pair is not a whole number")
     check_rule(rule, _group_shape(topology, groups, int(count)))
     return int(count)
 
@@ -115,8 +115,8 @@ def _global_rule(topology: Topology) -> str:
     rule = topology.wiring or DEFAULT
     if rule == "same-chassis" and topology.router_levels == 2:
         raise UsageError(
-            "wiring same-chassis needs chassis, which a Slingshot group has not",
-            "take aligned or consecutive",
+            "wiring same-chassis needs chassis, which Slingshot groups do not have",
+            "use aligned or consecutive",
         )
     return rule
 
@@ -259,14 +259,14 @@ def check_rule(rule: str, shape: DragonflyShape) -> None:
         raise UsageError(f"unknown wiring rule {rule!r}", f"choose from {', '.join(RULES)}")
     if rule != "consecutive" and (shape.table is not None or shape.sizes is not None):
         raise UsageError(
-            f"wiring {rule} needs groups of one size and the same number of links for every pair",
+            f"wiring {rule} needs groups of equal size and the same number of links for every pair",
             "consecutive does not",
         )
     unit = {"aligned": shape.routers, "same-chassis": 2}.get(rule, 1)
     if shape.links < 1 or shape.links % unit:
         raise UsageError(
-            f"wiring {rule} cannot make {shape.links} links per group pair",
-            f"it makes a multiple of {unit}",
+            f"wiring {rule} cannot give {shape.links} links per group pair",
+            f"it gives multiples of {unit}",
         )
 
 

@@ -32,7 +32,7 @@ from nidmap.placement.topologies import bundle_links, refuse_many
 class TreeShape:
     """The numbers of an XGFT, level 1 (the leaves) first."""
 
-    down: tuple[int, ...]  # m1 … mh: children of a switch of each level (m1: nodes a leaf)
+    down: tuple[int, ...]  # m1 … mh: children of a switch of each level (m1: nodes per leaf)
     up: tuple[int, ...]  # w1 … wh: parents of each switch or node below a level (w1: of a node)
     parallel: tuple[int, ...]  # links that join each such pair
 
@@ -77,7 +77,7 @@ def shape(topology: Topology) -> TreeShape:
         len(up), parameters.get("links", 1)
     )
     if len(up) != len(parallel) or math.prod(down[len(up) :]) != 1:
-        raise UsageError(f"a fat tree of {len(down)} levels needs {len(down)} numbers up")
+        raise UsageError(f"a fat tree of {len(down)} levels needs {len(down)} numbers in up=")
     return TreeShape(down[: len(up)], up, parallel)
 
 

@@ -50,7 +50,7 @@ class BoundOrder(NamedTuple):
         return "".join(sets) + shlex.join(self.options) + "\n"
 
     def document(self) -> dict[str, Any]:
-        """Return the binding of nodes with the same number of ranks each as JSON takes it."""
+        """Return the binding of nodes with the same number of ranks each as JSON."""
         (places,) = self.places.values()
         return {
             "options": list(self.options),
@@ -67,14 +67,17 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
     written in (`nidmap.rankmap.emit`).
     """
     if order.machine is None:
-        raise UsageError("what is inside the nodes is not known without a machine", "-m MACHINE")
+        raise UsageError(
+            "what is inside the nodes is not known without a machine", "use -m MACHINE"
+        )
     if (binder == "openmpi") != (form == "openmpi"):
         raise UsageError(
-            f"--bind {binder} does not go with the format {form}", "a rankfile goes with openmpi"
+            f"--bind {binder} cannot be used with format {form}", "a rankfile needs --bind openmpi"
         )
     if order.ppn is None and binder != "openmpi":
         raise UsageError(
-            f"one list cannot bind nodes of {order.counts.min()} and of {order.counts.max()} ranks",
+            f"one list cannot bind nodes with {order.counts.min()} and with"
+            f" {order.counts.max()} ranks",
             "a rankfile can: --bind openmpi",
         )
     hardware = hardware_of(order.machine, order.rows)

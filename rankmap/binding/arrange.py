@@ -132,7 +132,7 @@ def _deal_cores(
 
 
 def _equal_slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
-    """Cut a list into this many runs, as equal in length as can be."""
+    """Cut a list into this many runs, as equal in length as possible."""
     n = len(things)
     return [tuple(things[k * n // parts : (k + 1) * n // parts]) for k in range(parts)]
 

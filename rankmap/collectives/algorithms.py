@@ -245,15 +245,15 @@ def _exchange_with_neighbours(ranks: int, root: int, block: float) -> list[Part]
 
 def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and the same backwards as an allgather."""
-    on = _Folded(ranks)
-    block = size / on.power
+    folded = _Folded(ranks)
+    block = size / folded.power
     # Each rank sends 2 (2^k - 1) / 2^k of the buffer, in 2k steps.
-    halving = _recursive_halving(on, block)
+    halving = _recursive_halving(folded, block)
     return [
-        *on.fold(block, on.power),
+        *folded.fold(block, folded.power),
         halving,
         reverse_part(halving, "allgather"),
-        *on.unfold(block, on.power),
+        *folded.unfold(block, folded.power),
     ]
 
 
@@ -297,14 +297,14 @@ class _Folded:
 
 def _recursive_doubling(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive doubling: partners at distance 1, 2, 4 … exchange their whole buffers."""
-    on = _Folded(ranks)
-    place = np.arange(on.power)
+    folded = _Folded(ranks)
+    place = np.arange(folded.power)
 
     def step(k: int) -> BlockStep:
-        return BlockStep(on.rank(place), on.rank(place ^ (1 << k)))
+        return BlockStep(folded.rank(place), folded.rank(place ^ (1 << k)))
 
-    core = Part("doubling", on.power.bit_length() - 1, step, size, combine=True)
-    return [*on.fold(size, 1), core, *on.unfold(size, 1)]
+    core = Part("doubling", folded.power.bit_length() - 1, step, size, combine=True)
+    return [*folded.fold(size, 1), core, *folded.unfold(size, 1)]
 
 
 def _recursive_halving(on: _Folded, block: float) -> Part:
@@ -334,18 +334,18 @@ def _kept_block(place: Ints, k: int, power: int) -> Ints:
 
 def _reduce_and_gather(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and a gather of the blocks to the root."""
-    on = _Folded(ranks, odd=False)
-    block = size / on.power
-    parts = [*on.fold(block, on.power), _recursive_halving(on, block)]
-    rank = on.rank(np.arange(on.power))
-    if root < 2 * on.beyond and root % 2:  # the root was left out: it takes the place of rank 0
+    folded = _Folded(ranks, odd=False)
+    block = size / folded.power
+    parts = [*folded.fold(block, folded.power), _recursive_halving(folded, block)]
+    rank = folded.rank(np.arange(folded.power))
+    if root < 2 * folded.beyond and root % 2:  # the root was left out: it takes the place of rank 0
         over = BlockStep(np.array([0]), np.array([root]))
-        parts.append(Part("to the root", 1, lambda k: over, block, on.power))
+        parts.append(Part("to the root", 1, lambda k: over, block, folded.power))
         rank[0], home = root, 0
     else:
-        home = root // 2 if root < 2 * on.beyond else root - on.beyond
-    rounds = on.power.bit_length() - 1
-    place = np.arange(on.power)
+        home = root // 2 if root < 2 * folded.beyond else root - folded.beyond
+    rounds = folded.power.bit_length() - 1
+    place = np.arange(folded.power)
 
     def step(k: int) -> BlockStep:
         j = rounds - 1 - k
@@ -353,29 +353,31 @@ def _reduce_and_gather(ranks: int, root: int, size: float) -> list[Part]:
         # not on the root's side sends what it has.
         sends = (place >> (j + 1) == home >> (j + 1)) & (place >> j != home >> j)
         here = place[sends]
-        first = _kept_block(here, j + 1, on.power)
-        return BlockStep(rank[here], rank[here ^ (1 << j)], first, on.power >> (j + 1))
+        first = _kept_block(here, j + 1, folded.power)
+        return BlockStep(rank[here], rank[here ^ (1 << j)], first, folded.power >> (j + 1))
 
-    return [*parts, Part("gather", rounds, step, block, on.power)]
+    return [*parts, Part("gather", rounds, step, block, folded.power)]
 
 
 def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
     """Return recursive halving of everyone's blocks, the farthest partner first."""
-    on = _Folded(ranks)
-    rounds = on.power.bit_length() - 1
-    place = np.arange(on.power)
+    folded = _Folded(ranks)
+    rounds = folded.power.bit_length() - 1
+    place = np.arange(folded.power)
 
     def step(k: int) -> BlockStep:
-        mask = on.power >> (k + 1)
+        mask = folded.power >> (k + 1)
         # The farthest partner first: what is sent are the blocks of the partner's half, which are
         # consecutive; ranks that are folded in have theirs in it.
         low = (place ^ mask) & ~(mask - 1)
-        first = on.start(low)
-        return BlockStep(on.rank(place), on.rank(place ^ mask), first, on.start(low + mask) - first)
+        first = folded.start(low)
+        return BlockStep(
+            folded.rank(place), folded.rank(place ^ mask), first, folded.start(low + mask) - first
+        )
 
-    parts = [*on.fold(block, ranks), Part("halving", rounds, step, block, ranks, combine=True)]
-    if on.beyond:
-        stay = on.rank(np.arange(on.beyond))
+    parts = [*folded.fold(block, ranks), Part("halving", rounds, step, block, ranks, combine=True)]
+    if folded.beyond:
+        stay = folded.rank(np.arange(folded.beyond))
         last = BlockStep(stay, stay - 1, stay - 1)
         parts.append(Part("unfold", 1, lambda k: last, block, ranks))
     return parts

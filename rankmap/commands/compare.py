@@ -44,12 +44,24 @@ _WORDS = (0, 1, 6, 7)
 )
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only from these nodes.")
 @click.option("--exclude", metavar="LIST|FILE", help="Exclude these nodes.")
-@click.option("--baseline", metavar="S", default="", help="Compare with this strategy.")
-@click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
+@click.option(
+    "--baseline",
+    metavar="S",
+    default="",
+    help="Strategy to compare with; default: the scheduler's own.",
+)
+@click.option(
+    "--per-blade",
+    type=click.IntRange(1, 4),
+    default=4,
+    help="Nodes per blade, for strategy blades.",
+)
 @kind_option
 @click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-o", "--output", metavar="FILE", help=".csv, .json, .svg, .png or text.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write to FILE: .csv, .json, .svg, .png or text."
+)
 def compare(
     job: JobArguments, count: int, as_json: bool, output: str | None, **params: Any
 ) -> None:
@@ -90,7 +102,9 @@ def _split_names(text: str) -> list[str]:
     """Return the names in a comma-separated option; none where it is not given."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if text and not words:
-        raise UsageError(f"'{text}' names nothing to compare", "leave it out for the best of all")
+        raise UsageError(
+            f"'{text}' names nothing to compare", "leave it out to compare the best of all"
+        )
     return words
 
 
@@ -104,7 +118,7 @@ def _comparison_text(comparison: Comparison, form: str) -> str | bytes:
 
 
 def as_text(comparison: Comparison) -> str:
-    """Return a comparison for a person: a sentence, the table, what was assumed."""
+    """Return a comparison as text: a sentence, the table, what was assumed."""
     loads = comparison.best.found.loads
     rows = [_row_cells(entry) for entry in comparison.entries]
     table = [[*rows[0]], *([*row.values()] for row in rows)]
@@ -144,7 +158,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def _figure_cells(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the cells of a row, by column heading, of an entry as JSON takes it."""
+    """Return the cells of a row, by column heading, of an entry as JSON."""
     row = {name: entry[name] for name in ("strategy", "order", "default", "time_s", "ratio")}
     row["default"] = int(row["default"])
     row |= {f"gain_{end}": entry["gain"][end] for end in ("low", "likely", "high")}

@@ -25,6 +25,7 @@ from nidmap.placement.support.child import Deadline
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.tables import align_columns
 from nidmap.placement.support.writing import to_json, write_output
+from nidmap.placement.ui import say
 from nidmap.rankmap.launch.allocation import job_here, job_id
 from nidmap.rankmap.launch.queries import mpi_library
 from nidmap.rankmap.preload import ABI, find_compilers, shipped
@@ -44,7 +45,7 @@ LAUNCHERS = ("srun", "aprun")
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """One thing that was looked for: ``ok``, ``missing`` (nothing depends on it) or ``failed``."""
+    """One thing that was looked for: ``ok``, ``missing``, or ``failed``: found, but broken."""
 
     topic: str
     name: str
@@ -52,7 +53,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     text: str
 
 
-class Report(msgspec.Struct, frozen=True):
+class DoctorReport(msgspec.Struct, frozen=True):
     """Everything that was looked for; ``--json`` prints it."""
 
     schema: str
@@ -66,8 +67,9 @@ class Report(msgspec.Struct, frozen=True):
 def doctor(specs: tuple[str, ...], as_json: bool) -> None:
     """Show what is installed and found here, and what nidmap would use.
 
-    Nothing is changed, and nothing leaves this machine: paste the output into a bug report.
-    Exits with 1 if something that was found does not work.
+    Each line is in one of three states: ok; missing: not found, and needed only by what uses it;
+    failed: found, but it does not work (exit code 1). Nothing is changed, and nothing leaves this
+    machine: paste the output into a bug report.
 
     \b
     nidmap doctor
@@ -75,12 +77,15 @@ def doctor(specs: tuple[str, ...], as_json: bool) -> None:
     """
     findings = list(examine(specs, os.environ))
     if as_json:
-        report = Report("nidmap-doctor-1", __version__, findings)
+        report = DoctorReport("nidmap-doctor-1", __version__, findings)
         write_output(to_json(msgspec.to_builtins(report)))
     else:
         write_output(as_text(findings))
-    if any(finding.state == "failed" for finding in findings):
+    failed = [finding.name for finding in findings if finding.state == "failed"]
+    if failed:
+        say(f"nidmap: {', '.join(failed)}: found, but not working")
         click.get_current_context().exit(1)
+    say("nidmap: everything found works; what is missing is needed only by what uses it")
 
 
 def examine(specs: tuple[str, ...], env: Mapping[str, str]) -> Iterator[Diagnosis]:
@@ -162,8 +167,12 @@ def _examine_recorder(env: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Yield the recorder's libraries that are shipped, and the compilers that build others."""
     ready = [abi for abi in ABI if shipped([abi])]
     state = "ok" if ready else "missing"
-    text = f"for {', '.join(ready)}" if ready else "none: compiled at the first use by mpicc"
-    yield Diagnosis("recorder", "shipped", state, text)
+    text = (
+        f"for {', '.join(ready)}"
+        if ready
+        else "not in this installation: compiled by mpicc at the first use"
+    )
+    yield Diagnosis("recorder", "prebuilt", state, text)
     try:
         for compiler in find_compilers([], env):
             text = f"{compiler.abi} {compiler.version} ({compiler.path})"
@@ -203,7 +212,10 @@ def _examine_caches() -> Iterator[Diagnosis]:
         yield Diagnosis("cache", "kernels", "ok" if folder else "missing", f"{folder}, {compiled}")
     else:
         yield Diagnosis(
-            "cache", "kernels", "missing", "no numba: graphs are mapped with less search"
+            "cache",
+            "kernels",
+            "missing",
+            "needs numba; without it graphs are mapped with less search",
         )
     yield Diagnosis("cache", "user", "ok", user_cache(""))
 

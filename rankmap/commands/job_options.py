@@ -114,13 +114,15 @@ mapping_limit_option = advanced(
 )
 
 _ORDER = (
-    click.option("--order", "path", metavar="FILE|-", help="An order file."),
+    click.option("--order", "path", metavar="FILE|-", help="The order file to score."),
     click.option(
         "--format",
         "form",
         metavar="F",
-        help="Its format: slots, mpich, slurm, json …; never guessed from its content.",
+        help="Format of --order: slots, mpich, slurm, json …; never guessed from its content.",
     ),
-    click.option("--strategy", metavar="S", help="This strategy's order instead of a file's."),
+    click.option(
+        "--strategy", metavar="S", help="Score this strategy's order instead of a file's."
+    ),
     launcher_order_option,
 )

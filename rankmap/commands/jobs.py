@@ -119,7 +119,7 @@ def _find_job_nodes(machine: Machine, records: Iterable[JobRecord], source: str)
     job_nodes = find_job_nodes(machine, records)
     if not len(job_nodes):
         if not job_nodes.strangers:
-            raise ParseError(source, 0, "lists no job with nodes")
+            raise ParseError(source, 0, "lists no jobs with nodes")
         what = f"no job has a node of {machine.name}"
         raise ParseError(source, 0, what, f"its nodes have names like {machine.names[0]}")
     return job_nodes
@@ -158,5 +158,5 @@ def _list_assumptions(verdicts: list[Verdict], timeless: bool) -> list[str]:
         low, likely, high = (f"{share:.0%}".rstrip("%") for share in ASSUMED_SHARE)
         notes.append(f"{likely} % of a job's time ({low} to {high}) is communication: assumed")
     what = "bytes times distance" if timeless else "predicted time"
-    alone = "each job alone on the network, rank r in slot r; other jobs' bytes are not known"
-    return [*notes, alone, f"slowdowns are ratios of {what}"]
+    note = "each job alone on the network, rank r in slot r; other jobs' bytes are not known"
+    return [*notes, note, f"slowdowns are ratios of {what}"]

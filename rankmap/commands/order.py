@@ -65,7 +65,7 @@ _USUAL_DEADLINE, _MANY = 120.0, 1 << 17
     "--bind",
     "binder",
     type=click.Choice([*BINDERS, "openmpi"]),
-    help="Also place ranks inside the nodes; print the options that bind them.",
+    help="Also choose each rank's cores and GPUs; print the launcher's options for that.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, atomically.")
@@ -104,7 +104,7 @@ def order(
     """
     pattern, numbering = job.named_pattern(), launcher_order or "sorted"
     if form == "json":
-        raise UsageError("no format json", "--json, or -o FILE.json, writes it")
+        raise UsageError("json is not a --format", "use --json or -o FILE.json")
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
     placement, wanted = job.placement_anywhere(), job.job()
@@ -117,7 +117,7 @@ def order(
     if binder:
         if chosen not in ("json", "openmpi") and output in (None, "-"):
             raise UsageError(
-                "--bind prints the launcher's options, so the order needs a file", "-o FILE"
+                "--bind prints the launcher's options, so the order needs a file", "use -o FILE"
             )
         bound = bind(ordered, parse_pattern(pattern).on(ordered), binder, chosen)
         write_output(bound.text(chosen, numbering), output)
@@ -150,7 +150,7 @@ def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
         return math.inf
     deadline = _USUAL_DEADLINE if deadline is None else deadline
     if strategy not in ("auto", "graph"):
-        raise UsageError("--deadline goes with --strategy auto or graph", "others do not search")
+        raise UsageError("--deadline needs --strategy auto or graph", "others do not search")
     return max(deadline - time.process_time(), 0.001)
 
 
@@ -185,8 +185,8 @@ def _warn_of_service_nodes(order: Placement) -> None:
         return
     service = order.names[~machine.compute[order.rows]]
     if len(service):
-        few = f"{len(service)} of the nodes are service nodes, first {service[0]}"
-        warn(f"nidmap: {few}: no job runs there")
+        warning = f"{len(service)} of the nodes are service nodes, first {service[0]}"
+        warn(f"nidmap: {warning}: no job runs there")
 
 
 def _report_order(order: Placement, form: str, launcher_order: str | None) -> None:

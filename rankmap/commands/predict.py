@@ -47,7 +47,7 @@ def predict(job: JobArguments, order: OrderArguments, as_json: bool) -> None:
     if order.path is not None:
         placement = order.read(placement)
     elif order.form is not None:
-        raise UsageError("--format goes with --order")
+        raise UsageError("--format needs --order")
     elif order.strategy not in (None, "row-major"):
         placement = order_by_strategy(placement, predictor.job, order.strategy)
     prediction = predictor.ranged(placement, placement.origin.strategy)
@@ -62,11 +62,11 @@ def _machine_of(job: JobArguments) -> Machine:
         if job.nodes is None or named_specs(job.specs):
             raise
         hint = f"{error.hint}; nidmap score needs the nodes' names alone"
-        raise UsageError(f"a time rests on links: {error.message}", hint) from None
+        raise UsageError(f"predicting a time needs links: {error.message}", hint) from None
 
 
 def _prediction_words(prediction: Prediction) -> str:
-    """Return the prediction for a person: a sentence, terms, link classes, what was assumed."""
+    """Return the prediction as text: a sentence, terms, link classes, what was assumed."""
     worst = [("link class", "busiest for")]
     worst += [(kind, time_text(seconds)) for kind, seconds in prediction.by_class.items()]
     lines, span = [prediction.sentence], prediction.between

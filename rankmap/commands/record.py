@@ -42,17 +42,24 @@ class _Record(click.Group):
 @click.group(
     cls=_Record, invoke_without_command=True, subcommand_metavar="-- PROGRAM… | show | build"
 )
-@click.option("-o", "--output", metavar="FILE.npz", help="Default: nidmap-pattern-JOB.npz.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.npz",
+    help="Recording to write; default: nidmap-pattern-JOB.npz.",
+)
 @click.option(
     "--window", default="", metavar="W", help="Record only this part: 30%-70%, 10s-60s or pcontrol."
 )
 @click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
-@click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
+@click.option(
+    "--strict", is_flag=True, help="Do not run a program that cannot be recorded (exit code 125)."
+)
 @click.option(
     "--check-reorder", is_flag=True, help="Check that no ranks of two communicators get mixed."
 )
-@click.option("--merge", metavar="COUNTS", help="Only merge the counts that an earlier run left.")
-@click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
+@click.option("--merge", metavar="COUNTS", help="Only merge the counts left by an earlier run.")
+@click.option("--link", is_flag=True, help="Print how to link a static program, and exit.")
 @click.pass_context
 def record(
     ctx: click.Context,
@@ -165,7 +172,7 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
 
 
 @record.command("build")
-@click.option("--mpicc", default="", metavar="CC", help="The MPI compiler; default: as found.")
+@click.option("--mpicc", default="", metavar="CC", help="The MPI compiler; default: the one found.")
 def build_library(mpicc: str) -> None:
     """Build the recorder library in advance, for each MPI compiler found, and print its path.
 

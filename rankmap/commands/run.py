@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap run``: plan aside, check where asked, become the launcher.
+"""``nidmap run``: plan in a child process, check if asked to, become the launcher.
 
 What other commands that launch take of it is here, too.
 """
@@ -70,7 +70,9 @@ _LAUNCH = (
         metavar="FILE",
         help="Order file to launch; its suffix gives the format (see nidmap order).",
     ),
-    advanced("--bind", is_flag=True, help="Also place ranks inside the nodes, and bind them."),
+    advanced(
+        "--bind", is_flag=True, help="Also choose each rank's cores and GPUs, and bind it to them."
+    ),
     launcher_order_option,
     advanced(
         "--mpi",
@@ -88,7 +90,7 @@ _LAUNCH = (
 
 
 def launch_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the job, and in which order a launcher's ranks are started, as one ``request``."""
+    """Add options of the job and of its ranks' order, as one ``request``."""
     return job_options(gather_options(RunRequest, "request", _LAUNCH, command))
 
 
@@ -104,7 +106,7 @@ def launch_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Seconds of processor time for planning; then the default order is used. 0: no limit.",
 )
 @advanced("--verify", is_flag=True, help="First run a step that checks where the ranks are.")
-@click.option("--strict", is_flag=True, help="Refuse (code 125) to start in another order.")
+@click.option("--strict", is_flag=True, help="Refuse to start in any other order (exit code 125).")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: print JSON.")
 @quiet_option
 @click.option("--inside", is_flag=True, help="Reorder the program's own topologies.")
@@ -191,7 +193,7 @@ def _show_launch(request: RunRequest, as_json: bool, strict: bool) -> int:
 
 
 def _start(request: RunRequest, strict: bool, verify: bool) -> int:
-    """Become the launcher; come back only to say that it cannot be started."""
+    """Replace this process by the launcher; return only if it cannot be started."""
     result = plan_aside(lambda: _make_plans(request), request.patience)
     plan, unclear = result.plan, "" if result.plan else result.failure
     path = plan.path if plan else ""
@@ -285,6 +287,8 @@ def job_step_options(
     variables = {name: v for name, v in prepared.launch.env.items() if name != LAUNCH}
     if variables:
         if any(word.startswith("--export") for word in command):
-            raise LaunchError("srun --export keeps out the variables of Cray MPICH's order")
+            raise LaunchError(
+                "srun --export does not pass on the variables that Cray MPICH's order needs"
+            )
         options["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
     return options, launch.words(prepared.order, expected.words)

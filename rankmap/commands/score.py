@@ -94,7 +94,7 @@ def _score_document(order: Placement, fitted: Pattern, placement: Placement) -> 
 
 
 def _score_words(document: dict[str, Any]) -> str:
-    """Return the figures for a person."""
+    """Return the figures as text."""
     lines = [
         f"J                  {document['cost']:,}  (default order {document['default_cost']:,})",
         f"lower bound        {_bound_text(document)}",

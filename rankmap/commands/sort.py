@@ -105,7 +105,7 @@ def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Pl
         counts = stated.tolist() if ppn is None and stated is not None else ppn
         return place_ranks(machine, job.nodes, counts)
     if len(texts) > 1 and any(source for _, source in texts):
-        raise UsageError("several files", "one list is sorted at a time")
+        raise UsageError("several files given", "one list is sorted at a time")
     source = texts[0][1]
     return place_ranks(
         machine, " ".join(text for text, _ in texts), ppn, source, repeats=bool(source)

@@ -43,7 +43,7 @@ class Entry:
     default: bool  # whether this is what the scheduler and the launcher do by themselves
 
     def document(self) -> dict[str, Any]:
-        """Return the entry as JSON takes it."""
+        """Return the entry as JSON."""
         return {
             "strategy": self.strategy,
             "order": self.order,
@@ -92,7 +92,7 @@ class Comparison:
         job = f"{self.asked['pattern']} on {self.asked['words']}"
         base, faster = self.baseline.words, self._faster_words()
         if best.found.time_s >= default.found.time_s * (1 - 1e-9):
-            head = f"no gain that can be told from {base}" if faster else f"nothing beats {base}"
+            head = f"no clear gain over {base}" if faster else f"nothing beats {base}"
             return f"{head} for {job}: {time_text(default.found.time_s)}{faster}"
         unsure = f"; largest uncertainty: {best.gain.most_unsure}" if best.gain.unknowns else ""
         return (
@@ -118,7 +118,7 @@ class Comparison:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return everything as JSON takes it."""
+        """Return everything as JSON."""
         loads = self.best.found.loads
         return {
             "schema": SCHEMA,
@@ -291,8 +291,8 @@ def _ordered_rows(
         placement = model.place(chosen.rows)
         order = order_by_strategy(placement, model.job, name)
         if order.origin.optimised:
-            how = order.origin.optimised
-            word = "predicted time" if how["by"] == "time" else f"J ({how['why']})"
+            optimised = order.origin.optimised
+            word = "predicted time" if optimised["by"] == "time" else f"J ({optimised['why']})"
             notes.append(f"order {name}: chosen by {word}")
         yield _OrderedPlan(chosen, name, order.slot_of_rank)
 

@@ -99,7 +99,7 @@ def _draw_figure(comparison: Comparison, figure: Any) -> Any:
 
 
 def _draw_times(axes: Any, shown: list[Entry]) -> None:
-    """Draw a bar a row, made of its terms, and a tick where the limit is."""
+    """Draw a bar per row, made of its terms, and a tick where the limit is."""
     place = np.arange(len(shown))
     longest = max(entry.found.time_s for entry in shown)
     unit, scale = time_unit(longest)

@@ -156,6 +156,6 @@ def format_named(path: str) -> str:
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     raise UsageError(
-        f"the format of the order does not follow from the name {path}",
+        f"the name {path} does not say in which format the order is",
         "slots and mpich files look alike: name it FILE.slots or FILE.mpich",
     )

@@ -67,7 +67,7 @@ def read(text: str, placement: Placement, source: str) -> Placement:
     try:
         fields = msgspec.json.decode(text, type=OrderDocument)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ParseError(source, 0, f"not an order in JSON: {schema_sentence(error)}") from None
+        raise ParseError(source, 0, f"not a JSON order: {schema_sentence(error)}") from None
     names = placement.names.tolist()
     nodes = names if fields.nodes is None else fields.nodes
     if sorted(nodes) != sorted(names):

@@ -27,7 +27,7 @@ PMI_VALUE = 1023
 class Mapping:
     """How one library is told the nodes of its ranks."""
 
-    library: str  # who reads it, for a person
+    library: str  # who reads it, in words
     # From the node of each rank, int64 (n,) by the launcher's numbers, to the value
     text: Callable[[Ints], str]
     limit: int  # bytes that it may have

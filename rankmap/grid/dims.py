@@ -48,7 +48,7 @@ def dims(
         Whose nodes the ranks are to fill: its cores per node are the ranks per
         node where `ppn` is None.
     ppn : int, sequence of int or None
-        Ranks a node, one number or one a node; None: the machine's cores,
+        Ranks per node, one number or one per node; None: the machine's cores,
         where all compute nodes have equally many.
     prefer : str
         ``compact``: the least surface; ``node-balanced``: one that boxes of a
@@ -72,15 +72,15 @@ def dims(
     (64, 64)
     """
     if n < 1 or not 1 <= ndims <= 4:
-        raise UsageError(f"no grid of {ndims} dimensions for {n} ranks", "1 to 4 dimensions")
+        raise UsageError(f"no grid of {ndims} dimensions for {n} ranks", "use 1 to 4 dimensions")
     if prefer not in PREFERENCES:
         raise UsageError(f"unknown preference {prefer!r}", f"choose from {', '.join(PREFERENCES)}")
     held = _ranks_a_node(machine, ppn)
     best = None if prefer == "compact" or held is None else _tiled_grid(n, ndims, held)
     if best is None and prefer == "node-balanced":
         raise UsageError(
-            f"no grid of {ndims} dimensions for {n} ranks is tiled by boxes of a node's ranks",
-            "give --ppn that divides them, or take the compact grid",
+            f"boxes of a node's ranks tile no grid of {ndims} dimensions for {n} ranks",
+            "give a --ppn that divides them, or use the compact grid",
         )
     return best or balanced_factors(n, ndims)
 

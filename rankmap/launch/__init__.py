@@ -306,8 +306,8 @@ class Launcher(ABC):
                     f"the command binds ranks itself ({self.parsed.words(role)})", "drop --bind"
                 )
         if not self.binder:
-            who = self.library or self.parsed.argv[0]
-            raise LaunchError(f"how {who} binds ranks is not known", "drop --bind")
+            library = self.library or self.parsed.argv[0]
+            raise LaunchError(f"nidmap does not know how {library} binds ranks", "drop --bind")
         cpus = None if self.allocation is None else self.allocation.cpus
         if cpus is not None and order.machine is not None:
             cores = int(order.machine.cores[order.rows].max())
@@ -367,12 +367,12 @@ def is_mpiexec(program: str) -> bool:
 def variants(program: str) -> dict[str, type[Launcher]]:
     """Return a program's classes by MPI library."""
     name = os.path.basename(program)
-    thing = _launchers.find("mpiexec" if is_mpiexec(name) else name)
+    launchers = _launchers.find("mpiexec" if is_mpiexec(name) else name)
     kinds: list[type[Launcher]]
-    if isinstance(thing, ModuleType):
-        kinds = [getattr(thing, kind) for kind in thing.__all__]
+    if isinstance(launchers, ModuleType):
+        kinds = [getattr(launchers, kind) for kind in launchers.__all__]
     else:
-        kinds = [thing]
+        kinds = [launchers]
     return {kind.library: kind for kind in kinds}
 
 
@@ -381,5 +381,5 @@ def find(program: str, mpi: str) -> type[Launcher]:
     kinds = variants(program)
     kind = kinds.get(mpi) or kinds.get("")
     if kind is None:
-        raise LaunchError(f"nidmap does not know {program} of {mpi}")
+        raise LaunchError(f"nidmap does not know {mpi}'s {program}")
     return kind

@@ -109,13 +109,13 @@ class Allocation:
             raise ParseError("the job's node list", 0, what, hint) from None
         if len(rows) != len(self.nodes):
             raise ParseError(
-                "the job's node list", 0, "names more than nodes", "--nodes names them"
+                "the job's node list", 0, "contains more than node names", "use --nodes"
             )
         if not machine.compute[rows].any():
             what = f"{machine.names[rows[0]]} is no compute node"
             hint = "a batch system may list its own node (MOM) alone: --nodes names the job's"
-            asked = f"{self.note}; " if self.note else ""
-            raise ParseError("the job's node list", 0, what, asked + hint)
+            prefix = f"{self.note}; " if self.note else ""
+            raise ParseError("the job's node list", 0, what, prefix + hint)
         merged = self._with_each_once(rows)
         return replace(merged, nodes=nodes_of(machine, np.array([*dict.fromkeys(rows.tolist())])))
 
@@ -163,7 +163,7 @@ def unclear_counts(ranks: int, nodes: int) -> LaunchError:
 
 
 def job_id(env: Mapping[str, str]) -> str:
-    """Return the id of the job that an environment is of, '' outside of one."""
+    """Return the id of the environment's job, '' outside a job."""
     names = _JOB if env.get("PE_HOSTFILE") or env.get("SGE_ROOT") else _JOB[:-1]
     return next((env[name] for name in names if env.get(name)), "")
 
@@ -192,8 +192,8 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     for name in _FILES:
         if env.get(name):
             listed = from_hosts(load(env[name]), env[name], job)
-            alone = name == "PBS_NODEFILE" and len(listed.nodes) == 1
-            return _whole_job(listed, env) if alone else listed
+            names_one_node = name == "PBS_NODEFILE" and len(listed.nodes) == 1
+            return _whole_job(listed, env) if names_one_node else listed
     for name in _LISTS:
         if env.get(name):
             hosts = env[name] if name == "LSB_HOSTS" else _paired_hosts(env[name], name)
@@ -206,13 +206,13 @@ def _whole_job(listed: Allocation, env: Mapping[str, str]) -> Allocation:
     """Return a PBS job whose node file names one node, with all nodes that PBS says it has."""
     hosts, why = hosts_of_job(env)
     if len(hosts) > 1:
-        said = f"PBS_NODEFILE names {listed.nodes[0]} alone: hosts by qstat -f"
+        note = f"PBS_NODEFILE names {listed.nodes[0]} alone: hosts by qstat -f"
         cpus = np.array([*hosts.values()])
-        return Allocation(NodeList(hosts), cpus=cpus, job=listed.job, note=said)
+        return Allocation(NodeList(hosts), cpus=cpus, job=listed.job, note=note)
     stated = _number_of(env, "PBS_NUM_NODES")  # Torque's
     if stated is not None and stated > 1:
         what = f"PBS_NODEFILE names one node of {stated} (PBS_NUM_NODES)"
-        raise LaunchError(f"{what}; {why}" if why else what, "--nodes names them")
+        raise LaunchError(f"{what}; {why}" if why else what, "use --nodes")
     return replace(listed, note=f"PBS_NODEFILE names one node; {why}") if why else listed
 
 
@@ -229,7 +229,7 @@ def _paired_hosts(text: str, source: str) -> str:
 
 
 def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation | None:
-    """Return the hosts of the Flux instance that an environment is of, as Flux says them."""
+    """Return the hosts of the environment's Flux instance, as Flux reports them."""
     if not env.get("FLUX_URI"):
         return None
     answer = run_child([program, "getattr", "hostlist"], env, Deadline(_PATIENCE))
@@ -273,7 +273,7 @@ def fill_nodes(ranks: int, room: Ints) -> Ints:
     before = np.cumsum(room) - room
     counts: Ints = np.clip(ranks - before, 0, room)
     if int(counts.sum()) != ranks:
-        raise LaunchError(f"{ranks} ranks requested, but {int(room.sum())} slots")
+        raise LaunchError(f"{ranks} ranks requested, but there are {int(room.sum())} slots")
     return counts
 
 

@@ -27,7 +27,7 @@ UNKNOWN = "its gain is not known"
 class Expectation:
     """The expected gain of an order."""
 
-    words: str  # a clause for a person
+    words: str  # a clause in words
     # As JSON takes it (`nidmap.rankmap.predict.gain.Gain.document`); None where nothing is known
     gain: dict[str, Any] | None = None
 

@@ -57,7 +57,7 @@ _CRAY_FABRICS = ("aries", "gemini", "slingshot")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared(PlannedLaunch):
-    """The same as long as its order is at hand."""
+    """The same, while its order file exists."""
 
     # order, laid: the order on the nodes as they are listed, and as the launcher takes them
     order: Placement
@@ -81,7 +81,7 @@ def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, 
     """Return the job on a machine; None where the names of the nodes are enough."""
     if "-" in (request.job.nodes, request.order_file):
         raise UsageError(
-            "standard input belongs to the program", "give --nodes a list, --order a file"
+            "standard input belongs to the program", "give --nodes a list and --order a file"
         )
     job = request.job.job(needed=False)
     if not job.pattern and request.order_file is None:
@@ -160,17 +160,19 @@ class JobLaunch:
             return order.with_origin(pattern=str(self.job.pattern or order.origin.pattern))
         seconds = request.search_seconds
         order = order_by_strategy(self.placement, self.job, request.strategy, seconds)
-        own = self._own_order()
-        return order if own is None or not order.origin.optimised else self._better(order, own)
+        default = self._own_order()
+        if default is None or not order.origin.optimised:
+            return order
+        return self._better(order, default)
 
     def _own_order(self) -> Placement | None:
         """Return where the command itself puts the ranks; None where it fills node after node."""
         placement, job = self.placement, self.launcher.allocation
-        own = self.launcher.own_nodes(placement.ranks)
-        if own is None or job is None:
+        own_nodes = self.launcher.own_nodes(placement.ranks)
+        if own_nodes is None or job is None:
             return None
         place = {name: k for k, name in enumerate(placement.names.tolist())}
-        node = np.array([place.get(job.nodes[k], -1) for k in own.tolist()])
+        node = np.array([place.get(job.nodes[k], -1) for k in own_nodes.tolist()])
         counts = np.bincount(node[node >= 0], minlength=len(place))
         if not np.array_equal(counts, placement.counts) or (np.diff(node) >= 0).all():
             return None
@@ -198,8 +200,8 @@ class JobLaunch:
 
     def expected(self, order: Placement) -> Expectation:
         """Return the expected gain of an order over the launcher's own."""
-        own, keeps_list = self._own_order(), self.launcher.keeps_list
-        return expectation(order, self._job_of(order), keeps_list, own)
+        own_order, keeps_list = self._own_order(), self.launcher.keeps_list
+        return expectation(order, self._job_of(order), keeps_list, own_order)
 
     def _job_of(self, order: Placement) -> Job:
         """Return what the job sends; where unknown, what the order was made for."""
@@ -268,7 +270,7 @@ class JobLaunch:
             listed or launcher.parsed.values.get("list") or (allocated.nodes if allocated else "")
         )
         if not nodes:
-            raise LaunchError("no nodes: this is not inside a job", "--nodes names them")
+            raise LaunchError("no nodes: this is not inside a job", "use --nodes")
         placement = place_ranks(self.machine, nodes, ppn, repeats=source not in ("", "--nodes"))
         outside = set(placement.names.tolist()).difference(allocated.nodes) if allocated else None
         if outside:
@@ -324,7 +326,7 @@ class JobLaunch:
         node = [next(iter(known.find(host)), -1) for host in hosts]
         nodes = list(dict.fromkeys(node))
         if -1 in nodes or len(nodes) != len(order.names):
-            raise LaunchError("the launcher puts ranks on nodes that were not planned")
+            raise LaunchError("the launcher puts ranks on nodes that are not in the plan")
         if node != np.repeat(nodes, order.counts[nodes]).tolist():
             raise LaunchError("the launcher does not fill its nodes one after the other")
         return np.array(nodes, dtype=np.int64)

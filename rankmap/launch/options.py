@@ -49,7 +49,7 @@ class Parsed:
             if not roles.intersection(gone):
                 kept.append(word)
             elif roles.difference(gone):
-                raise LaunchError(f"{word} combines several options", "write them apart")
+                raise LaunchError(f"{word} combines several options", "write them separately")
         return tuple(kept)
 
     def words(self, role: str) -> str:

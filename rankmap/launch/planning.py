@@ -41,7 +41,7 @@ _WORK, _SILENT, _STILL, _WHOLE = 1.0, 0.1, 0.4, 4.0
 #: Key of the child's last message: what went wrong, '' for nothing.
 _END = "end"
 
-#: Seconds between two looks at a child, and clock ticks a second in its ``stat``.
+#: Seconds between two looks at a child, and clock ticks per second in its ``stat``.
 _LOOK, _TICKS = 0.05, os.sysconf("SC_CLK_TCK")
 
 
@@ -169,7 +169,7 @@ def _listen_once(child: int, answer: int, seconds: float, heard: bytearray) -> N
             watch.hear()
         too_long = watch.too_long() if seconds else ""
         if too_long:
-            raise _GivenUpError(f"{too_long} (--patience is {seconds:g}, raise it)")
+            raise _GivenUpError(f"{too_long} (raise --patience, now {seconds:g})")
 
 
 class _Watch:

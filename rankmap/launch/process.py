@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Become the user's command: the last thing a wrapper does, leaving no trace of itself.
+"""Replace this process by the user's command: the last thing a wrapper does.
 
 ``nidmap run`` becomes the launcher and cannot watch it. It leaves the order
 file in a new, private directory whose name nobody can guess. When the job has

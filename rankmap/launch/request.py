@@ -86,15 +86,15 @@ class JobArguments:
             if named_specs(self.specs):
                 raise
             if self.nodes is not None:
-                on = self._named(None)
+                placement = self._named(None)
             elif (job := allocation.job_here(os.environ)) is not None:
                 counts = job.stated_counts()
                 stated = None if counts is None else counts.tolist()
-                on = place_ranks.place_ranks(None, job.nodes, self.ppn or stated)
+                placement = place_ranks.place_ranks(None, job.nodes, self.ppn or stated)
             else:
                 raise
             say("nidmap: no machine is named: only the nodes' names are known")
-            return on
+            return placement
         return self.placement(machine)
 
     def _named(self, machine: Machine | None) -> Placement:

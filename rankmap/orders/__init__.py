@@ -73,7 +73,7 @@ def grid_of(pattern: Pattern, strategy: str) -> Shape:
     """Return the extents of a pattern's process grid, the last fastest."""
     if pattern.dims is None:
         raise UsageError(
-            f"strategy {strategy} needs a process grid, pattern {pattern.spec} has none"
+            f"strategy {strategy} needs a process grid, but pattern {pattern.spec} has none"
         )
     return pattern.dims
 

@@ -82,7 +82,7 @@ class AutoChoice:
             self.strategy, self.cost = name, cost
 
     def words(self) -> str:
-        """Return the choice in one line for a person."""
+        """Return the choice in one line as text."""
         if self.strategy == DEFAULT:
             met = EVERY_ORDER if self.bound.why == EVERY_ORDER else "it meets the lower bound"
             proof = f": {met}" if self.optimal else ": nothing tried is better"
@@ -102,7 +102,7 @@ class AutoChoice:
 
 @ordering("auto")
 def auto(pattern: Pattern, placement: Placement) -> Placement:
-    """Try the orders that fit, score them, and take the cheapest; the default in a draw."""
+    """Try the orders that fit, score them, and take the cheapest; the default in a tie."""
     return describe_choice(choose(pattern, placement))
 
 

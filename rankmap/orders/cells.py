@@ -59,7 +59,7 @@ class CellOptions:
             options[name] = value
         for flag, rival in (("-R", "-C"), ("-P", "-Z"), ("-P", "-H"), ("-Z", "-H")):
             if flag in options and rival in options:
-                raise UsageError(f"strategy cells: {flag} and {rival} exclude each other")
+                raise UsageError(f"strategy cells: {flag} and {rival} cannot be combined")
         return cls(
             cell=_parse_extents("-c", options.get("-c", "")),
             grid=_parse_extents("-g", options.get("-g", "")),
@@ -105,7 +105,7 @@ def cells(pattern: Pattern, placement: Placement, options: str = "") -> Placemen
     wanted = CellOptions.parse(options)
     grid = wanted.grid or pattern.dims
     if grid is None:
-        raise UsageError(f"strategy cells needs a grid: -g, pattern {pattern.spec} has none")
+        raise UsageError(f"strategy cells needs a grid (-g): pattern {pattern.spec} has none")
     if math.prod(grid) != placement.ranks:
         shown = ",".join(map(str, grid))
         raise UsageError(
@@ -121,7 +121,7 @@ def _node_cell(grid: Shape, placement: Placement) -> Shape:
     shapes = boxes_of(ranks, grid)
     if not len(shapes):
         raise UsageError(
-            f"strategy cells: no cell of {ranks} ranks divides the grid", "name one with -c"
+            f"strategy cells: no cell of {ranks} ranks divides the grid", "give one with -c"
         )
     return tuple(shapes[int(np.argmin(shapes.sum(axis=1)))].tolist())
 
@@ -132,7 +132,9 @@ def rank_list(grid: Shape, cell: Shape, options: CellOptions) -> Ints:
     `grid`, `cell`: cells that do not divide the grid are cut off at its far edges.
     """
     if len(cell) != len(grid):
-        raise UsageError(f"strategy cells: -c has {len(cell)} numbers, the grid {len(grid)}")
+        raise UsageError(
+            f"strategy cells: -c has {len(cell)} numbers, but the grid has {len(grid)} dimensions"
+        )
     if options.columns:  # the same in a mirror: dimensions and numbering both turned round
         grid, cell = grid[::-1], cell[::-1]
     across = tuple(-(-extent // side) for extent, side in zip(grid, cell, strict=True))

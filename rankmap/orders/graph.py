@@ -101,7 +101,7 @@ def as_graph(pattern: Pattern) -> Graph:
     if edge_count(pattern, MOST_EDGES) > MOST_EDGES:
         raise UsageError(
             f"pattern {pattern.spec} has more than {MOST_EDGES} edges, too many for a graph",
-            "strategy boxes works without them",
+            "use strategy boxes, which needs none",
         )
     return expand_pattern(pattern)
 

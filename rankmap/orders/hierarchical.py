@@ -80,7 +80,7 @@ def sorted_nodes(placement: Placement, paper: bool = False) -> Ints:
     machine = placement.machine
     if machine is None:
         if paper:
-            raise UsageError("levels=paper sorts by cnames, and no machine is given", "use -m")
+            raise UsageError("levels=paper sorts by cnames, but no machine is given", "use -m")
         return np.arange(len(placement.counts))
     if not paper:
         return np.lexsort(machine.coords[placement.rows].T[::-1])

@@ -208,7 +208,7 @@ def judge_jobs(
 def _judge_chunks(
     judge: Judge, job_nodes: JobNodes, sweep: Iterator[tuple[int, Mask]], count: int
 ) -> Iterator[tuple[int, list[Verdict]]]:
-    """Yield the verdicts of pieces of the sweep with the number of each, as they are done."""
+    """Yield the verdicts of each chunk of the sweep, with its number, as it is finished."""
     if count <= _FEW and ranks_here() == 1:
         one_by_one = ([judge.verdict(job_nodes, job, free)] for job, free in sweep)
         return enumerate(one_by_one)

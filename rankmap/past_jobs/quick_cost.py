@@ -50,7 +50,7 @@ class Span(NamedTuple):
     high: float
 
 
-class PhaseCost(NamedTuple):
+class QuickPhase(NamedTuple):
     """The costs of a phase of a job on its nodes."""
 
     # least, posted: seconds as `nidmap.rankmap.predict.model.Model.node_limits` returns them
@@ -90,7 +90,7 @@ class QuickCost:
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
             self._plain = cost_by(model, self.timeless)
-        self._phases_of: dict[int, list[PhaseCost]] = {}
+        self._phases_of: dict[int, list[QuickPhase]] = {}
         self._known: dict[bytes, Span] = {}
 
     def of(self, rows: Ints) -> Span:
@@ -120,14 +120,14 @@ class QuickCost:
             direct += max(slowest, seconds) + phase.posted
         return Span(cut, likely, direct)
 
-    def phases(self, rows: Ints) -> list[PhaseCost]:
+    def phases(self, rows: Ints) -> list[QuickPhase]:
         """Return what this many nodes send, all assumed to be alike."""
         if len(rows) not in self._phases_of:
             self._phases_of[len(rows)] = list(_phase_costs(self.model, rows))
         return self._phases_of[len(rows)]
 
 
-def _phase_costs(model: Predictor, rows: Ints) -> Iterator[PhaseCost]:
+def _phase_costs(model: Predictor, rows: Ints) -> Iterator[QuickPhase]:
     """Yield the phases of a pattern with rank r in slot r."""
     placement = model.place(rows)
     pattern = fit_pattern(model.pattern, placement)
@@ -140,7 +140,7 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[PhaseCost]:
         meeting = 0.0
         if phase.steps is not None and not phase.dependent:
             meeting = model.constants.meeting * (1 - model.values.ahead[0])
-        yield PhaseCost(*model.node_limits(phase), traffic, meeting)
+        yield QuickPhase(*model.node_limits(phase), traffic, meeting)
 
 
 def _is_complete(pattern: Pattern) -> bool:

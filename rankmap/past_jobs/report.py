@@ -54,7 +54,7 @@ class Summary:
     verdicts: tuple[Verdict, ...]
     applications: tuple[Application, ...] = ()
     whose: str = "the last"  # of whom the jobs are, for the sentence: ``your last``, ``the last``
-    timeless: str = ""  # why no time can be told; '' where it can
+    timeless: str = ""  # why no time can be predicted; '' where it can
     notes: tuple[str, ...] = ()  # what was assumed and left out
 
     @property
@@ -121,9 +121,11 @@ class Summary:
         jobs, worse = len(self.verdicts), self.worse
         of = f"of {self.whose} {counted(jobs, 'job')}"
         if not worse:
-            return f"{of} none sat {WORSE - 1:.0%} worse than it could have".replace("%", " %")
-        they = "they" if worse > 1 else "it"
-        sat = f"{of} {worse} sat at least {WORSE - 1:.0%} worse than {they} could have"
+            text = f"none {of} was placed {WORSE - 1:.0%} worse than it could have been"
+            return text.replace("%", " %")
+        were, they = ("were", "they") if worse > 1 else ("was", "it")
+        than = f"{WORSE - 1:.0%} worse than {they} could have been"
+        sat = f"{worse} {of} {were} placed at least {than}"
         sat = sat.replace("%", " %")
         first = self.kin[0]
         where = f"above all {first.application} on {counted(first.nodes, 'node')}"
@@ -132,7 +134,7 @@ class Summary:
         return f"{sat}; {_span_text(self.saved)}, {where}"
 
     def document(self) -> dict[str, Any]:
-        """Return everything as JSON takes it."""
+        """Return everything as JSON."""
         return {
             "schema": SCHEMA,
             "machine": self.machine,
@@ -154,7 +156,7 @@ class Summary:
         }  # fmt: skip
 
     def row(self, verdict: Verdict) -> dict[str, Any]:
-        """Return one job as JSON takes it."""
+        """Return one job as JSON."""
         job = self.record(verdict)
         end = float(self.job_nodes.end[verdict.job])
         return {
@@ -186,7 +188,7 @@ def _round_span(span: Span) -> dict[str, float]:
 
 
 def hours_text(hours: float) -> str:
-    """Return node-hours for a person."""
+    """Return node-hours as text."""
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}" if hours >= 1 else f"{hours:.1g}"
 
 
@@ -196,12 +198,12 @@ def _span_text(span: Span) -> str:
 
 
 def ratio_text(span: Span) -> str:
-    """Return a slowdown with its range for a person."""
+    """Return a slowdown with its range as text."""
     low, likely, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in span)
     return likely if low == high else f"{likely} ({low} to {high})"
 
 
-#: Rows of each table for a person.
+#: Rows of each table in text.
 _MOST = 10
 #: Applications that have a colour of their own; the others share grey.
 _NAMED = 6
@@ -235,7 +237,7 @@ def as_csv(summary: Summary) -> str:
 
 
 def _kin_cells(summary: Summary) -> list[Sequence[object]]:
-    """Return the applications as cells; no node-hours where no time can be told."""
+    """Return the applications as cells; no node-hours where no time can be predicted."""
     return [
         (
             kin.application, kin.nodes, kin.jobs, kin.worse, f"{kin.slowdown:.2f}",

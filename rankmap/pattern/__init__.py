@@ -210,7 +210,7 @@ def parse_pattern(spec: str) -> Pattern:
         raise UsageError(f"pattern '{printable(spec)}': nothing after the colon")
     if not colon and ("/" in name or "." in name):
         raise UsageError(
-            f"pattern '{printable(name)}' is a file name: say what the file holds",
+            f"pattern '{printable(name)}' is a file name: say what kind of file it is",
             "measured:FILE is a recording; matrix:FILE and graph:FILE say who sends to whom",
         )
     return _builders.find(name)(text)

@@ -56,9 +56,9 @@ class Collective(Pattern):
         pair, which would be every pair of ranks; a barrier's messages weigh 1 each.
         """
         ranks = self.known_ranks()
-        how = usual_algorithm(self.name, USUAL_BYTES, ranks)
-        how = "halving" if how == "pairwise" else how
-        steps = algorithms.call_steps(self.name, how, ranks, self.root, 1.0)
+        algorithm = usual_algorithm(self.name, USUAL_BYTES, ranks)
+        algorithm = "halving" if algorithm == "pairwise" else algorithm
+        steps = algorithms.call_steps(self.name, algorithm, ranks, self.root, 1.0)
         for source, target, size, times in steps:
             weight = times * (1.0 if self.name == "barrier" else size)
             yield from Traffic.undirected(source, target, weight).blocks(block)

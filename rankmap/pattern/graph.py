@@ -219,8 +219,8 @@ def from_entries(entries: Entries, both: bool, spec: str) -> Graph:
         notes.append(f"{loops} ranks send to themselves: that costs nothing and is left out")
     uneven = int(((there != back) & (low < high)).sum())
     if uneven:
-        how = "what goes both ways is added up" if both else "the larger of the two counts"
-        notes.append(f"not symmetric ({uneven} pairs differ): {how}")
+        note = "what goes both ways is added up" if both else "the larger of the two counts"
+        notes.append(f"not symmetric ({uneven} pairs differ): {note}")
     total = there + back if both else np.maximum(there, back)
     more: dict[str, Any] = {"stated": entries.stated, "spec": spec, "notes": tuple(notes)}
     if both and uneven:

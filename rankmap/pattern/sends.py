@@ -87,7 +87,7 @@ def transposition(text: str) -> Pattern:
 
 @pattern("sends")
 def sends(text: str) -> Pattern:
-    """Build ``sends:FILE``: a message a line, its source, destination and bytes."""
+    """Build ``sends:FILE``: a message per line, its source, destination and bytes."""
     if not text:
         hint = "one line per message: source destination bytes"
         raise UsageError("pattern sends needs a file: sends:FILE", hint)

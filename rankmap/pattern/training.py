@@ -10,7 +10,7 @@ cases): in the order tp-cp-ep-dp-pp, leftmost fastest, a rank is
 tp + TP*(cp + CP*(dp + DP*pp)). Experts do not multiply the ranks: on their
 side a rank is etp + ETP*(ep + EP*(edp + EDP*pp)).
 
-*Bytes a rank sends in one iteration*, with a bytes an element, S = a*s*b*h/cp,
+*Bytes a rank sends in one iteration*, with a bytes per element, S = a*s*b*h/cp,
 f(n) = (n-1)/n, m microbatches and L layers of a stage:
 
 =========  ====================================================  ==================
@@ -224,7 +224,7 @@ class Training(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class _Rings(GridPattern):
-    """A ring or a chain along every line of a grid, with a weight a dimension."""
+    """A ring or a chain along every line of a grid, with a weight per dimension."""
 
     dims: Shape
     rings: tuple[bool, ...] = ()

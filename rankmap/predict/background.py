@@ -87,13 +87,13 @@ def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> 
 
 
 def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD) -> list[Other]:
-    """Read jobs from a text: a node list a line, ``load=2.5`` after it where it differs.
+    """Read jobs from a text: a node list per line, ``load=2.5`` after it where it differs.
 
     A ``#`` begins a comment, unless a digit follows it: ``#0-63`` are indices.
     """
     jobs = list(_read_jobs(machine, text, source, load))
     if not jobs:
-        raise ParseError(source, 0, "names no job", "write one node list a line")
+        raise ParseError(source, 0, "lists no jobs", "write one node list per line")
     return jobs
 
 
@@ -112,7 +112,7 @@ def _read_jobs(machine: Machine, text: str, source: str, load: float) -> Iterato
         except (ValueError, UsageError):
             shown = printable(load_text.strip(), 30)
             raise ParseError(
-                source, number, f"load={shown} is not a number of GB/s, 0 or above"
+                source, number, f"load={shown} is not a number of GB/s of 0 or more"
             ) from None
         yield other
 

@@ -185,7 +185,7 @@ def histogram_s(
 ) -> float:
     """Return the seconds of a sort's histogram rounds.
 
-    Each round is an Allreduce of `probes` counters a splitter: twice log2 of
+    Each round is an Allreduce of `probes` counters per splitter: twice log2 of
     the nodes messages, and twice the counters through a node's interface.
 
     `injection`: GB/s of a node; inf where unlimited. `rounds`, `probes`: MP-sort has 56 rounds of

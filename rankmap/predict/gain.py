@@ -74,7 +74,7 @@ class RecordedFit(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Both, for a person."""
+        """Both, as text."""
         recorded, predicted = time_text(self.in_mpi_s), time_text(self.predicted_s)
         return f"ranks were recorded {recorded} in MPI, {predicted} of messages are predicted"
 
@@ -104,7 +104,7 @@ class Gain(NamedTuple):
 
     @property
     def range_text(self) -> str:
-        """The range for a person: ``1.1 to 1.3 x``, or ``1.2 x`` where nothing is unsure."""
+        """The range as text: ``1.1 to 1.3 x``, or ``1.2 x`` where nothing is unsure."""
         if math.isinf(self.likely):
             return "any number of times"
         low, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (self.low, self.high))
@@ -141,7 +141,7 @@ class Gain(NamedTuple):
         return self.unknowns[0].question if self.unknowns else ""
 
     def document(self) -> dict[str, Any]:
-        """Return the gain as JSON takes it: None where the placement takes no time at all."""
+        """Return the gain as JSON:  None where the placement takes no time at all."""
         ends = (self.low, self.likely, self.high)
         low, likely, high = (value if math.isfinite(value) else None for value in ends)
         return {

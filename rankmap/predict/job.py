@@ -25,7 +25,7 @@ from nidmap.rankmap.pattern.structured import Lines
 from nidmap.rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
 
 #: What is said where no pattern is given.
-ASSUMED = "no pattern is given: an all-to-all of {} a node is assumed (--pattern says another)"
+ASSUMED = "no pattern given: assuming an all-to-all of {} per node (--pattern sets another)"
 
 
 #: Patterns that say bytes themselves: ``--bytes`` multiplies them, and 1 is the default.
@@ -44,9 +44,10 @@ ALGORITHMS = ("at-once", "pairwise", "ring", "bruck", "library")
 
 #: What the bytes of a pattern are, where they are not a message.
 WHAT = {
-    "sort": "local data a rank",
-    **dict.fromkeys(("allreduce", "bcast", "reduce"), "buffer"),
-    **dict.fromkeys(("allgather", "gather", "reducescatter", "scatter"), "a rank's block"),
+    "sort": "of local data per rank",
+    "fft": "per message, in rows and columns alike,",
+    **dict.fromkeys(("allreduce", "bcast", "reduce"), "per buffer"),
+    **dict.fromkeys(("allgather", "gather", "reducescatter", "scatter"), "per block"),
 }
 
 
@@ -86,7 +87,7 @@ class Job(JobWords):
     --------
     >>> job = Job("stencil:4x4", ppn=2, bytes=64e3)
     >>> job.sent.ranks, Job().assumed
-    (16, 'no pattern is given: an all-to-all of 1 rank a node is assumed (--pattern says another)')
+    (16, 'no pattern given: assuming an all-to-all of 1 rank per node (--pattern sets another)')
     """
 
     pattern: str | Pattern = ""
@@ -179,7 +180,7 @@ def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
         return 1.0, ""
     if pattern.spec == "barrier":
         return 0.0, ""
-    what = WHAT.get(pattern.spec.partition(":")[0], "a message")
+    what = WHAT.get(pattern.spec.partition(":")[0], "per message")
     return USUAL_BYTES, f"1 MB {what} assumed"
 
 

@@ -88,7 +88,7 @@ class Model:
         return replace(self, stated=self.values._replace(**changes))
 
     def on(self: AModel, ppn: int | str | Sequence[int] | None) -> AModel:
-        """Return the scenario with other ranks a node."""
+        """Return the scenario with other ranks per node."""
         return replace(self, job=self.job.on(ppn))
 
     @cached_property
@@ -223,8 +223,10 @@ class Model:
         hops, steps_s = hops_by_class(loads, phase.total.total), 0.0
         steps: Iterator[Sent] | None = None
         if phase.steps is not None and exact:
-            found = self.step_loads(phase, left, routing, most)
-            steps = (self._sent(phase, step.loads, step.times, step.message) for step in found)
+            exact_steps = self.step_loads(phase, left, routing, most)
+            steps = (
+                self._sent(phase, step.loads, step.times, step.message) for step in exact_steps
+            )
         elif phase.steps is not None:
             batches = list(_step_batches(phase.steps(), self.routing, self.machine, left is None))
             later_s = [0.0] * (len(batches) + 1)
@@ -255,8 +257,8 @@ class Model:
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 demands = [phase.placement.demand(flows) for flows, _ in batch]
-                found = zip(self._loads_of(demands, left), batch, strict=True)
-                sent = [self._sent(phase, loads, t, phase.message(f)) for loads, (f, t) in found]
+                loaded = zip(self._loads_of(demands, left), batch, strict=True)
+                sent = [self._sent(phase, loads, t, phase.message(f)) for loads, (f, t) in loaded]
             else:
                 sent = [
                     Sent(times, np.array([link_s]), 0.0, 0.0, phase.message(flows))
@@ -281,7 +283,7 @@ class Model:
         return least + latency_s(phase, {}, self.constants) + posted
 
     def node_limits(self, phase: Phase) -> tuple[float, float]:
-        """Return the seconds of nodes and ranks for a phase on any network, and those added on top.
+        """Return the seconds that nodes and ranks need for a phase, and those that come on top.
 
         Seconds of the busiest node's own links, of its busiest rank or of its memory. Seconds in
         which messages are posted, which come on top.

@@ -35,7 +35,7 @@ from nidmap.rankmap.pattern.structured import Ring, Stencil
 from nidmap.rankmap.pattern.sweep import Sweep, waves
 from nidmap.rankmap.predict.job import asked_library
 from nidmap.rankmap.predict.phase import Phase, RankStep, between_nodes
-from nidmap.rankmap.recognition.steps import run_of
+from nidmap.rankmap.recognition.steps import recorded_run
 from nidmap.rankmap.recording import Recording
 from nidmap.rankmap.score.traffic import pairs_of_nodes
 
@@ -125,7 +125,11 @@ def _recorded_phase(
     library = (
         algorithm if algorithm in LIBRARIES else asked_library("library", known.get("mpi", ""))
     )
-    run, header, nodes = run_of(recording, library), known.get("header", 0.0), len(placement.rows)
+    run, header, nodes = (
+        recorded_run(recording, library),
+        known.get("header", 0.0),
+        len(placement.rows),
+    )
 
     def between(sent: Traffic, times: float = 1.0) -> Traffic:
         wire = replace(sent, bytes=(sent.bytes * size + sent.messages * header) / times)

@@ -33,7 +33,7 @@ class PlacementTimes:
         self.pattern = fit_pattern(model.pattern, placement)
         self._known: dict[tuple[str, bool, str, bool], list[PhaseLoads]] = {}
         self.left = model.left(placement)
-        self.others = self._beside_others()
+        self.others = self._load_of_unknown_jobs()
         likely = [loads.phase for loads in self.loads(model.values)]
         # Whether anything is sent inside a node
         self.inside = any(phase.inside for phase in likely)
@@ -42,7 +42,7 @@ class PlacementTimes:
         # Whether the pattern could be sent direction by direction, which nothing says
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
-    def _beside_others(self) -> Channels | None:
+    def _load_of_unknown_jobs(self) -> Channels | None:
         """Return the load of busy nodes that belong to no known job, on every channel."""
         model, machine = self.model, self.model.machine
         busy = machine.compute & ~machine.free

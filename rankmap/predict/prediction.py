@@ -20,7 +20,7 @@ class Term(NamedTuple):
 
     name: str
     seconds: float
-    rests_on: str  # what it was made from, for a person
+    rests_on: str  # what it was made from, in words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class PhaseTime:
         return moved + self.latency_s + self.messages_s
 
     def document(self) -> dict[str, Any]:
-        """Return the phase as JSON takes it."""
+        """Return the phase as JSON."""
         return {
             "name": self.name,
             "time_s": self.seconds,
@@ -130,7 +130,7 @@ class Prediction:
 
     @property
     def sentence(self) -> str:
-        """The prediction in one sentence, for a person."""
+        """The prediction in one sentence, as text."""
         question = self.asked
         sized = question["bytes"] != 1 and question["pattern"] != "barrier"
         size = f" of {size_text(question['bytes'])}" if sized else ""
@@ -141,7 +141,7 @@ class Prediction:
         return f"{head}: {self.binding}; {_limit_words(self)}"
 
     def document(self) -> dict[str, Any]:
-        """Return everything as JSON takes it."""
+        """Return everything as JSON."""
         return {
             "schema": SCHEMA,
             **{key: value for key, value in self.asked.items() if key not in ("words", "how")},
@@ -166,7 +166,7 @@ class Prediction:
 
 
 def worst_document(worst: Worst) -> dict[str, Any]:
-    """Return the busiest link as JSON takes it: bytes, GB/s (None where unlimited), seconds."""
+    """Return the busiest link as JSON:  bytes, GB/s (None where unlimited), seconds."""
     return {
         "class": worst.kind,
         "link": worst.name,

@@ -123,7 +123,7 @@ def _terms_of(
 ) -> Iterator[Term]:
     """Yield the terms that the time is the sum of."""
     figures = model.constants
-    how = f"load over bandwidth of the busiest link, routing {timed[0].loads.routing}"
+    basis = f"load over bandwidth of the busiest link, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in phases):
         steps = _algorithm_words(model, pattern)
         if isinstance(pattern, Stencil):
@@ -132,23 +132,23 @@ def _terms_of(
             steps = "as recorded"
         elif isinstance(pattern, Sweep):
             steps = "each wave after those it waits for"
-        how += f", step by step ({steps})"
+        basis += f", step by step ({steps})"
     if figures.process_gbs:
-        how += f", a rank sends at most {figures.process_gbs:g} GB/s"
+        basis += f", a rank sends at most {figures.process_gbs:g} GB/s"
     if figures.payload != 1:
-        how += f", {figures.payload:.0%} of the wire between routers is payload"
-    yield Term("bandwidth", sum(phase_time.bandwidth_s for phase_time in timed), how)
+        basis += f", {figures.payload:.0%} of the wire between routers is payload"
+    yield Term("bandwidth", sum(phase_time.bandwidth_s for phase_time in timed), basis)
     inside = f"costs nothing, {figures.memory_source}"
     if figures.memory_gbs:
-        gbs = f"{figures.memory_gbs:g} GB/s a node {figures.memory_source}"
-        inside = f"{gbs}, beyond what the network takes"
+        gbs = f"{figures.memory_gbs:g} GB/s per node {figures.memory_source}"
+        inside = f"{gbs}, beyond the time that the network takes"
     yield Term("memory", sum(phase_time.memory_s for phase_time in timed), inside)
     latency_s = sum(phase_time.latency_s for phase_time in timed)
     yield Term("latency", latency_s, _latency_words(figures, timed))
     messages_s = sum(phase_time.messages_s for phase_time in timed)
     yield Term("messages", messages_s, _message_words(figures, phases))
     if model.pattern.spec == "sort":
-        rounds = f"{ROUNDS} rounds of {PROBES} counters a splitter, assumed"
+        rounds = f"{ROUNDS} rounds of {PROBES} counters per splitter, assumed"
         yield Term("histogram", histogram, "switched off" if figures.timeless else rounds)
 
 
@@ -163,7 +163,7 @@ def _latency_words(figures: Constants, timed: list[PhaseTime]) -> str:
             hops[kind] += mean * phase_time.in_turn / (turns or 1)
     hops_text = ", ".join(f"{mean:.2f} {kind}" for kind, mean in hops.items() if mean)
     return (
-        f"{turns:g} {word} in turn of {figures.mpi_us:g} us and {figures.hop_ns:g} ns a hop"
+        f"{turns:g} {word} in turn, {figures.mpi_us:g} us each and {figures.hop_ns:g} ns per hop"
         f" ({hops_text or 'no hop'}): {figures.source}"
     )
 
@@ -173,8 +173,8 @@ def _message_words(figures: Constants, phases: list[Phase]) -> str:
         return "switched off"
     rank, node = sum(p.a_rank for p in phases), sum(p.a_node for p in phases)
     return (
-        f"at most {rank:g} posted by a rank at {figures.message_us:g} us, {node:g} leaving a node"
-        f" at {figures.nic_us:g} us: {_posting_note(figures)}"
+        f"at most {rank:g} posted by a rank at {figures.message_us:g} us each, {node:g} leaving a"
+        f" node at {figures.nic_us:g} us each: {_posting_note(figures)}"
     )
 
 
@@ -212,10 +212,10 @@ def _what_is_assumed(
     if figures.timeless:
         yield "latency and message terms are switched off"
     else:
-        yield f"latency {figures.mpi_us:g} us, {figures.hop_ns:g} ns a hop: {figures.source}"
+        yield f"latency {figures.mpi_us:g} us, {figures.hop_ns:g} ns per hop: {figures.source}"
         yield (
-            f"{figures.message_us:g} us to post a message, {figures.nic_us:g} us between two of an"
-            f" interface: {_posting_note(figures)}"
+            f"{figures.message_us:g} us to post a message, {figures.nic_us:g} us between two on the"
+            f" same NIC: {_posting_note(figures)}"
         )
     if full := overfull(model.machine, placement.rows, placement.counts):
         yield full
@@ -234,29 +234,29 @@ def _what_is_assumed(
         count = len(model.background)
         jobs = "1 other job is" if count == 1 else f"each of {count} other jobs is"
         yield (
-            f"{jobs} assumed to send {load_text} GB/s a node, alike to all of"
+            f"{jobs} assumed to send {load_text} GB/s per node, evenly to all of"
             " its own nodes; a shared link leaves this job at least an equal share"
         )
 
 
 def _algorithm_notes(model: Model, pattern: Pattern) -> Iterator[str]:
-    """Yield who chose the algorithm of a collective where nobody named it."""
+    """Yield who chose a collective's algorithm, if it was not specified."""
     library = asked_library(model.algorithm, model.mpi)
     if library and isinstance(pattern, Lines):
         size, name = size_text(model.size * pattern.weight), LIBRARIES[library].name
         yield (
-            f"{size} from rank to rank go {_algorithm_words(model, pattern)}, as {name}"
-            " sends them (--algorithm says another way)"
+            f"messages of {size} between ranks: {_algorithm_words(model, pattern)}, as in {name}"
+            " (--algorithm chooses another)"
         )
     if isinstance(pattern, Collective) and model.algorithm == "library":
         usual = _algorithm_words(model, pattern)
-        yield f"libraries usually take {usual} (--algorithm says another)"
+        yield f"libraries usually use {usual} (--algorithm chooses another)"
 
 
 def _question_document(
     model: Model, pattern: Pattern, placement: Placement, strategy: str
 ) -> dict[str, Any]:
-    """Return the question as JSON takes it."""
+    """Return the question as JSON."""
     algorithm = _algorithm_words(model, pattern)
     background = [
         {"job": job.name, "nodes": len(job.rows), "load_gbs": job.load} for job in model.background

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is not known of a machine, a library and a program: likely values and other ones.
 
-Routers that adapt divide bytes as well as can be, but detours cost something
+Routers that adapt divide bytes as well as possible, but detours cost something
 (`nidmap.placement.network.usual_loss`). Where nothing says whether an InfiniBand
 fabric of groups adapts, its own routing is likely, and the best division the other value.
 
@@ -115,7 +115,7 @@ def _vary_routing(model: Model) -> Iterator[OpenQuestion]:
             return
         others = [
             OtherValue(
-                {"routing": "adaptive", "loss": 0.0}, "routers divide bytes as well as can be"
+                {"routing": "adaptive", "loss": 0.0}, "routers divide bytes as well as possible"
             )
         ]
     yield OpenQuestion("routing", "how well routers divert packets around full links", others)
@@ -160,10 +160,10 @@ def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
     fabric = known_fabric(topology)
     if figures.reach < 1:
         others = [
-            OtherValue({"reach": reach}, f"exchanges reach {reach:.0%} of an interface")
+            OtherValue({"reach": reach}, f"exchanges reach {reach:.0%} of a NIC's bandwidth")
             for reach in (LEAST_REACH, 1.0)
         ]
-        yield OpenQuestion("interface", "share of the interfaces that exchanges reach", others)
+        yield OpenQuestion("interface", "share of NIC bandwidth that exchanges reach", others)
     if stated.get("process_mark", "assumed") == "assumed" and figures.reach == 1:
         own_gbs = topology.bandwidth.get("injection", topology.bandwidth.get("up0", math.inf))
         slow = max(SLOW_RANK, own_gbs / 20) if own_gbs < math.inf else SLOW_RANK

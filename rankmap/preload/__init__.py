@@ -151,8 +151,8 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
 def _compile_library(compiler: Compiler, env: Mapping[str, str], work: str, library: str) -> None:
     """Compile with the MPI's headers; link with no MPI, since names of libraries differ."""
     object_file = os.path.join(work, "nidmap_mpi.o")
-    own = shlex.split(env.get(FLAGS, ""))
-    _call_compiler([compiler.path, *_FLAGS, *own, "-c", str(SOURCE), "-o", object_file], env)
+    user_flags = shlex.split(env.get(FLAGS, ""))
+    _call_compiler([compiler.path, *_FLAGS, *user_flags, "-c", str(SOURCE), "-o", object_file], env)
     linker = [find_program(env.get("CC", "") or "cc", env) or compiler.path, "-shared", "-o"]
     bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
     empty = {name: os.path.join(work, name) for name in _SYSTEM}
@@ -166,7 +166,7 @@ def _compile_library(compiler: Compiler, env: Mapping[str, str], work: str, libr
             ["true"], {**env, "LD_PRELOAD": library, "LD_BIND_NOW": "1"}
         )  # nothing is missing
     except LaunchError:
-        system = ["-ldl", "-lpthread", *own]  # a sanitizer's flags bring its runtime
+        system = ["-ldl", "-lpthread", *user_flags]  # a sanitizer's flags bring its runtime
         _call_compiler([*linker, library, object_file, *system], env)
 
 
@@ -211,8 +211,8 @@ def libraries_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "
         return []
     if abi == STATIC:
         raise LaunchError(
-            "the program is linked statically, so that nothing can be loaded before it",
-            "link it by the line that nidmap record --link prints",
+            "the program is linked statically, so nothing can be preloaded",
+            "link it with the options that nidmap record --link prints",
         )
     abi = abi or launcher_abi(command, env)
     if not (mpicc or env.get("NIDMAP_MPICC") or env.get(FLAGS)):

@@ -73,8 +73,9 @@ def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, s
         return _run_command(argv, env)
     code = _run_command(argv, env)
     if not _counts_at(raw):
-        fault = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
-        say(f"nidmap: {fault} MPI_Init, is not an MPI program of this library, or was killed")
+        fault = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it did not call"
+        why = "MPI_Init, was started by the launcher of another MPI, or was killed"
+        say(f"nidmap: {fault} {why} (see docs/howto/wrong-node.md)")
         return code
     try:
         merge_counts(raw, output, shlex.join(command), window)
@@ -105,6 +106,8 @@ def merge_counts(raw: str, output: str, program: str, window: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(path)
     say(f"nidmap: {counted(read.ranks, 'rank')} recorded in {output}: nidmap record show {output}")
+    for note in read.notes if read.ranks == 1 else ():
+        say(f"nidmap: {note}")
 
 
 def _counts_at(raw: str) -> list[str]:

@@ -6,7 +6,7 @@ lines is a matrix; two or three columns are edges, ranks counted from 0. A
 first line of words (``source,target,bytes``) makes a list of edges of it.
 ``# ranks=64`` in a comment states the number of ranks.
 
-A list of messages is source, destination and bytes, one message a line. Unlike a matrix's
+A list of messages is source, destination and bytes, one message per line. Unlike a matrix's
 entries, two lines of the same two ranks are two messages.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""METIS graph files: ``vertices edges [fmt [ncon]]``, then one line a vertex.
+"""METIS graph files: ``vertices edges [fmt [ncon]]``, then one line per vertex.
 
 fmt is up to three digits: 100 vertex sizes, 10 vertex weights (ncon of
 them), 1 edge weights. A line names the vertex's neighbours from 1 on, each
@@ -29,7 +29,9 @@ def read(raw: bytes, source: str) -> Entries:
     n, m, extra, weighted = _read_header(values[:head], int(line[0]), source)
     vertex = np.searchsorted(lines, line[head:])
     if int(vertex.max(initial=0)) > n:
-        raise ParseError(source, int(lines[n + 1]), f"line of vertex {n + 1}, the header has {n}")
+        raise ParseError(
+            source, int(lines[n + 1]), f"a line for vertex {n + 1}, but the header says {n}"
+        )
     if len(lines) - 1 < n:
         fault = f"{len(lines) - 1} lines for {n} vertices"
         raise ParseError(source, int(lines[-1]), fault, "is the file cut short?")
@@ -38,7 +40,9 @@ def read(raw: bytes, source: str) -> Entries:
     joined = a != b
     edges = count_distinct(np.minimum(a, b)[joined] * n + np.maximum(a, b)[joined])
     if m not in (edges, -(-len(a) // 2)):
-        raise ParseError(source, 1, f"{edges} edges, the header has {m}", "is the file cut short?")
+        raise ParseError(
+            source, 1, f"{edges} edges, but the header says {m}", "is the file cut short?"
+        )
     return entries
 
 
@@ -53,7 +57,7 @@ def _read_header(head: Floats, line: int, source: str) -> tuple[int, int, int, b
     if n > MOST_RANKS:
         raise ParseError(source, line, f"{n} vertices, at most {MOST_RANKS} are supported")
     if n < 1:
-        raise ParseError(source, line, "a graph without vertices")
+        raise ParseError(source, line, "the graph has no vertices")
     return n, m, fmt // 100 + fmt // 10 % 10 * ncon, fmt % 10 == 1
 
 
@@ -68,7 +72,7 @@ def _read_edges(
     is_neighbour = place % 2 == 0 if weighted else np.ones(len(place), dtype=bool)
     odd = np.flatnonzero(is_neighbour & np.append(vertex[1:] != vertex[:-1], True))
     if weighted and len(odd):
-        raise ParseError(source, int(line[odd[0]]), "a neighbour without its edge's weight")
+        raise ParseError(source, int(line[odd[0]]), "a neighbour without an edge weight")
     at = line[is_neighbour]
     weight = values[~is_neighbour] if weighted else np.ones(len(at))
     return vertex[is_neighbour], whole(values[is_neighbour], at, source, "vertex") - 1, weight, at

@@ -60,12 +60,12 @@ def read_directory(path: str) -> Entries:
     ranks = sorted(int(m[1]) for m in named.values())
     if len(set(ranks)) < len(ranks):
         twice = next(x for x, y in itertools.pairwise(ranks) if x == y)
-        raise ParseError(path, 0, f"two files of rank {twice}", "keep one run's files only")
+        raise ParseError(path, 0, f"two files for rank {twice}", "keep one run's files only")
     missing = sorted(set(range(ranks[-1] + 1)) - set(ranks))
     if missing:
-        raise ParseError(path, 0, f"the file of rank {missing[0]} is missing")
+        raise ParseError(path, 0, f"the file for rank {missing[0]} is missing")
     parts = [read(read_bytes(os.path.join(path, name)), name) for name in named]
     n = max(len(ranks), *(p.ranks for p in parts))
     if n > len(ranks):
-        raise ParseError(path, 0, f"rank {n - 1} is sent to, but there are {len(ranks)} files")
+        raise ParseError(path, 0, f"messages go to rank {n - 1}, but there are {len(ranks)} files")
     return check_entries(Entries(n, join_traffic(p.sent for p in parts)), path)

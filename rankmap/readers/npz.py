@@ -56,7 +56,7 @@ def _read_archive(archive: zipfile.ZipFile, source: str) -> Entries:
             fault = f"sparse format {printable(form, 20)} is not csr, csc or coo"
             raise ParseError(source, 0, fault)
         if len(indptr) != n + 1 or (lengths < 0).any() or int(lengths.sum()) != len(column):
-            raise ParseError(source, 0, "indptr does not fit indices", "is the file damaged?")
+            raise ParseError(source, 0, "indptr does not match indices", "is the file damaged?")
         row = np.repeat(np.arange(n), lengths)
         if "csc" in form:
             row, column = column, row
@@ -74,7 +74,7 @@ def _sparse_entries(n: int, row: Array, column: Array, data: Array, source: str)
     if row.dtype.kind not in "iu" or column.dtype.kind not in "iu":
         raise ParseError(source, 0, "rows and columns are not whole numbers")
     if data.dtype.kind not in "biuf":
-        raise ParseError(source, 0, f"values of type {data.dtype} are not weights")
+        raise ParseError(source, 0, f"values of type {data.dtype} cannot be weights")
     a, b = (end.astype(np.int64, copy=False) for end in (row, column))
     weight = data.astype(np.float64, copy=False)
     return check_entries(Entries(n, Traffic.of(a, b, weight)), source)

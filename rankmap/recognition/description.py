@@ -157,8 +157,8 @@ def _staged_stencils(recording: Recording) -> str:
         stencil = stencil_in(join_traffic(phase.sent for phase in phases), ranks)
         if stencil and len(phases) > 1:
             what = f"{_stencil_words(stencil)}, staged by direction"
-            these = f"{len(phases)} of these, with {_step_words(calls)} each"
-            sentences.append(f"{these}, are a {what}")
+            phases_text = f"{len(phases)} of these, with {_step_words(calls)} each"
+            sentences.append(f"{phases_text}, are a {what}")
     return "; ".join(sentences)
 
 
@@ -177,7 +177,7 @@ def _shared_stencil(recording: Recording) -> str:
         return ""
     near = points(len(stencil.dims), stencil.reach) - 1
     what = f"{_stencil_words(stencil)}, up to {near} neighbours per rank"
-    return f"{len(parts)} of these, each of some ranks, are together a {what}"
+    return f"{len(parts)} of these, each of some ranks, together form a {what}"
 
 
 def named_pattern(recording: Recording) -> str:
@@ -214,8 +214,12 @@ def _named_transposes(recording: Recording, most: float) -> str:
 
 def _named_stencil(recording: Recording, most: float) -> str:
     ranks = recording.ranks
-    alone = [p for p in recording.phases if p.kind == "point-to-point" and len(p.sent.source)]
-    phases = [p for p in alone if stencil_in(p.sent, ranks, NEARLY_EQUAL)] or alone
+    point_to_point = [
+        p for p in recording.phases if p.kind == "point-to-point" and len(p.sent.source)
+    ]
+    phases = [
+        p for p in point_to_point if stencil_in(p.sent, ranks, NEARLY_EQUAL)
+    ] or point_to_point
     sent = join_traffic(p.sent for p in phases).by_pair(ranks)
     stencil = stencil_in(sent, ranks, NEARLY_EQUAL)
     if not stencil or stencil.reach > 1 or sent.bytes.sum() < most:

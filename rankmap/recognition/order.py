@@ -119,10 +119,10 @@ def wave_steps(sends: Sends, wave: Ints, times: float) -> Iterator[RecordedStep]
         if end > begin:
             alike[b"".join(column[begin:end].tobytes() for column in columns)].append(number)
     groups = sorted(alike.values(), key=lambda group: ends[group[0]])
-    for place, many in zip(*sample_evenly(len(groups), MOST_WAVES), strict=True):
+    for place, stands in zip(*sample_evenly(len(groups), MOST_WAVES), strict=True):
         group = groups[place - 1]
         sent = ordered.some(slice(ends[group[0] - 1] if group[0] else 0, ends[group[0]]))
-        count = len(group) if many == 1 else sum(map(len, groups)) / len(groups) * many
+        count = len(group) if stands == 1 else sum(map(len, groups)) / len(groups) * stands
         stands_for = count * times
         every = Traffic.of(sent.source, sent.target, sent.size * stands_for, stands_for)
         yield RecordedStep(every, stands_for)
@@ -300,7 +300,7 @@ def waves_of(did: Did, ranks: int) -> Ints | None:
     all members of a collective have come to it. It does not wait for its own messages to be taken.
     """
     sends, meets = did.sends, did.meets
-    last = np.array([max(each, default=-1) for each in meets])
+    last = np.array([max(entries, default=-1) for entries in meets])
     np.maximum.at(last, sends.source, sends.step)
     np.maximum.at(last, sends.target, sends.awaited)
     steps = (last + 1).tolist()

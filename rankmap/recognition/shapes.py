@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stencils, sweeps and lines of a process grid that recorded messages are."""
+"""Recognise recorded messages as stencils, sweeps and lines of a process grid."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class RecordedRun(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def run_of(recording: Recording, library: str) -> RecordedRun:
+def recorded_run(recording: Recording, library: str) -> RecordedRun:
     """Return all messages of a program, and those of its steps.
 
     `library`: whose rules collectives go by: a key of

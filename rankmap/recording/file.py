@@ -82,13 +82,13 @@ def save_recording(recording: Recording, path: str) -> None:
         listed += [] if same else [np.stack([c.calls, c.bytes])]
     members = [ranks for _, ranks in groups.values()]
     none = np.empty(0, dtype=np.int64)
-    who = np.cumsum([0, *map(len, members)]), np.concatenate([none, *members])
+    member_columns = np.cumsum([0, *map(len, members)]), np.concatenate([none, *members])
     columns: dict[str, Any] = {
         "recording": np.array(json.dumps(_make_header(recording))),
         **dict(zip(_SENT, (numbers, *join_traffic(sent).columns), strict=True)),
         **dict(zip(_CALLED, np.array(alike, dtype=np.int64).reshape(-1, 5).T, strict=True)),
         **dict(zip(_MEMBERS, np.hstack(listed), strict=True)),
-        **dict(zip(_GROUPS, who, strict=True)),
+        **dict(zip(_GROUPS, member_columns, strict=True)),
         "shape": np.array([recording.ranks, recording.ranks]),
     }
     if (order := recording.order) is not None:
@@ -232,7 +232,7 @@ def _check_columns(columns: dict[str, Ints], ranks: int, phases: int) -> None:
         most = limit.get(name.split("_")[1], np.iinfo(np.int64).max)
         low = {"called_root": -2, "called_calls": _LISTED, "called_bytes": _LISTED}.get(name, 0)
         if column.dtype.kind not in "iu":
-            raise ValueError(f"{name} is not of whole numbers")
+            raise ValueError(f"{name} must be whole numbers")
         if len(column) and not (low <= int(column.min()) and int(column.max()) < most):
             raise ValueError(f"{name} is out of range")
     start, listed = columns["called_start"], columns["called_calls"] == _LISTED
@@ -240,4 +240,4 @@ def _check_columns(columns: dict[str, Ints], ranks: int, phases: int) -> None:
         raise ValueError("called_start is not a list of communicators")
     count = np.diff(start)[columns["called_group"][listed]].sum()
     if start[-1] != len(columns["member_rank"]) or count != len(columns["member_calls"]):
-        raise ValueError("called_start does not fit the members")
+        raise ValueError("called_start does not match the members")

@@ -134,7 +134,7 @@ class _Stream:
         while place + 52 <= end:
             self.file.seek(place)
             if self.take(4) != b"RNK2":
-                raise ParseError(self.source, 0, "not a file of counts of nidmap record")
+                raise ParseError(self.source, 0, "not a file of counts from nidmap record")
             length, rank, size, nanoseconds, bin_nanoseconds, failed = self.numbers(6)
             times = 1e-9 * nanoseconds, 1e-9 * bin_nanoseconds
             header = _RecordHeader(self.source, place, rank, size, *times, bool(failed))
@@ -164,7 +164,7 @@ class _Stream:
                 began, left, inside, kernel, processors = self.numbers(5)
                 yield _RankTimes(1e-9 * began, 1e-9 * left, 1e-9 * inside, kernel, processors)
             else:
-                raise ParseError(self.source, 0, "not a file of counts of nidmap record")
+                raise ParseError(self.source, 0, "not a file of counts from nidmap record")
 
     def _part(self) -> _RankPart:
         place, kind, comm, first, calls, uneven, size_class, sites = self.numbers(8)
@@ -212,7 +212,7 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     exchange_s = max((rank.left for rank in times), default=0.0)
     exchange_s -= min((rank.began for rank in times), default=0.0)
     work_s = max((rank.left - rank.began - rank.inside for rank in times), default=0.0)
-    notes = (*_note_losses(ranks, size), *_note_processors(times))
+    notes = (*_note_losses(headers, ranks, size), *_note_processors(times))
     return Recording(
         size, run, tuple(recorded), program, notes=notes, order=order,
         exchange_s=exchange_s, work_s=max(0.0, work_s),
@@ -227,7 +227,14 @@ def _read_headers(path: str) -> list[_RecordHeader]:
         raise ParseError(path, 0, error.strerror or str(error)) from None
 
 
-def _note_losses(ranks: list[_RecordHeader], size: int) -> tuple[str, ...]:
+def _note_losses(
+    headers: list[_RecordHeader], ranks: list[_RecordHeader], size: int
+) -> tuple[str, ...]:
+    if size == 1 and len(headers) > 1:  # what another MPI's launcher starts knows of no other
+        return (
+            f"{len(headers)} processes were each rank 0 of 1: if they are one program, its launcher"
+            " belongs to another MPI than the program (srun: --mpi=pmi2 or pmix)",
+        )
     less = [f"{size - len(ranks)} of {size} ranks left no counts"] if len(ranks) < size else []
     failed = [header.rank for header in ranks if header.failed][:1]
     text = "rank {} ran out of memory for its counts: they are not complete"

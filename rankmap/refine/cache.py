@@ -78,8 +78,8 @@ def _is_safe(path: Path) -> bool:
         status = path.lstat()
     except OSError:
         return False
-    alone = stat.S_ISDIR(status.st_mode) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return alone and status.st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK)
+    private = stat.S_ISDIR(status.st_mode) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return private and status.st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK)
 
 
 def _fingerprint_kernels() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges: the ranks of two nodes, or of a few, are divided anew on the real distances.
+"""Exchanges: the ranks of two nodes, or of a few, are divided again by the real distances.
 
 Pairs of nodes, as in M. Brandfass, T. Alrutz and T. Gerhold, "Rank reordering for MPI
 communication optimization" (Computers & Fluids 2013), each by a bisection with bias
@@ -57,7 +57,7 @@ def cost_of_nodes(ptr: Ints, adj: Ints, w: Reals, node: Ints, far: Reals, outer:
 
 @inlined
 def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
-    """Divide the ranks of two nodes anew, beginning with what is; return whether J falls."""
+    """Divide the ranks of two nodes again, starting from their division; return whether J falls."""
     g, node, first, far, outer, member, local = x
     ptr, adj, w = g.ptr, g.adj, g.w
     target = first[p + 1] - first[p]
@@ -198,16 +198,16 @@ def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: Stat
             continue
         cut = outermost_cut(some, priority, low, high)
         a, b, c = first[low], first[cut], first[high]
-        these = ranks[a:c].copy()
-        sub = induced_graph(x.g, these, x.local)
+        members = ranks[a:c].copy()
+        sub = induced_graph(x.g, members, x.local)
         # Edges to ranks that stay where they are, and to ranks of other parts, of which only the
         # part is known so far, enter as a bias; edges inside are the graph.
-        lean_at_cut(x.outer, these, low, cut, high, sub.bias)
-        add_pull(x.g, these, where, np.array([low, cut, high]), x.far, sub)
-        tick(state, 3 * len(sub.adj) + 8 * len(these))
+        lean_at_cut(x.outer, members, low, cut, high, sub.bias)
+        add_pull(x.g, members, where, np.array([low, cut, high]), x.far, sub)
+        tick(state, 3 * len(sub.adj) + 8 * len(members))
         half = bisect_from_nothing(sub, b - a, long(0), long(1), state)
-        deal_halves(these, half, ranks, a, b)
-        note_side(these, half, where, cut)
+        deal_halves(members, half, ranks, a, b)
+        note_side(members, half, where, cut)
         todo.append((low, cut))
         todo.append((cut, high))
     for u in range(len(where)):
@@ -216,7 +216,7 @@ def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: Stat
 
 @inlined
 def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> None:
-    """Place the ranks of some nodes anew, where J falls."""
+    """Place the ranks of some nodes again, where that lowers J."""
     first, far, member = x.first, x.far, x.member
     k = len(some)
     bounds = np.zeros(k + 1, dtype=np.int64)
@@ -253,7 +253,7 @@ def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> No
 def replace_ranks(
     x: PlacedRanks, priority: Longs, most: float, allowed: float, state: State
 ) -> None:
-    """Place the ranks of a few nodes anew, again and again, wherever ranks talk across nodes.
+    """Place the ranks of a few nodes again and again, wherever ranks talk across nodes.
 
     `x`: changed in place where J falls; as many ranks on each node before and after. `priority`
     (nodes,): which of the machine's cuts parts a node from the one before, outer ones first.

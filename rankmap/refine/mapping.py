@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph's ranks onto a job's nodes: bisected down the machine's tree, then placed anew.
+"""A graph's ranks onto a job's nodes: bisected down the machine's tree, then placed again.
 
 No partitioning library is asked: on the machine's tree with exact sizes, our
 own bisections, combined as an evolutionary partitioner does, came out below
@@ -108,7 +108,7 @@ def _improve_nodes(
 
 
 def machine_pieces(known: Cuts, counts: Longs) -> list[tuple[int, int]]:
-    """Return the largest parts of the nodes, of two at least, that can be improved in one go."""
+    """Return the largest parts of the nodes, at least two each, that can be improved at once."""
     todo, out = [(0, len(known.order))], []
     where = {(low, high): cut for low, cut, high in known.cuts.tolist()}
     held = np.append(0, np.cumsum(counts[known.order]))
@@ -167,7 +167,7 @@ class Piece:
     def improve(
         self, node: Longs, counts: Longs, priority: Longs, allowed: float, state: State
     ) -> None:
-        """Place ranks anew, in place, where that is better."""
+        """Place ranks again, in place, where that is better."""
         piece_node, slots = self._local(node, len(counts)).astype(np.int32), counts[self.nodes]
         progress.advance()
         n = len(piece_node)

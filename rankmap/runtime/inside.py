@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = "") -> int:
-    """Become the launcher, with a library before its ranks that gives them their order.
+    """Replace this process by the launcher, with a preloaded library that orders its ranks.
 
     The ranks themselves say where they are.
 

@@ -43,7 +43,7 @@ class Score:
 
     @property
     def lower_bound(self) -> float:
-        """The number that no order's J is below."""
+        """A lower bound on the J of any order."""
         return self.bound.value
 
     @property
@@ -59,7 +59,7 @@ class Score:
         return meets_bound(self.cost, self.bound)
 
     def document(self) -> dict[str, Any]:
-        """Return all figures as JSON takes them."""
+        """Return all figures as JSON."""
         names = (*self.__slots__[:-1], "lower_bound", "optimal")
         figures = {name: getattr(self, name) for name in names}
         figures |= {"bound": self.bound.why, "gap": self.gap, "optimal": figures.pop("optimal")}

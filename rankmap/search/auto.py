@@ -105,7 +105,7 @@ class SearchAnswer(Outlook):
     budget: Budget
     assumed: tuple[str, ...]
     model: Predictor
-    timeless: str = ""  # why no time can be told, so that J was gone by; '' where it can
+    timeless: str = ""  # why no time can be predicted, so that J was gone by; '' where it can
 
     @property
     def request(self) -> Request:
@@ -186,11 +186,11 @@ class SearchAnswer(Outlook):
     def order_text(self, path: str) -> tuple[str, str]:
         """Return the order as text of the format of a file, and how its library is told it."""
         form = format_of(path)
-        fitted, how = fit_format(self.order, form, "sorted", None, self.model.job)
+        fitted, note = fit_format(self.order, form, "sorted", None, self.model.job)
         if (fitted.slot_of_rank == np.arange(len(fitted.slot_of_rank))).all():
             same = f"the order in {path} is the default one: the file may be left out"
-            how = "; ".join(text for text in (how, same) if text)
-        return emit(fitted, form), how
+            note = "; ".join(text for text in (note, same) if text)
+        return emit(fitted, form), note
 
     def judge(self, rows: Ints) -> tuple[bool, str]:
         """Return whether other nodes pay, rank r on slot r, and what they win in a sentence."""
@@ -232,7 +232,7 @@ class SearchAnswer(Outlook):
         closer = self._closer_words()
         if self.kept and base is not None and self._faster_likely(base):
             return (
-                f"{words} is kept: no gain that can be told from it (the fastest tried is likely"
+                f"{words} is kept: no clear gain over it (the fastest tried is likely"
                 f" {base.cost / self.ranking.best.cost:.2f} x as fast, which lies inside its range)"
             )
         sentence = gain_sentence(self.prediction, self.default, self.gain, same, words, closer)

@@ -18,7 +18,7 @@ from nidmap.placement.support.array_types import Ints
 
 @dataclass(slots=True)
 class Limits:
-    """How far a search goes: every number that it goes by, found with ``benchmarks.questions``."""
+    """The limits of a search, tuned with ``benchmarks.questions``."""
 
     # Placements that are judged at most, of a job of up to `nodes` nodes; of larger ones fewer, in
     # proportion

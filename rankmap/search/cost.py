@@ -70,7 +70,7 @@ class HopCost:
     def orders(
         self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
     ) -> dict[str, Make]:
-        """Return the order with the least J, which several searches are tried for."""
+        """Return the order with the least J that several searches find."""
 
         def cheapest(placement: Placement) -> Ints:
             return choose(pattern, placement, seconds()).order.slot_of_rank
@@ -87,7 +87,7 @@ class Exchange(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A placement's time, and what a descent goes by."""
+    """A placement's time, and what a descent minimises."""
 
     time: float  # seconds, as `TimeCost.of`
     soft: float  # the same with every link counted a little, not the busiest alone: at least `time`
@@ -156,7 +156,7 @@ Cost = HopCost | TimeCost
 
 
 def cost_by(model: Predictor, timeless: str) -> Cost:
-    """Return J where `without_time` says why no time can be told, else the seconds."""
+    """Return J where `without_time` says why no time can be predicted, else the seconds."""
     return HopCost(model) if timeless else TimeCost(model)
 
 
@@ -209,7 +209,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """What chose the nodes and what ordered the ranks, for a person."""
+        """What chose the nodes and what ordered the ranks, as text."""
         return self.nodes if self.order == ROW_MAJOR else f"{self.nodes}, {self.order}"
 
 

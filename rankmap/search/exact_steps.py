@@ -86,9 +86,10 @@ def _share_pairs(model: Predictor, nodes: Ints) -> tuple[Ints, Ints, Floats] | N
     bytes_of = [Traffic.of(nodes[[a]], nodes[[b]], 1.0 * (a != b)) for a, b in pairs]
     demands = [Demand.of(model.machine, traffic) for traffic in bytes_of]
     loads = list(loads_of_each(model.machine, demands, model.routing))
-    pair = np.repeat(np.arange(len(pairs)), [len(found.used) for found in loads])
+    pair = np.repeat(np.arange(len(pairs)), [len(loads_of_step.used) for loads_of_step in loads])
     channel, share = (
-        np.concatenate([getattr(found, part) for found in loads]) for part in ("used", "carried")
+        np.concatenate([getattr(loads_of_step, part) for loads_of_step in loads])
+        for part in ("used", "carried")
     )
     return pair, channel, share
 
@@ -233,14 +234,16 @@ class ExactSteps:
         replaced, swapped = np.zeros((len(leaving), len(spare))), np.zeros(len(i))
         for sent, own_s, times in exchanges:
             # What each place puts on every link on any node, the others where they are.
-            on = product(sent, outward) + product(sent.T, inward)
-            on = on.reshape(count, len(self.nodes), links)
-            home = on[np.arange(count), places]  # where it is
+            load_at = product(sent, outward) + product(sent.T, inward)
+            load_at = load_at.reshape(count, len(self.nodes), links)
+            home = load_at[np.arange(count), places]  # where it is
             load = home.sum(axis=0) / 2  # each flow is its sender's and its receiver's
             without = (load - home)[leaving][:, None]
-            replaced += times * np.maximum(own_s, p_norm(without + on[np.ix_(leaving, spare)]))
+            replaced += times * np.maximum(own_s, p_norm(without + load_at[np.ix_(leaving, spare)]))
             mutual = (sent + sent.T)[i, j][:, None] * both_ways
-            exchanged = load - home[i] - home[j] + on[i, places[j]] + on[j, places[i]] + mutual
+            exchanged = (
+                load - home[i] - home[j] + load_at[i, places[j]] + load_at[j, places[i]] + mutual
+            )
             swapped += times * np.maximum(own_s, p_norm(exchanged))
         moves = [(int(place), int(node)) for place in leaving for node in spare]
         moves += list(zip(i.tolist(), (-1 - j).tolist(), strict=True))

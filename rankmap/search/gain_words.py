@@ -38,16 +38,13 @@ def gain_sentence(
     if not default.time_s:
         return "no placement is faster than another: what is sent takes no time here"
     times = times_text(best.time_s, default.time_s)
-    same_nodes = " on the same nodes by the order of the ranks" if same else ""
+    same_nodes = " on the same nodes, by the order of the ranks alone" if same else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     unsure += f"; {gain.of_run}" if gain.of_run else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     if closer and gain.low <= 1 + LIMITS.clearly:
-        return (
-            f"no gain that can be told from {base}"
-            f" ({gain.range_text} as fast{likely}: {times}); {closer}"
-        )
+        return f"no clear gain over {base} ({gain.range_text} as fast{likely}: {times}); {closer}"
     head = f"{gain.range_text} as fast as {base}{same_nodes}{likely} ({times}{unsure})"
     return f"{head}: {gain_reason(best, default)}"
 

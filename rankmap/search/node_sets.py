@@ -5,7 +5,7 @@ The planners' own answers come first. Between "as packed" and "as spread as can
 be" lies a family for each level of the machine: the job spread evenly over the
 k freest groups (chassis, leaves …). On tori it is boxes where they are freest,
 and the process grid laid on free ones as it is: where the bricks of a process
-grid, one a node, make a grid that fits a box of routers, neighbours in the one
+grid, one per node, make a grid that fits a box of routers, neighbours in the one
 are neighbours in the other, and no order of any other set of nodes has shorter
 ways. Dimensions may share an axis, then one of them goes in larger steps.
 """

@@ -122,7 +122,7 @@ class _PricedNodes:
         }
 
     def _j_facts(self) -> dict[str, Any]:
-        """Return J where no time can be told."""
+        """Return J where no time can be predicted."""
         if not self.timeless:
             return {}
         cost, usual = self._costs()

@@ -199,7 +199,7 @@ class PricedSteps:
         now = _sum_bills(exchange.now(rows) for exchange in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
-        most = min(most, _most_places(len(billed) * len(rows) * LIMITS.offers))
+        most = min(most, _affordable_places(len(billed) * len(rows) * LIMITS.offers))
         places = rank[: min(most, int(movable.sum()))]
         if len(places) and self.free.sum() > len(rows):
             nodes = self._offers(rows, near, most)
@@ -211,7 +211,7 @@ class PricedSteps:
     ) -> Iterator[tuple[int, int]]:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
         now = _sum_bills(exchange.now(rows) for exchange in billed)
-        count = _most_places(len(billed) * len(rows) ** 2)
+        count = _affordable_places(len(billed) * len(rows) ** 2)
         places, every = np.argsort(-now, kind="stable")[: min(most, count)], np.arange(len(rows))
         gone = _sum_bills(exchange.bills(rows, places, rows) for exchange in billed)
         come = _sum_bills(exchange.bills(rows, every, rows[places]) for exchange in billed)
@@ -227,7 +227,7 @@ class PricedSteps:
                 yield i, -1 - j
 
 
-def _most_places(products: int) -> int:
+def _affordable_places(products: int) -> int:
     """Return for how many places there is time in a step, of so many products for each."""
     return max(1, PRODUCTS // max(1, products))
 

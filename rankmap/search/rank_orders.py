@@ -42,7 +42,7 @@ def compile_first(
     seconds: float = math.inf,
     tell: Callable[[str], object] = progress.advance,
 ) -> None:
-    """Compile what the search for a placement uses where nobody has, which takes long.
+    """Compile the search's kernels unless they are compiled already; this takes long.
 
     `placement`: some of those that are searched. `seconds`: what there is time for: where nobody
     has compiled the kernels, and they would take longer, no graph is mapped. `tell`: is told what
@@ -66,12 +66,12 @@ def _seconds_to_map(seconds: Callable[[], float], least: float = 0.0) -> float:
     """Return the seconds that are left to map a graph."""
     left = seconds()
     if left < least or not _may_map(left):
-        raise NidmapError("no time is left for a graph")
+        raise NidmapError("no time is left for strategy graph")
     return left
 
 
 def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
-    """Return whether every rank sends to every other at once, so that none is told from another.
+    """Return whether every rank sends to every other at once, so that all are equivalent.
 
     With as many ranks on each node every order is the same then; where it is sent step by
     step, the order says who sends to whom at the same time.

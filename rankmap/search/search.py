@@ -126,10 +126,10 @@ class Enumeration:
             if self.budget.past:
                 break
             by_rows.setdefault(self._key(rows), _NodeChoice(name, rows))
-        machine, given = self.cost.model.machine, len(self.choices)
+        machine, before = self.cost.model.machine, len(self.choices)
         choices = list(by_rows.values())
-        compact = sorted(choices[given:], key=lambda choice: spread_of(machine, choice.rows))
-        self.choices = choices[:given] + compact
+        compact = sorted(choices[before:], key=lambda choice: spread_of(machine, choice.rows))
+        self.choices = choices[:before] + compact
 
     def _promising(self) -> list[_NodeChoice]:
         """Return the choices in the order in which they are judged.
@@ -379,7 +379,7 @@ class Enumeration:
         return stepped
 
     def _distinct(self) -> list[_NodeChoice]:
-        """Return the choices, the best first, each once whatever the order of its nodes."""
+        """Return the choices, the best first, each once, regardless of the order of its nodes."""
         once: dict[bytes, _NodeChoice] = {}
         for choice in sorted(self.choices, key=lambda choice: choice.best):
             once.setdefault(np.sort(choice.rows).tobytes(), choice)

@@ -48,7 +48,7 @@ class Segments:
 
     @property
     def note(self) -> str:
-        """Remarks for a person."""
+        """Remarks for the user."""
         axes_words = f", {', '.join(self.axes)} inside one" if self.axes else ""
         unit = unit_name(self.blocks.word)
         return f"segments of {self.size}: none is split over a {unit}{axes_words}"
@@ -92,7 +92,7 @@ def inside_one_block(model: Predictor, request: Request) -> Segments | None:
         raise PlanError(
             f"Slurm would leave the job pending: topology/block needs {request.count} nodes free "
             "in one block, and no block has them",
-            f"--segment parts a job; {error.hint or error.message}",
+            f"--segment divides a job; {error.hint or error.message}",
         ) from None
 
 
@@ -106,7 +106,9 @@ def whole_segments(model: Predictor, request: Request) -> Segments:
         return _in_segments(model, request, request.segment)
     pattern = fit_pattern(model.pattern, placement)
     if not isinstance(pattern, Training) or placement.ppn is None:
-        raise UsageError("--segment auto needs --pattern training:… and as many ranks on each node")
+        raise UsageError(
+            "--segment auto needs --pattern training:… and the same number of ranks on each node"
+        )
     refused: PlanError | None = None
     for axes in KEPT:
         replica = pattern.replicas(axes)

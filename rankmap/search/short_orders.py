@@ -104,7 +104,7 @@ class ShortOrder:
     fits: bool = True  # False where not even ranks in a row on nodes in a row fit
 
     def words(self, mapping: Mapping, limit: int | None) -> str:
-        """Return for a person how long the mapping is, and what its limit costs."""
+        """Say how long the mapping is, and what its limit costs."""
         text = f"the rank map uses {self.length:,} bytes"
         if limit is None:
             return f"{text} ({mapping.library}, no limit)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of several placements that cannot be told apart is answered: the one that keeps together.
+"""Which of several equally good placements is chosen: the most compact one.
 
 A gain whose range reaches down to 1 is none that can be told. Nodes that are close leave others
 their links, and stray nodes have cost real runs a few percent: of placements that are as good as
@@ -49,10 +49,10 @@ def closer_words(machine: Machine, rows: Ints, other: Ints) -> str:
     if not ours < theirs:
         return ""
     if machine.topology.kind == "torus":
-        return f"these nodes are {counted(ours[0], 'hop')} apart in the mean, not {theirs[0]}"
+        return f"these nodes are {counted(ours[0], 'hop')} apart on average, not {theirs[0]}"
     level = next(k for k, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
     word = machine.topology.levels[level]
-    return f"these nodes touch {counted(ours[level], word)} for {theirs[level]}"
+    return f"these nodes touch {counted(ours[level], word)} instead of {theirs[level]}"
 
 
 def closest_together(model: Predictor, ranking: Ranking, budget: Budget) -> Candidate:
@@ -96,7 +96,7 @@ class _Ties:
         return _nodes_key(candidate) == self._default_key
 
     def is_slower(self, rival: Candidate, best: Candidate) -> bool:
-        """Return whether a rival is slower than the best, as far as can be told.
+        """Return whether a rival is slower than the best, as far as is known.
 
         The default's nodes are not where the best is not worth leaving them for.
         """

@@ -190,7 +190,7 @@ def test_a_plan_lies_in_one_of_several_trees(monkeypatch, tmp_path, capfd):
             cluster.drain(["nid00004"])
         capfd.readouterr()
         assert run(["plan", "-m", str(conf), "-N", "8", "--from", "idle"]) == 1
-        assert "at most 7 are free below one top switch" in capfd.readouterr().err
+        assert "at most 7 are free under one top switch" in capfd.readouterr().err
         refused = cluster.run(["sbatch", "--test-only", "-N8", "--wrap=true"], check=False)
         assert refused.returncode == 1 or "2027" in refused.stderr
         across = ["plan", "-m", str(conf), "-N", "4", "--include", "nid00000,nid00005"]

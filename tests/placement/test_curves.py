@@ -226,7 +226,7 @@ def test_what_is_outside_the_box_is_refused(key):
         key([[0, 3]], (4, 3))
     with pytest.raises(UsageError, match="outside"):
         key([[-1, 0]], (4, 3))
-    with pytest.raises(UsageError, match="2 axes wanted"):
+    with pytest.raises(UsageError, match="2 axes are needed"):
         key([[0, 0, 0]], (4, 3))
     with pytest.raises(UsageError, match="0x3"):
         key([[0, 0]], (0, 3))

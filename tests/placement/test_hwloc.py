@@ -103,8 +103,8 @@ def test_bandwidths_between_gpus_are_read():
     [
         ("", "-:1: not XML"),
         ("<a>\n<b>", "-:2: not XML"),
-        ("<html/>", "-: XML, but not hwloc's"),
-        ("<topology/>", "-: XML, but not hwloc's"),
+        ("<html/>", "-: XML, but not from hwloc"),
+        ("<topology/>", "-: XML, but not from hwloc"),
         (
             node_xml(1, 1, 1, 1, 1).replace('os_index="0"', 'os_index="x"'),
             "'x' is not an hwloc number",
@@ -115,7 +115,7 @@ def test_bandwidths_between_gpus_are_read():
             'osdev_type="zz"/></object></topology>',
             "'zz' is not an hwloc number",
         ),
-        ('<topology><object type="Machine" cpuset="0x1"/></topology>', "a node without a core"),
+        ('<topology><object type="Machine" cpuset="0x1"/></topology>', "the node has no cores"),
         ('<!DOCTYPE t [<!ENTITY a "b">]><topology/>', "entities"),
         ("<topology>" + "<object>" * 5000 + "</object>" * 5000 + "</topology>", "too deeply"),
     ],
@@ -144,7 +144,7 @@ def test_a_file_is_laid_over_a_machine(tmp_path):
     assert len(hardware_of(machine, machine.nid).cores) == 4
     inside = summarise(machine)["inside"]
     assert inside == [f"4 cores, 2 L3s, 2 NUMA domains, 2 sockets ({path})"]
-    with pytest.raises(ParseError, match="is laid over a machine"):
+    with pytest.raises(ParseError, match="only adds to a machine"):
         nidmap.load_machine(str(path))
     with pytest.raises(UsageError, match="is not known"):
         hardware_of(nidmap.load_machine("torus:2x2"), machine.nid)

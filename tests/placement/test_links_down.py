@@ -140,7 +140,7 @@ Switch\t36 "S-00000000000000cc"\t\t# "spine" base port 0 lid 9 lmc 0
 
 
 def test_links_alone_are_no_machine():
-    with pytest.raises(ParseError, match=r"down\.txt: is laid over a machine"):
+    with pytest.raises(ParseError, match=r"down\.txt: only adds to a machine"):
         load_machine("links-down:down.txt")
 
 

@@ -161,7 +161,7 @@ WRONG = {
     "dragonfly:group=9,chassis=6,blades=16,nodes=4": "did you mean groups?",
     "dragonfly:groups=9,chassis=6,blades=16,nodes=4,speed=3": "unknown option 'speed'",
     "dragonfly:groups=9,chassis=6,blades=16,nodes=4,wiring=odd": "aligned, consecutive",
-    "dragonfly:groups=9,chassis=6,blades=16,nodes=4,wiring=aligned,global=32": "multiple of 96",
+    "dragonfly:groups=9,chassis=6,blades=16,nodes=4,wiring=aligned,global=32": "multiples of 96",
     "dragonfly:groups=9,chassis=6,blades=16,nodes=4,wiring=same-chassis,global=7": "multiple",
     "dragonfly:groups=9,chassis=6,blades=16,nodes=4,blue=0": "blue",
     "dragonfly:groups=9,chassis=6,blades=16,nodes=4,blue=nan": "blue",

@@ -265,7 +265,7 @@ def test_a_time_needs_a_machine_and_says_so(tool, here, nowhere):
     (here / "hosts").write_text("h1.a slots=2\nh1.b slots=2\n")
     code, out, err = tool("predict --nodes @hosts --pattern ring")
     assert (code, out) == (2, "")
-    assert err.startswith("nidmap: a time rests on links: no machine given: use -m SPEC")
+    assert err.startswith("nidmap: predicting a time needs links: no machine given: use -m SPEC")
     assert err.endswith("nidmap score needs the nodes' names alone\n")
 
 
@@ -453,7 +453,7 @@ def test_a_deadline_is_for_what_searches(tool):
         "order -m tree:2x2 --ppn 1 --pattern stencil:2x2 --deadline 3 --strategy hilbert"
     )
     assert code == 2
-    assert "--deadline goes with --strategy auto or graph" in talk
+    assert "--deadline needs --strategy auto or graph" in talk
 
 
 def test_files_that_windows_wrote_begin_with_a_mark(tool, here):

@@ -113,7 +113,7 @@ def test_a_number_behind_a_name_is_its_ranks(torus, machine):
 
 @pytest.mark.parametrize("text", ["12-15", "#0-3", "nid00001,7", "7 8"])
 def test_without_a_machine_numbers_name_no_node(text):
-    with pytest.raises(NidmapError, match="NIDs need a machine: -m"):
+    with pytest.raises(NidmapError, match="NIDs need a machine: use -m"):
         place_ranks(None, text, 4)
 
 
@@ -175,7 +175,7 @@ def test_any_counts_text_is_read_or_refused(text, nodes):
 def test_a_layout_must_have_nodes_and_a_size_that_exists():
     with pytest.raises(UsageError, match="no nodes"):
         slots([], 1)
-    with pytest.raises(UsageError, match="no ranks for node nid00002"):
+    with pytest.raises(UsageError, match="node nid00002 has no ranks"):
         slots(named(1, 2), [1, 0])
     with pytest.raises(UsageError, match=f"at most {MOST_RANKS}"):
         slots(named(1, 2), 10**18)

@@ -17,7 +17,7 @@ from nidmap.rankmap.commands.sort import sort
 SAYS = [
     (run, "If anything is unclear, the command starts unchanged, in its default order"),
     (run, "Order file to launch; its suffix gives the format"),
-    (run, "Refuse (code 125) to start in another order."),
+    (run, "Refuse to start in any other order (exit code 125)."),
     (order, "Ranks per node: 24 or 24,24,12; default: this job's, else 1."),
     (predict, "and name the bottleneck"),
     (compare, "the range of that gain over all unknowns, the bottleneck"),

@@ -318,7 +318,7 @@ def test_a_plan_that_takes_longer_than_the_patience_is_given_up(srun, tmp_path):
     assert (done.returncode, json.loads(done.stdout)["argv"]) == (0, ["-n", "16", "./app"])
     busy, still = "takes too long", "makes no progress"  # the first where it seldom gets a core
     assert done.stderr.replace(busy, still) == (
-        "nidmap: planning makes no progress (--patience is 2, raise it): default order\n"
+        "nidmap: planning makes no progress (raise --patience, now 2): default order\n"
     )
 
 

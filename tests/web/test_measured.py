@@ -63,7 +63,7 @@ def test_a_csv_names_links_by_their_ends(small, carried, tmp_path):
         ("link,octets\nx,1\n", 1, "bytes"),
         ("link,bytes\ng0c0b0->g0c0b1 green,many\n", 2, "many"),
         ("link,bytes\ng0c0b0->g0c0b1 green,-1\n", 2, "-1"),
-        ("link,bytes\nnowhere,12\n", 0, "names no link"),
+        ("link,bytes\nnowhere,12\n", 0, "carried any bytes"),
         ('{"links": []}', 0, "links"),
         ('{"links": {"g0c0b0->g0c0b1 green": {"bytes": -3}}}', 0, "bytes"),
         ("link,bytes\ng0c0b0->g0c0b1 green,1e300\n", 2, "1e300"),

@@ -33,7 +33,7 @@ def layout(machine: Machine) -> tuple[MachineView, ...]:
 
 
 def document(machine: Machine) -> dict[str, Any]:
-    """Return all views as JSON takes them."""
+    """Return all views as JSON."""
     return {"schema": SCHEMA, "views": [view.document() for view in layout(machine)]}
 
 

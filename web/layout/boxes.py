@@ -99,7 +99,7 @@ class Boxes:
         return len(self.label)
 
     def document(self) -> dict[str, Any]:
-        """Return the level as JSON takes it."""
+        """Return the level as JSON."""
         return {
             "level": self.level,
             **{name: getattr(self, name).tolist() for name in ("x", "y", "w", "h")},
@@ -128,7 +128,7 @@ class MachineView:
     spines: Boxes | None = None  # switches above the leaves
 
     def document(self) -> dict[str, Any]:
-        """Return the view as JSON takes it."""
+        """Return the view as JSON."""
         return {
             "id": self.id,
             "title": self.title,

@@ -119,7 +119,7 @@ def show_result(
     rows: Sequence[Mapping[str, Any]],
     as_json: bool,
 ) -> None:
-    """Print the analysis of samples, as JSON or for a person.
+    """Print the analysis of samples, as JSON or text.
 
     `schema`: of the JSON.
     """
@@ -147,8 +147,8 @@ def result_text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     nodes = header["nodes"]
     where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
     launches = sum(entry["samples"] for entry in analysis["arms"])  # one for each sample
-    how = f"{launches} launches that count, by {header['timer']['words']}"
-    head = f"{header['workload']} on {where}, {how}"
+    basis = f"{launches} launches that count, by {header['timer']['words']}"
+    head = f"{header['workload']} on {where}, {basis}"
     lines = [printable(head, 200), _times_table(header, analysis)]
     lines += [comparison_sentence(entry, analysis["level"]) for entry in analysis["comparisons"]]
     lines += [foretold_sentence(promise) for promise in predicted_ranges(header, analysis)]

@@ -54,7 +54,8 @@ def read_arm(text: str) -> tuple[str, str]:
     name, equals, path = text.partition("=")
     if not (equals and path and _NAME.fullmatch(name)):
         raise UsageError(
-            f"--arm {printable(text, 60)} is not NAME=FILE", "a name of letters, digits, . _ -"
+            f"--arm {printable(text, 60)} is not NAME=FILE",
+            "a name consists of letters, digits, . _ -",
         )
     return name, path
 
@@ -112,7 +113,7 @@ def _compared_arms(
     if all(arm.members == members for arm in arms):
         raise PlanError(
             "the order is the launcher's own: there is nothing to compare",
-            "--strategy or --order makes another order",
+            "use another --strategy or --order",
         )
     return arms, {
         "workload": " ".join(job.launcher.parsed.argv[job.launcher.parsed.program :]),
@@ -177,7 +178,7 @@ def schedule_blocks(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
     return turns
 
 
-def turns_of(arms: int, blocks: int, warmup: int, seed: int) -> list[Turn]:
+def list_launches(arms: int, blocks: int, warmup: int, seed: int) -> list[Turn]:
     """Return all launches in their order: blocks that do not count, then those that do."""
     return [
         Turn(block, arm, block < warmup, place == arms)

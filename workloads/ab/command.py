@@ -21,7 +21,7 @@ from nidmap.placement.ui import say
 from nidmap.rankmap.commands.run import launch_options
 from nidmap.rankmap.launch.process import job_environment
 from nidmap.workloads.ab.analysis import analyse, show_result
-from nidmap.workloads.ab.arms import prepared_arms, turns_of
+from nidmap.workloads.ab.arms import list_launches, prepared_arms
 from nidmap.workloads.ab.statistics import looks_after
 from nidmap.workloads.ab.timer import timer_of
 from nidmap.workloads.launched import Launches, current_launch
@@ -55,24 +55,26 @@ GRACE = 10.0
 @click.command("ab", cls=AdvancedCommand, context_settings={"allow_interspersed_args": False})
 @launch_options
 @advanced("--arm", "orders", multiple=True, metavar="NAME=FILE",
-              help="One more order, as --order takes it; may repeat.")  # fmt: skip
+              help="Another order file to compare; may repeat.")  # fmt: skip
 @click.option("--time-regex", "regex", metavar="RE",
               help="The program's own timer: first group, last match; default: wall time.",
               )  # fmt: skip
 @advanced("--time-file", "time_file", metavar="FILE",
-              help="File to which the program writes it; default: its output.",
+              help="File in which the program writes its time; default: its output.",
               )  # fmt: skip
 @click.option(
     "--unit", metavar="U", help="Unit of the timer: s, ms, us, min, h; or of a rate: ns/day, GF/s."
 )
-@option_with_default("--blocks", click.IntRange(min=1), 16, "Most blocks of turns to measure.")
-@option_with_default("--warmup", click.IntRange(min=0), 1, "Warm-up blocks before them.")
+@option_with_default("--blocks", click.IntRange(min=1), 16, "Maximum number of blocks to measure.")
+@option_with_default("--warmup", click.IntRange(min=0), 1, "Warm-up blocks, which do not count.")
 @advanced("--to-the-end", is_flag=True, help="Run all blocks, even when the answer is clear.")
 @click.option("--budget", type=Duration(), metavar="SECONDS",
               help="Start no launch that would end after this time: 3600, 90m, 2h.")  # fmt: skip
-@advanced("--output-dir", metavar="DIR", help="For the program's output; default: a new one.")
+@advanced(
+    "--output-dir", metavar="DIR", help="Where the program's output goes; default: a new folder."
+)
 @click.option("-o", "--output", metavar="FILE",
-              help="The samples: .csv; .svg or .png: a picture, plus the .csv.",
+              help="Write the samples: .csv; .svg or .png: a plot, plus the .csv.",
               )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -100,13 +102,13 @@ def ab(request: RunRequest, **options: Any) -> int:
     command = request.command
     if not command:
         raise UsageError("no command to launch", "nidmap ab … -- srun -n 96 ./app")
-    told = current_launch()
-    if told is not None and told.size != 1:
-        raise UsageError("ab starts its own launches: run it outside of one")
+    launch = current_launch()
+    if launch is not None and launch.size != 1:
+        raise UsageError("ab starts launches itself: do not run it inside one")
     timer = timer_of(options["regex"], options["unit"], options["time_file"], command)
     blocks, warmup = options["blocks"], options["warmup"]
     with prepared_arms(request, options["orders"]) as (arms, measured):
-        turns = turns_of(len(arms), blocks, warmup, SEED)
+        turns = list_launches(len(arms), blocks, warmup, SEED)
         header = {
             **measured,
             **_sample_header(timer, options),
@@ -190,7 +192,7 @@ def _show_commands(
     if options["as_json"]:
         write_output(to_json({"schema": SCHEMA, **header, "launches": launches}), None)
     else:
-        write_output("".join(f"{each['command']}\n" for each in launches), None)
+        write_output("".join(f"{launch['command']}\n" for launch in launches), None)
     return 0
 
 
@@ -250,7 +252,7 @@ class Measurement:
                 return
 
     def _launch(self, turn: Turn) -> float:
-        """Launch an arm, anew where that fails, and return how many seconds the last one took."""
+        """Launch an arm, again if that fails, and return how many seconds the last launch took."""
         name, seconds = self.arms[turn.arm].name, 0.0
         for left in range(RETRIES, -1, -1):
             paths = turn.output_files(self.folder, name, RETRIES - left)
@@ -300,11 +302,11 @@ class Measurement:
     def _fail(self, code: int, turn: Turn, paths: Sequence[str]) -> None:
         """Note which launch failed; nothing is launched after it."""
         self.ended, self.exit_code = "failed", code if code > 0 else 128 - code
-        how = f"code {code}" if code > 0 else f"signal {-code}"
-        arm, said = self.arms[turn.arm].name, " and ".join(map(printable, paths))
+        cause = f"code {code}" if code > 0 else f"signal {-code}"
+        arm, outputs = self.arms[turn.arm].name, " and ".join(map(printable, paths))
         place = f"as {arm} in block {turn.block}"
         self.cut_short = (
-            f"the program failed {RETRIES + 1} times in a row ({how}) {place}, see {said}"
+            f"the program failed {RETRIES + 1} times in a row ({cause}) {place}, see {outputs}"
         )
 
     def _is_decided(self, turn: Turn) -> bool:
@@ -313,5 +315,7 @@ class Measurement:
         counted = turn.block + 1 - header["warmup"]
         if turn.warmup or counted not in header["looks"][:-1]:
             return False
-        found: dict[str, Any] = analyse(header, self.journal.rows)
-        return bool(found["trusted"]) and all(entry["shown"] for entry in found["comparisons"])
+        analysis: dict[str, Any] = analyse(header, self.journal.rows)
+        return bool(analysis["trusted"]) and all(
+            entry["shown"] for entry in analysis["comparisons"]
+        )

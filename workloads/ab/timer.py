@@ -56,7 +56,9 @@ class Timer:
             if last is not None:
                 return _parse_figure(last[1], path)
         if self.file is not None:
-            raise ParseError(self.file, 0, "nothing that a launch wrote to it matches --time-regex")
+            raise ParseError(
+                self.file, 0, "nothing that the program wrote to it matches --time-regex"
+            )
         raise ParseError(
             paths[0], 0, "nothing in it matches --time-regex", f"nor in {printable(paths[-1])}"
         )
@@ -86,7 +88,7 @@ def timer_of(
     """Return the timer that the options ask for; a program of ``nidmap bench`` has its own."""
     if regex is None:
         if unit or file:
-            raise UsageError("--unit and --time-file say what --time-regex finds, and where")
+            raise UsageError("--unit and --time-file need --time-regex")
         return Timer(_BENCH_TIME if _BENCH.search(" ".join(command)) else None)
     try:
         compiled = re.compile(regex, re.MULTILINE)
@@ -95,14 +97,14 @@ def timer_of(
     if not compiled.groups:
         raise UsageError(
             f"--time-regex {printable(regex, 60)} has no group",
-            "put the number in brackets: 'Loop time of ([0-9.]+)'",
+            "put the number in parentheses: 'Loop time of ([0-9.]+)'",
         )
     rate = "/" in (unit or "")
     if not rate and unit not in (None, *UNITS):
         raise UsageError(
             f"--unit {printable(unit or '', 20)} is neither a unit of time ({', '.join(UNITS)})"
             " nor of a rate",
-            "a rate is something over a time: ns/day, steps/s, GF/s",
+            "a rate is an amount per time: ns/day, steps/s, GF/s",
         )
     return Timer(compiled, unit or "s", rate, file)
 
@@ -110,14 +112,14 @@ def timer_of(
 def _parse_figure(text: str | None, path: str) -> float:
     """Return the number that an expression found; Fortran writes exponents with D."""
     try:
-        found = float((text or "").upper().replace("D", "E"))
+        figure = float((text or "").upper().replace("D", "E"))
     except ValueError:
-        found = math.nan
-    if not 0 < found < math.inf:
+        figure = math.nan
+    if not 0 < figure < math.inf:
         raise ParseError(
             path, 0, f"--time-regex finds {printable(text or 'nothing', 40)}, not a number above 0"
         )
-    return found
+    return figure
 
 
 def _end_of(path: str) -> str:

@@ -56,7 +56,7 @@ DISTANCES = 4
 class Flows:
     """Messages that are sent at the same time, all of the same size."""
 
-    name: str  # for a person
+    name: str  # for people
     # source, target: (m,), nodes, as positions in the job's list
     source: Ints
     target: Ints
@@ -79,11 +79,11 @@ def candidates(machine: Machine, rows: Ints) -> list[Flows]:
 def _over_links(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield all nodes of a router to those of one that a link joins it with, for each class."""
     nodes = _by_router(machine, rows)
-    found, called = channels(machine), router_names(machine)
-    used = np.isin(found.source, list(nodes)) & np.isin(found.target, list(nodes))
-    for kind in range(len(found.kinds)):
-        here = rng.permutation(np.flatnonzero(used & (found.kind == kind))).tolist()
-        ends = [(int(found.source[c]), int(found.target[c])) for c in here]
+    wires, called = channels(machine), router_names(machine)
+    used = np.isin(wires.source, list(nodes)) & np.isin(wires.target, list(nodes))
+    for kind in range(len(wires.kinds)):
+        here = rng.permutation(np.flatnonzero(used & (wires.kind == kind))).tolist()
+        ends = [(int(wires.source[c]), int(wires.target[c])) for c in here]
         ends.sort(key=lambda pair: -min(len(nodes[end]) for end in pair))
         for a, b in ends[:PAIRS]:
             ways = zip(nodes[a], nodes[b], strict=False)
@@ -148,11 +148,11 @@ def _list_permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
 
 def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield one node to several others: on routers one widest link away, or anywhere."""
-    found, nodes = channels(machine), _by_router(machine, rows)
+    wires, nodes = channels(machine), _by_router(machine, rows)
     for router in rng.permutation(list(nodes))[:PAIRS].tolist():
-        leaving = np.flatnonzero((found.source == router) & np.isin(found.target, list(nodes)))
-        widest = leaving[np.argsort(-found.bandwidth[leaving], kind="stable")]
-        neighbours = [nodes[end][0] for end in dict.fromkeys(found.target[widest].tolist())]
+        leaving = np.flatnonzero((wires.source == router) & np.isin(wires.target, list(nodes)))
+        widest = leaving[np.argsort(-wires.bandwidth[leaving], kind="stable")]
+        neighbours = [nodes[end][0] for end in dict.fromkeys(wires.target[widest].tolist())]
         yield from (
             Flows(f"one node to {width} neighbours", np.full(width, nodes[router][0]),
                   np.array(neighbours[:width]))
@@ -171,23 +171,23 @@ def ranks_by_host(hosts: Sequence[str]) -> dict[str, list[int]]:
 
     `hosts`: the node of each rank.
     """
-    found: dict[str, list[int]] = {}
+    by_host: dict[str, list[int]] = {}
     for rank, host in enumerate(hosts):
-        found.setdefault(host, []).append(rank)
-    if len(found) < 2:
+        by_host.setdefault(host, []).append(rank)
+    if len(by_host) < 2:
         raise UsageError(
-            f"all ranks are on one node, {printable(next(iter(found), '-'))}: no link is used",
-            "2 nodes are needed, 16 to 64 see most of a machine",
+            f"all ranks are on one node, {printable(next(iter(by_host), '-'))}: no link is used",
+            "at least 2 nodes are needed; 16 to 64 see most of a machine",
         )
-    counts = {host: len(ranks) for host, ranks in found.items()}
+    counts = {host: len(ranks) for host, ranks in by_host.items()}
     fewest, most = (choose(counts, key=lambda host: counts[host]) for choose in (min, max))
     if counts[fewest] != counts[most]:
         raise UsageError(
-            f"ranks are not equal over the nodes: {counts[fewest]} on {printable(fewest)}, "
+            f"nodes have different numbers of ranks: {counts[fewest]} on {printable(fewest)}, "
             f"{counts[most]} on {printable(most)}",
             "srun --ntasks-per-node=… starts the same number on each",
         )
-    return found
+    return by_host
 
 
 def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tuple[int, int]]]:
@@ -203,9 +203,9 @@ def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tup
     far = (distance.hops if torus else distance.level)(rows[a], rows[b])
     names = ("node", *distance.names[:-1], "beyond")
     rng = np.random.default_rng(SEED)
-    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    by_level: dict[str, list[tuple[int, int]]] = defaultdict(list)
     if ppn > 1:
-        found["node"] = [(k, k) for k in range(min(TIMED, len(rows)))]
+        by_level["node"] = [(k, k) for k in range(min(TIMED, len(rows)))]
     several = np.unique(far)
     if torus and len(several) > DISTANCES:
         several = several[np.linspace(0, len(several) - 1, DISTANCES).round().astype(int)]
@@ -213,8 +213,8 @@ def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tup
         here = rng.permutation(np.flatnonzero(far == apart))[:TIMED]
         hops = f"{apart} hop{'s' * (apart > 1)}" if apart else "router"
         ends = zip(a[here].tolist(), b[here].tolist(), strict=True)
-        found[hops if torus else names[apart]] = list(ends)
-    return dict(found)
+        by_level[hops if torus else names[apart]] = list(ends)
+    return dict(by_level)
 
 
 #: A class is the bottleneck where it takes this many times as long as any other.
@@ -269,8 +269,8 @@ def with_limited_nodes(machine: Machine) -> tuple[Machine, bool]:
     known = known[np.isfinite(known)]
     if not len(known):
         raise UsageError(
-            f"{machine.name} states no bandwidth of its links, so no bottleneck can be found",
-            "-m a site, or a spec with bandwidths",
+            f"{machine.name} states no link bandwidths, so no bottleneck can be found",
+            "give a site, or a spec with bandwidths, with -m",
         )
     if np.isfinite(injection_bandwidth(machine)).all():
         return machine, False

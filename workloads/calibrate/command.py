@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     "--rounds repeat", click.IntRange(min=6), 8, "Measured rounds; one warm-up round runs first."
 )
 @option_with_default(
-    "--seconds", click.FloatRange(0.001, 60), 0.4, "What a set of messages should take."
+    "--seconds", click.FloatRange(0.001, 60), 0.4, "Target time of each set of messages."
 )
 @click.option("--time-limit", type=Duration(),
               help="Stop in time and use the rounds done so far: 90, 10m, 2h.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-o", "--output", metavar="FILE", help="Write the figures there, as TOML.")
+@click.option("-o", "--output", metavar="FILE", help="Write the figures to this TOML file.")
 @click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
 def calibrate(
     specs: tuple[str, ...],
@@ -93,18 +93,18 @@ def calibrate(
 
 
 def _start_ranks(launcher: tuple[str, ...], ranks: int | None) -> NoReturn:
-    """Become what starts this command as ranks: the words after ``--``, mpiexec or srun."""
+    """Replace this process by what starts it as ranks: the words after ``--``, mpiexec or srun."""
     job = None if launcher else allocation(os.environ)
     count = ranks or (None if job is None else job.ranks or len(job.nodes))
     if not launcher and (job is None or os.environ.get(MPIEXEC)):
         if count is None:
             raise UsageError(
-                "no ranks, and no allocation to start them in",
+                "no ranks, and no allocation in which to start them",
                 "as in nidmap calibrate -o FILE -- srun -n 512, or -n 4 on this machine",
             )
         become_mpiexec(count)
     if not launcher and shutil.which("srun") is None:
-        raise LaunchError("srun not found", "say how ranks are started, after --")
+        raise LaunchError("srun not found", "give the launch command after --")
     argv = list(sys.orig_argv[1:])
     argv = argv[: argv.index("--")] if "--" in argv else argv
     env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}
@@ -120,7 +120,7 @@ def _check_output(output: str | None) -> None:
     if os.path.isdir(output) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
         raise OutputError(f"cannot write {printable(output)}")
     if not output.endswith(".toml"):
-        raise UsageError(f"-o {printable(output)}: figures are written as .toml")
+        raise UsageError(f"-o {printable(output)}: figures are written as .toml only")
 
 
 # --- on the ranks -------------------------------------------------------------

@@ -82,19 +82,19 @@ class Reader:
     def readings(self) -> list[Reading]:
         """Return all that is read in a round: each call returns numbers, the same on all ranks."""
         plan, sets = self.plan, self.plan.table.flows
-        named = [(f"flows {k}", one, plan.ppn) for k, one in enumerate(sets)]
+        named = [(f"flows {k}", flows, plan.ppn) for k, flows in enumerate(sets)]
         named += [("alone", sets[plan.node_set], 1)] if plan.ppn > 1 else []
-        found: list[Reading] = [
-            partial(self._read_flows, name, one, each, self._exchange_of(one, each))
-            for name, one, each in named
+        made: list[Reading] = [
+            partial(self._read_flows, name, flows, ppn, self._exchange_of(flows, ppn))
+            for name, flows, ppn in named
         ]
         if plan.ppn > 1:
             to_next = partial(self._time_steps, plan.ranks_of_nodes[0], 1)
-            found.append(partial(self._read_both, "copies", to_next))
+            made.append(partial(self._read_both, "copies", to_next))
         ring = [ranks[0] for ranks in plan.ranks_of_nodes]
         steps = partial(self._time_steps, ring, min(STEPS, len(ring) - 1))
-        found.append(partial(self._read_both, "step", steps))
-        return [*found, self._read_messages, self._read_latencies]
+        made.append(partial(self._read_both, "step", steps))
+        return [*made, self._read_messages, self._read_latencies]
 
     def _read_both(self, name: str, seconds: Callable[[int], float]) -> dict[str, float]:
         """Return the seconds with short and with long messages."""
@@ -145,9 +145,9 @@ class Reader:
         }
         mine = array("d", [0.0]) * len(named)
         self.comm.Barrier()
-        for k, (one, other) in enumerate(named.values()):
-            if me in (one, other):
-                mine[k] = self._ping_pong(other if me == one else one, me == one)
+        for k, (source, target) in enumerate(named.values()):
+            if me in (source, target):
+                mine[k] = self._ping_pong(target if me == source else source, me == source)
         return dict(zip(named, self._largest(mine, asleep=not any(mine)), strict=True))
 
     # The exchanges.

@@ -89,8 +89,8 @@ def _binding_sets(seconds: Floats, shares: Floats, active: list[int]) -> dict[in
     """
     while True:
         expected = seconds[:, active] / shares[active]
-        own = margins(expected)
-        sets = {k: np.flatnonzero(own[:, i] >= CLEAR).tolist() for i, k in enumerate(active)}
+        clearance = margins(expected)
+        sets = {k: np.flatnonzero(clearance[:, i] >= CLEAR).tolist() for i, k in enumerate(active)}
         hidden = [k for k in active if not sets[k]]
         if not hidden:
             return sets
@@ -121,7 +121,7 @@ class Readings:
 
     def of(self, name: str) -> Floats:
         """Return a reading of every round, float64 (rounds,)."""
-        return np.array([one[name] for one in self.rounds])
+        return np.array([seconds[name] for seconds in self.rounds])
 
     def per_gb(self, name: str) -> Floats:
         """Return the seconds of a GB in every round, float64 (rounds,)."""
@@ -223,7 +223,7 @@ def _fit_links(
     A node's own link is as fast as what any number of its ranks sends (`fastest`, GB/s of
     each round): a busy computer lets several come out low.
     """
-    found, shares = [], []
+    fitted, shares = [], []
     for k, kind in enumerate(table.classes):
         if kind not in links.shares:
             continue
@@ -233,29 +233,31 @@ def _fit_links(
         what = "a node's own link" if of_node else f"links of class {kind}"
         what += f": {table.flows[at].name}"
         for key, stated in _figure_keys(machine, kind):
-            told = None if of_node and assumed_node else stated
+            stated_rate = None if of_node and assumed_node else stated
             rate = share * stated
             if key == NODE and np.median(fastest) > np.median(rate):
                 rate = fastest
-            found.append(_middle_of(f"bandwidth.{key}", rate, what, unit="GB/s", stated=told))
+            fitted.append(
+                _middle_of(f"bandwidth.{key}", rate, what, unit="GB/s", stated=stated_rate)
+            )
         if not of_node:
             shares.append(links.shares[kind])
-            found.append(
+            fitted.append(
                 _middle_of(f"stated.payload_{kind}", share, "share of the stated bandwidth")
             )
     if not shares:
-        return found
+        return fitted
     usual = float(np.median(shares))
     for kind in table.classes:
         if kind not in links.shares and kind != NODE:
-            found += [
+            fitted += [
                 MeasuredFigure(f"bandwidth.{key}", usual * stated, f"not reached with these nodes: "
                          f"{usual:.4g} of {stated:g}, as of the other links", "GB/s",
                          mark="assumed", stated=stated)
                 for key, stated in _figure_keys(machine, kind)
             ]  # fmt: skip
     what = "the bandwidths of links here are what programs' bytes reach"
-    return [*found, MeasuredFigure("sending.payload", 1.0, what)]
+    return [*fitted, MeasuredFigure("sending.payload", 1.0, what)]
 
 
 def _fit_ranks(read: Readings, ppn: int, alone: Floats, together: Floats) -> list[MeasuredFigure]:
@@ -290,7 +292,7 @@ def _fit_latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigur
         figures.append(_middle_of(key, us, f"an empty message, {level}", unit="us"))
     far = [name for names in levels.values() for name in names if name in hops]
     apart = [hops[name] for name in far]
-    lines = np.array([_fit_line(apart, [one[name] for name in far]) for one in read.rounds])
+    lines = np.array([_fit_line(apart, [seconds[name] for name in far]) for seconds in read.rounds])
     ways = f"{len(far)} pairs of nodes"
     figures.append(_middle_of("latency.mpi_us", lines[:, 0] * 1e6, f"an empty message, {ways}",
                              unit="us"))  # fmt: skip
@@ -305,9 +307,9 @@ def _fit_latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigur
 def _fit_line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
     """Return the seconds without a hop and those that each adds, neither below nothing."""
     x, y = np.asarray(hops), np.asarray(seconds)
-    each = max(0.0, float(np.polyfit(x, y, 1)[0])) if np.ptp(x) else 0.0
-    none = float(y.mean() - each * x.mean())
-    return (none, each) if none > 0 else (float(y.min()), 0.0)
+    slope = max(0.0, float(np.polyfit(x, y, 1)[0])) if np.ptp(x) else 0.0
+    intercept = float(y.mean() - slope * x.mean())
+    return (intercept, slope) if intercept > 0 else (float(y.min()), 0.0)
 
 
 def _fit_messages(read: Readings, ppn: int) -> list[MeasuredFigure]:

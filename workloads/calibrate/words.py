@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A calibration as a file of figures, as a table, and as JSON takes it."""
+"""A calibration as a file of figures, as a table, and as JSON."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def about_fit(result: Result) -> list[str]:
 
 
 def table_text(result: Result) -> str:
-    """Return the figures for a person."""
+    """Return the figures as text."""
     rows = [("figure", "measured", "95 %", "stated", "ratio", "what")]
     for figure in result.figures:
         stated, marked = figure.stated, "" if figure.mark == "measured" else f"{figure.mark}: "
@@ -98,7 +98,7 @@ def _short_number(value: float) -> str:
 
 
 def document(result: Result, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the calibration as JSON takes it."""
+    """Return the calibration as JSON."""
     figures = {figure.key: asdict(figure) for figure in result.figures}
     for figure in figures.values():
         del figure["key"]

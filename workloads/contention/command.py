@@ -61,7 +61,9 @@ def _parse_lengths(ctx: click.Context, param: click.Parameter, value: str) -> tu
 
 
 @click.command("contention")
-@option_with_default("--n", Number(), PRINTED_N, "Vectors in all; p^2 divides it.")
+@option_with_default(
+    "--n", Number(), PRINTED_N, "Number of vectors over all ranks; a multiple of p^2."
+)
 @option_with_default(
     "--m lengths",
     str,
@@ -79,9 +81,9 @@ def _parse_lengths(ctx: click.Context, param: click.Parameter, value: str) -> tu
     "--nodes",
     "counts",
     type=Number(several=True),
-    help="Numbers of nodes; default: those of 1,3,9,18,36 that fit the job.",
+    help="Node counts to run on; default: those of 1,3,9,18,36 that fit the job.",
 )
-@click.option("--ppn", type=click.IntRange(min=1), help="Ranks per node; default: all of them.")
+@click.option("--ppn", type=click.IntRange(min=1), help="Ranks per node to use; default: all.")
 @click.option(
     "--memory", type=ByteCount(whole=True), help="Memory of a node; default: what is free."
 )
@@ -116,7 +118,7 @@ def contention(
         for sets in _share_sets(session.comm, counts, specs):
             bench.measure(sets, lengths, kinds)
         if bench.cases and all(case.used > 1 for case in bench.cases):
-            raise NidmapError("no case fits the memory of a node", "use a smaller --m or --n")
+            raise NidmapError("no case fits into a node's memory", "use a smaller --m or --n")
     _show_session(session, bench.cases)
     return session.exit_code
 
@@ -228,7 +230,7 @@ class _Bench:
         size = case_sizes(self.n, length.at(nodes), self.ppn * nodes, nodes, kind)
         room = min(comm.allgather(available_bytes()))
         used = size.node_need / max(min(self.memory or room, room), 1)
-        cases = [_MeasuredCase(size, one.name, str(length), used) for one in sets]
+        cases = [_MeasuredCase(size, case_set.name, str(length), used) for case_set in sets]
         self.cases += cases
         if used > WARN and self.session.root:
             warned = "warned: MPI's own buffers grow with the ranks (Table 4.4)"
@@ -239,7 +241,7 @@ class _Bench:
             )
         if used > 1:
             return
-        joins = [self._joins(one) for one in sets]
+        joins = [self._joins(case_set) for case_set in sets]
         with raise_together(comm):
             arrays = new_arrays(size) if any(joins) else None
         labels = {"kind": kind, "n": size.n, "m": size.m, "design": str(length)}
@@ -247,10 +249,10 @@ class _Bench:
         trials = [
             Case(
                 Contention(part, n=size.n, m=size.m, kind=kind, arrays=arrays) if inside else None,
-                {**labels, "leaves": one.name},
+                {**labels, "leaves": case_set.name},
                 part,
             )
-            for one, part, inside in zip(sets, parts, joins, strict=True)
+            for case_set, part, inside in zip(sets, parts, joins, strict=True)
         ]
         for case, result in zip(cases, self.session.interleave(trials), strict=True):
             case.result = result or None
@@ -285,9 +287,13 @@ def _case_row(case: _MeasuredCase) -> list[object]:
 def _ratio_lines(cases: Sequence[_MeasuredCase]) -> str:
     """Return one line for each pair of equal N: two leaves against one."""
     lines = [
-        f"{one.sizes.kind}, m = {one.length}, {one.sizes.nodes} nodes: {two.where} take "
-        f"{two.result.median() / one.result.median():.2f} times as long as {one.where}\n"
-        for one, two in pairwise(cases)
-        if one.sizes == two.sizes and one.length == two.length and one.result and two.result
+        f"{smaller.sizes.kind}, m = {smaller.length}, {smaller.sizes.nodes} nodes: {larger.where}"
+        f" take {larger.result.median() / smaller.result.median():.2f} times as long as"
+        f" {smaller.where}\n"
+        for smaller, larger in pairwise(cases)
+        if smaller.sizes == larger.sizes
+        and smaller.length == larger.length
+        and smaller.result
+        and larger.result
     ]
     return "\n" + "".join(lines) if lines else ""

@@ -64,7 +64,7 @@ def parse_length(text: str) -> Length:
     match = re.fullmatch(r"(\d{1,9})(N?)", text, re.ASCII)
     if match is None or not int(match[1]):
         raise UsageError(
-            f"{printable(text)!r} is not a length of vectors", "512, or 512N for N nodes"
+            f"{printable(text)!r} is not a vector length", "use 512, or 512N for N nodes"
         )
     return Length(int(match[1]), bool(match[2]))
 
@@ -211,8 +211,10 @@ class Contention:
 
         self._fill()
         out, into = self._unsorted, self._sorted
-        one = MPI.DOUBLE if self.sizes.kind.endswith("double") else MPI.INT32_T
-        vector = one.Create_contiguous(out.shape[1]).Commit()  # one item each: counts stay small
+        datatype = MPI.DOUBLE if self.sizes.kind.endswith("double") else MPI.INT32_T
+        vector = datatype.Create_contiguous(
+            out.shape[1]
+        ).Commit()  # one item each: counts stay small
         if self.sizes.kind == COUNTS:
             call = partial(self.comm.Alltoall, [out, 1, vector], [into, 1, vector])
         else:

@@ -47,7 +47,7 @@ _MODES = 4
     "--transpose ways",
     Words(("alltoall", "vector")),
     "alltoall",
-    "alltoall (rearranged locally), vector (MPI_Type_vector), or both by a comma; all.",
+    "alltoall (rearranged locally), vector (MPI_Type_vector), or both, separated by a comma; all.",
     metavar="WAYS",
 )
 @bench_callback
@@ -189,7 +189,9 @@ class FFT:
                 summed[k] += first[row] * coefficient
         with raise_together(transform.comm):
             if not off < small * 10:
-                raise NidmapError(f"forward and backward differ from the data by {off:.2g}")
+                raise NidmapError(
+                    f"forward and backward transforms differ from the data by {off:.2g}"
+                )
         expected = np.empty_like(summed)
         transform.comm.Allreduce(summed, expected)
         scale = math.sqrt(math.prod(transform.shape)) * 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an FFT is of, who holds it before and after, and which blocks move: numbers only, no MPI."""
+"""An FFT's field, who holds it before and after, and which blocks move: numbers only, no MPI."""
 
 from __future__ import annotations
 
@@ -151,12 +151,12 @@ def process_grid(grid: str, ranks: int, field: Field) -> tuple[int, int]:
     rows, columns = extents
     if rows < 1 or columns < 1 or rows * columns != ranks:
         raise UsageError(
-            f"a process grid of {rows}x{columns} does not fit {ranks} rank{'s' * (ranks != 1)}",
+            f"a process grid of {rows}x{columns} does not match {ranks} rank{'s' * (ranks != 1)}",
             "rows times columns must be the number of ranks",
         )
     if field.flat and min(rows, columns) > 1:
         raise UsageError(
-            f"a 2-D field has no pencils on {rows}x{columns} ranks", "take the slab grid"
+            f"a 2-D field has no pencils on {rows}x{columns} ranks", "use the slab grid"
         )
     return (ranks, 1) if field.flat else (rows, columns)
 

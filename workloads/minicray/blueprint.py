@@ -16,7 +16,7 @@ from nidmap.workloads.minicray import net as lay
 from nidmap.workloads.minicray.client import Standing
 from nidmap.workloads.minicray.daemon import HOME
 from nidmap.workloads.minicray.net import Net
-from nidmap.workloads.minicray.slurm import Slurm, find_slurm, slurm_files, slurm_start
+from nidmap.workloads.minicray.slurm import Slurm, find_slurm, slurm_files, slurm_programs
 
 #: Knobs of a namespace's network, below /proc/sys/net: nodes are patient, their windows never
 #: shrink and hold any message, as acknowledgements wait behind data (a fabric's credits do not),
@@ -57,7 +57,8 @@ def build_minicray(
     """
     if "-" in specs:
         raise UsageError(
-            "a mini-Cray's commands read the machine again, and standard input is read once",
+            "a mini-Cray's commands read the machine again, but standard input can be read only"
+            " once",
             "save the dump to a file",
         )
     net = lay.design_network(load_machine(*specs), scale)
@@ -85,7 +86,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         **{name: (_text_of(f"{name}.sh"), 0o755) for name in ("on", "sys", "ssh")},
         **(slurm_files(net, slurm) if slurm else {}),
     }
-    start = slurm_start(net, slurm) if slurm else None
+    start = slurm_programs(net, slurm) if slurm else None
     # Paths as they read from any directory.
     specs = tuple(os.path.abspath(spec) if os.path.exists(spec) else spec for spec in specs)
     tmp_folders = [f"tmp.{node}" for node in net.names]

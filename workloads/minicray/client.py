@@ -80,7 +80,7 @@ def socket_address(name: str) -> str:
     """Return the abstract address of the mini-Cray of that name."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{printable(repr(name))} is not a name for a mini-Cray", "letters, digits, . _ -"
+            f"{printable(repr(name))} is not a name for a mini-Cray", "use letters, digits, . _ -"
         )
     return f"\0nidmap-minicray-{os.getuid()}-{name}"
 

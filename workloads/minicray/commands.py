@@ -30,13 +30,13 @@ from nidmap.workloads.minicray.daemon import FINALIZE, HOME, MPI
 from nidmap.workloads.options import option_with_default
 
 name_option = option_with_default("--name", str, client.DEFAULT_NAME,
-                      "Which mini-Cray, where several run.", envvar="NIDMAP_MINICRAY",
+                      "Name of the mini-Cray, if several are running.", envvar="NIDMAP_MINICRAY",
                       )  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 _BUILDING: tuple[Callable[..., Any], ...] = (
     option_with_default("--topology", ("tree", "none", "dragonfly", "off"), "tree",
-            "By what Slurm chooses nodes; off: without Slurm, even where it is installed."),
+            "Slurm's topology plugin; off: no Slurm, even if it is installed."),
     click.option("--scale", type=float, help="How many times slower all links are than the "
                  "machine's; default: so that links are the bottleneck, not this computer."),
 )  # fmt: skip
@@ -87,9 +87,11 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
 @minicray.command(context_settings={"ignore_unknown_options": True})
 @name_option
 @click.option("-m", "--machine", multiple=True, help="Build this mini-Cray for the command only.")
-@click.option("-N", "--nodes", type=click.IntRange(1), help="Run as MPI ranks on N nodes.")
+@click.option(
+    "-N", "--nodes", type=click.IntRange(1), help="Run the command as MPI ranks on N nodes."
+)
 @click.option("-n", "--ranks", type=click.IntRange(1), help="MPI ranks (default: one per node).")
-@click.option("-w", "--nodelist", metavar="LIST", help="Run on these nodes, one by one.")
+@click.option("-w", "--nodelist", metavar="LIST", help="Run on these nodes, one after the other.")
 @building_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
@@ -152,7 +154,7 @@ def status(name: str, as_json: bool) -> None:
 
 @minicray.command()
 @name_option
-@click.option("--zero", is_flag=True, help="Start counting from here.")
+@click.option("--zero", is_flag=True, help="Reset the counters to zero.")
 @json_option
 def links(name: str, zero: bool, as_json: bool) -> None:
     """Print the bytes that each link has carried, by the predictor's names.
@@ -245,7 +247,7 @@ def launch_command(
 
 
 def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[str, str]:
-    """Return which MPI programs have inside, and how ``nidmap bench … -n N`` starts its ranks.
+    """Return variables that tell programs inside their MPI, and how ``bench -n N`` starts ranks.
 
     That is on the nodes, by Slurm. An MPICH may be an old one, which needs help to end on UCX
     (``finalize.c``); which one a program is linked with its mpiexec does not tell.

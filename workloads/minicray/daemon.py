@@ -70,7 +70,7 @@ _PATIENCE = 3.0
 
 
 class Daemon:
-    """A mini-Cray that is, or is being built.
+    """A mini-Cray that runs, or is being built.
 
     `blueprint`: of `nidmap.workloads.minicray.blueprint`.
     """
@@ -165,8 +165,8 @@ class Daemon:
             idle = {pair[0] for pair in pairs if pair[1:] == ["idle"]}
             if nodes <= idle:
                 return
-            few = f"{len(idle & nodes)} of {len(nodes)} nodes are idle"
-            complaint = answer.messages.strip() or few
+            progress = f"{len(idle & nodes)} of {len(nodes)} nodes are idle"
+            complaint = answer.messages.strip() or progress
             if dead := self._ended_daemons():
                 raise LaunchError(f"Slurm: {dead[0]} ended: {_find_error(dead[0])}")
         last = _find_error("slurmctld")

@@ -67,7 +67,7 @@ MOST_CABLES = 4096
 #: Bytes that a namespace, a cable and a node's daemons and ranks take: to refuse, not to plan.
 _SPACE, _CABLE, _NODE = 1 << 20, 1 << 18, 24 << 20
 
-#: Slowest and fastest link that a token bucket can hold apart from the rest, bytes a second.
+#: Slowest and fastest link that a token bucket can hold apart from the rest, bytes per second.
 _SLOWEST, _FASTEST = 1e3, 1e10
 
 #: What helps where a machine is too large.
@@ -168,11 +168,11 @@ def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str
     known = float(figures.get("injection", figures.get("up0", np.inf)))
     if np.isfinite(known):
         return known, ()
-    one = found.bandwidth / found.count
-    finite = one[np.isfinite(one)]
+    per_port = found.bandwidth / found.count
+    finite = per_port[np.isfinite(per_port)]
     if not len(finite):
         raise UsageError(
-            f"{machine.name} states no bandwidth, so its links have no proportions",
+            f"{machine.name} states no bandwidths, so the ratios between its links are not known",
             "give one, such as torus:3x3,bw=5,injection=10",
         )
     fastest = float(finite.max())
@@ -181,13 +181,13 @@ def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str
 
 def compute_rows(machine: Machine) -> Ints:
     """Return the nodes that get a namespace: compute nodes with a place in the network."""
-    found = np.flatnonzero(machine.compute & (machine.router[:, 0] >= 0))
-    if not len(found):
-        raise UsageError(f"{machine.name} has no compute node with a place in its network")
-    if len(found) > MOST_NODES:
-        what = f"a mini-Cray of {len(found)} nodes is too large: {MOST_NODES} at most"
+    rows = np.flatnonzero(machine.compute & (machine.router[:, 0] >= 0))
+    if not len(rows):
+        raise UsageError(f"{machine.name} has no compute node that is attached to its network")
+    if len(rows) > MOST_NODES:
+        what = f"a mini-Cray of {len(rows)} nodes is too large: {MOST_NODES} at most"
         raise UsageError(what, _SMALLER)
-    return found
+    return rows
 
 
 def left_out(machine: Machine, chosen: Ints) -> Iterable[str]:
@@ -330,7 +330,7 @@ def channel_pairs(channels: Channels) -> Iterator[tuple[int, int]]:
         else:
             waiting[a, b, cable[kind]].append(c)
     if any(waiting.values()):
-        raise UsageError("a link of this machine leads one way only; a cable leads both")
+        raise UsageError("a link of this machine goes one way only; a cable goes both ways")
 
 
 def _cable_command(one: str, here: str, other: str, there: str) -> str:
@@ -340,16 +340,16 @@ def _cable_command(one: str, here: str, other: str, there: str) -> str:
 
 def node_setup(net: Net, node: int) -> list[str]:
     """Return the ``ip`` lines inside a node's namespace."""
-    router, own = router_address(int(net.router[node])), node_address(node)
+    router, address = router_address(int(net.router[node])), node_address(node)
     return [
         "link set lo up",
-        f"addr add {own}/32 dev hsn0",
+        f"addr add {address}/32 dev hsn0",
         "link set hsn0 up",
         f"addr add {management_address(node)}/16 dev mgmt0",
         "link set mgmt0 up",
         f"route add {router}/32 dev hsn0",
         # A queue that never drops makes a slow link look like a lost packet: wait long for it.
-        f"route add default via {router} dev hsn0 src {own} rto_min 3s",
+        f"route add default via {router} dev hsn0 src {address} rto_min 3s",
     ]
 
 
@@ -371,7 +371,7 @@ def router_setup(net: Net, router: int) -> Iterator[str]:
 
 
 def limit_line(device: str, rate: float) -> str:
-    """Return the ``tc`` line of a device that carries `rate` bytes a second.
+    """Return the ``tc`` line of a device that carries `rate` bytes per second.
 
     The queue is long, as a network with credits loses nothing: senders wait.
     """

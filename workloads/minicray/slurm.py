@@ -66,8 +66,8 @@ def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
         return None, f"{', '.join(missing)} not installed"
     version = version_of(str(programs["slurmctld"]))
     if version < _OLDEST:
-        said = ".".join(map(str, version)) or "of an unknown version"
-        return None, f"Slurm {said} is too old: {_OLDEST[0]}.{_OLDEST[1]:02d} is needed"
+        version_text = ".".join(map(str, version)) or "of an unknown version"
+        return None, f"Slurm {version_text} is too old: {_OLDEST[0]}.{_OLDEST[1]:02d} is needed"
     if why := _ids_missing():
         return None, f"{why}; as root, or with mapped ids, it can run"
     return Slurm(version, {k: str(v) for k, v in programs.items()}, topology), ""
@@ -143,7 +143,7 @@ def _node_line(net: Net, node: int) -> str:
     )
 
 
-def slurm_start(net: Net, slurm: Slurm) -> dict[str, Any]:
+def slurm_programs(net: Net, slurm: Slurm) -> dict[str, Any]:
     """Return the programs to start, and the time that they may take."""
     conf = str(HOME / "slurm.conf")
     state = net.machine.state[net.rows].tolist()

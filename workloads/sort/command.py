@@ -34,8 +34,10 @@ PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
     "1e6",
     "Items per rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
-@option_with_default("--data", KINDS, "random", "Kind of keys; one: random, all on rank 0.")
-@option_with_default("--payload", ByteCount(whole=True), 0, "Bytes carried with each key.")
+@option_with_default("--data", KINDS, "random", "Kind of keys; one: random keys, all on rank 0.")
+@option_with_default(
+    "--payload", ByteCount(whole=True), 0, "Bytes of payload carried with each key."
+)
 @option_with_default(
     "--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges."
 )
@@ -55,7 +57,7 @@ PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
     "--final",
     ["auto", "sort"],
     "auto",
-    "Merge few runs that arrive, or sort again as the paper does.",
+    "Merge the sorted runs that arrive, or sort again as in the paper.",
 )
 @bench_callback
 def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
@@ -90,7 +92,7 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
 
 
 class Sort(SortTrial):
-    """Items on every rank, sorted anew in each repetition. Collective.
+    """Items on every rank, sorted again in each repetition. Collective.
 
     Memory: at most 3.5 times the local items, those kept for the next
     repetition counted (see `nidmap.workloads.sort.partition.sort_items`).
@@ -131,7 +133,7 @@ class Sort(SortTrial):
         return sort_items(self.ranks, self.items, self.plan, self.seen)
 
     def expected(self) -> int:
-        """Return as many items as were there before."""
+        """Return the number of items before the sort."""
         return len(self.items)
 
     def keys(self, result: Array) -> Array:

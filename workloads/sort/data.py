@@ -72,7 +72,7 @@ def make_items(kind: str, rank: int, size: int, count: int, *, payload: int = 0)
     keys. Returns (n,): of `item_type(payload)`.
     """
     if payload >= MOST:
-        raise UsageError(f"a payload of {payload} bytes is unknown to numpy", f"below {MOST}")
+        raise UsageError(f"numpy cannot hold a payload of {payload} bytes", f"use less than {MOST}")
     rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((SEED, rank))))
     if kind == "one":
         count = count * size if rank == 0 else 0

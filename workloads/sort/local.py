@@ -63,9 +63,11 @@ def order(keys: Keys, runs: int = 0) -> Places:
         tied = np.flatnonzero(_find_ties(packed, place_bits))
         if len(tied) > _FEW * count:
             return np.argsort(keys, kind="stable")
-        few = packed[tied]
+        ties = packed[tied]
         # in the order of all their bits; the high ones are the same in each group
-        packed[tied] = few[np.lexsort((keys[_unpack_places(few.copy(), bits)], few >> place_bits))]
+        packed[tied] = ties[
+            np.lexsort((keys[_unpack_places(ties.copy(), bits)], ties >> place_bits))
+        ]
     return _unpack_places(packed, bits)
 
 

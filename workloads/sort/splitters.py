@@ -8,7 +8,7 @@ with keys below a splitter, and not above it):
   from the items that can still be it, and counts them all in one Allreduce.
   Three or four rounds settle any data, skewed or not, since the probes follow
   the items and not the key space.
-- `bisection`: the paper's own (2.2.2 and 3.1): one probe a splitter and round,
+- `bisection`: the paper's own (2.2.2 and 3.1): one probe per splitter and round,
   half way in the key space, two (P+1)-long Allreduces and one of a boolean,
   as many rounds as the keys have bits.
 
@@ -109,9 +109,9 @@ def _round_probes(
     nth = np.arange(len(splitter)) - np.repeat(np.cumsum(taken) - taken, taken) + first[splitter]
     at = (2 * nth + 1) * open_[splitter] // (2 * m[splitter]) - before[splitter] + lower[splitter]
     kind = np.dtype([("owner", np.int64), ("value", np.uint64)])
-    said = np.empty(len(splitter), kind)
-    said["owner"], said["value"] = splitter, keys[at]
-    heard = ranks.collect(said)
+    proposed = np.empty(len(splitter), kind)
+    proposed["owner"], proposed["value"] = splitter, keys[at]
+    heard = ranks.collect(proposed)
     heard = heard[np.lexsort((heard["value"], heard["owner"]))]
     values, owner = np.ascontiguousarray(heard["value"]), np.ascontiguousarray(heard["owner"])
     new = np.ones(len(values), np.bool_)

@@ -17,7 +17,7 @@ from nidmap.workloads.world import Comm, raise_together
 
 
 class SortTrial(ABC):
-    """Data on every rank that is sorted anew in each repetition. Collective."""
+    """Data on every rank that is sorted again in each repetition. Collective."""
 
     name: ClassVar[str]  # as errors name it
     phases: ClassVar[tuple[str, ...]]  # in order

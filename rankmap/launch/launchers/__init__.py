@@ -54,5 +54,5 @@ class CrayOrder(Launcher):
         counts = order.counts
         per_node = int(counts[0])
         if (counts[:-1] != per_node).any() or counts[-1] > per_node:
-            raise LaunchError(f"needs the same number of ranks on every node: {order.words()}")
+            raise LaunchError(f"every node needs the same number of ranks: {order.words()}")
         return per_node

@@ -49,11 +49,11 @@ class Flux(Launcher):
     def check(self) -> None:
         """Refuse other commands than ``flux run``."""
         if self.parsed.argv[1:2] != ("run",):
-            raise LaunchError("only the ranks of flux run can be ordered")
+            raise LaunchError("of Flux's commands only flux run can be given an order")
         super().check()
 
     def find_allocation(self) -> Allocation | None:
-        """Return the hosts of the Flux instance that the command runs in, as it says them."""
+        """Return the hosts of the Flux instance that the command runs in, as Flux reports them."""
         return flux_instance(self.env, self.parsed.argv[0])
 
     def counts(self, ranks: int, nodes: int) -> Ints:

@@ -95,7 +95,7 @@ class _HydraFamily(Launcher):
                 lost = _HOST_OPTION.search(line.partition("#")[0])
                 if lost:
                     what = f"{path}:{number}: '{lost[0]}' would be lost: an order names hosts alone"
-                    raise LaunchError(what, "name the interface by -iface")
+                    raise LaunchError(what, "name the interface with -iface")
         return super().find_allocation()
 
     def is_started_by_slurm(self) -> bool:
@@ -137,10 +137,10 @@ class Hydra(_HydraFamily):
 
     def counts(self, ranks: int, nodes: int) -> Ints:
         """Return the ranks that the lines of the host file give each node."""
-        own, job = self.own_nodes(ranks), self.allocation
-        if own is None or job is None or len(job.nodes) != nodes:
+        own_nodes, job = self.own_nodes(ranks), self.allocation
+        if own_nodes is None or job is None or len(job.nodes) != nodes:
             return super().counts(ranks, nodes)
-        return np.bincount(own, minlength=nodes)
+        return np.bincount(own_nodes, minlength=nodes)
 
     def mapping(self) -> ProcessMapping:
         """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""
@@ -179,7 +179,7 @@ class IntelHydra(_HydraFamily):
         super().check()
         if self.is_started_by_slurm():
             raise LaunchError(
-                "Intel MPI loses the order of its machine file when Slurm starts its proxies",
+                "Intel MPI loses the order of its machine file if Slurm starts its proxies",
                 "use srun, or -bootstrap ssh",
             )
 

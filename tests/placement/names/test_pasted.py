@@ -176,8 +176,8 @@ def test_nids_alone_and_between_commas_stay_words(text):
         ("n1 idle\nn2 alloc*\n", 1, ["'n1 idle' is a row of a table without its header"]),
         ("workq*   up   infinite   2  alloc n[1-2]\n", 1, ["without its header"]),
         ("JOBID NAME NODELIST COMMENT\n1 my job n1 so so\n", 2, ["does not fit"]),
-        ("JobId=7 JobName=x\n   NodeList=n99\n   NodeList=n1\n", 3, ["NodeList= twice"]),
-        ("JobId=7 JobName=x NodeList=n99 a=b NodeList=n1\n", 1, ["NodeList= twice"]),
+        ("JobId=7 JobName=x\n   NodeList=n99\n   NodeList=n1\n", 3, ["NodeList= is given twice"]),
+        ("JobId=7 JobName=x NodeList=n99 a=b NodeList=n1\n", 1, ["NodeList= is given twice"]),
         ("exec_host = n1/0*24+n2\n", 1, ["'n2' is not part of a PBS host list"]),
     ],
 )  # fmt: skip

@@ -169,7 +169,7 @@ def test_the_busiest_node_and_the_slowest_links():
 
 def test_what_cannot_be_bounded():
     machine = parse_spec("torus:4")
-    with pytest.raises(UsageError, match="cannot bound 5 of 4 nodes"):
+    with pytest.raises(UsageError, match="no bound for 5 of 4 nodes"):
         best_bound(machine, 5, out=1.0, pair=1.0)
 
 

@@ -106,7 +106,7 @@ def test_a_switch_is_called_one_where_there_is_no_room():
 
 
 def test_included_nodes_in_too_many_blocks_are_refused():
-    with pytest.raises(PlanError, match="the included nodes sit in 3 blocks"):
+    with pytest.raises(PlanError, match="the included nodes are in 3 blocks"):
         nidmap.plan(with_blocks(24, 8, (8,)), 8, segment=4, include=[0, 8, 16])
 
 

@@ -69,7 +69,7 @@ def test_other_components_are_no_nodes():
         ([component(1), component(1)], "NID 1 is listed twice"),
         ([component(1), component(2, NID=1)], "NID 1 is listed twice"),
         ([component(1, ID="x1c0s1b0")], "x1c0s1b0 is not the xname of a node"),
-        ([{"ID": "x1", "Type": "Cabinet", "State": "On"}], "lists no component of type Node"),
+        ([{"ID": "x1", "Type": "Cabinet", "State": "On"}], "lists no components of type Node"),
     ],
 )
 def test_what_contradicts_itself_is_a_fault(components, said):
@@ -77,5 +77,5 @@ def test_what_contradicts_itself_is_a_fault(components, said):
 
 
 def test_another_form_is_refused():
-    with pytest.raises(ParseError, match=r"hsm\.json: not a list of HSM's"):
+    with pytest.raises(ParseError, match=r"hsm\.json: not a list from HSM"):
         read_text('{"Components": [{"ID": 7, "State": "Ready"}]}', "hsm.json")

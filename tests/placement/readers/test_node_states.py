@@ -343,7 +343,7 @@ def test_damage_is_one_error_or_none(text, data):
     ("text", "match"),
     [
         ("NodeName=n1 Arch=x CoresPerSocket=1\n   Sockets=1\n", "x:1: node n1 has no State="),
-        ("NodeName=n1 Arch=x CoresPerSocket=1\n   State=7 Sockets=1\n", "'7' is not the state"),
+        ("NodeName=n1 Arch=x CoresPerSocket=1\n   State=7 Sockets=1\n", "'7' is not a node state"),
         ('{"nodes": [{"state": "idle"}]}', "an entry of nodes is not as Slurm prints it"),
         ('{"nodes": [{"name": 7, "state": "idle"}]}', "7 is not a word"),
         ("n1\n  state = free\nwhat is this\n", "x:3: 'what is this' is not a node or"),
@@ -410,13 +410,13 @@ def test_r_of_flux_gives_hosts_to_ranks_in_ascending_order():
     assert nodes.features.tolist() == ["", "", "big", "big", ""]
     with pytest.raises(ParseError, match="4 hosts for 5 ranks"):
         read_text(text.replace("k[9,8]", "k9"), "-")
-    with pytest.raises(ParseError, match="R without nodelist"):
+    with pytest.raises(ParseError, match="R has no nodelist"):
         read_text(text.replace("nodelist", "hosts"), "-")
 
 
 def test_reasons_of_sinfo_are_no_list_of_jobs():
     text = "REASON      USER  TIMESTAMP           NODELIST\nbad  root  2026-09-21T15:02:11 n1\n"
-    with pytest.raises(ParseError, match="sinfo without the column %T"):
+    with pytest.raises(ParseError, match="sinfo output without column %T"):
         read_text(text, "-")
 
 

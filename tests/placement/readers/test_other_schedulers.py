@@ -102,7 +102,7 @@ def test_flux_columns_by_their_header(rows, expected):
         (SAMPLES["qhost"] + "node4 lx-amd64\n", "x:7: 'node4 lx-amd64' is not a row of qhost"),
         ("<Data><Node><name>n1</name></Node></Data>\n", "x: node n1 has no state"),
         ("<Data><Node><name>n1</name>\n", "x:2: not XML: no element found"),
-        ('<?xml version="1.0"?><Data><Node><!DOCTYPE x></Node></Data>', "with a declaration"),
+        ('<?xml version="1.0"?><Data><Node><!DOCTYPE x></Node></Data>', "has a declaration"),
         ('{"version": 2, "execution": {"R_lite": [], "nodelist": []}}', "x: an R of version 2"),
         ('{"execution": {"R_lite": [{"rank": null, "children": {}}], "nodelist": []}}',
          "'None' is not a set of numbers"),

@@ -18,8 +18,8 @@ XTPROCADMIN = "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n" + "
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("\n\n  \n", "x: has no records, only blanks and comments"),
-        ("# nothing\n", "x: has no records, only blanks and comments"),
+        ("\n\n  \n", "x: has only blank lines and comments"),
+        ("# nothing\n", "x: has only blank lines and comments"),
         ("\n# a\nhello world\n", "x:3: 'hello world' is in no format"),
         ("<!DOCTYPE html>\n<html>\n", "x:1: '<!DOCTYPE html>' is in no format"),
         ("g,r,c,n,jobid\n0,1,2,3,4\n", "x:1: 'g,r,c,n,jobid' is in no format"),

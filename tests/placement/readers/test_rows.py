@@ -47,7 +47,7 @@ def test_columns_are_those_of_a_slow_reading(lines, piece):
         ]
         text = "\n".join(lines) + "\n"
         if not wanted:
-            with pytest.raises(ParseError, match="has no row of test"):
+            with pytest.raises(ParseError, match="has no row for test"):
                 r.read_rows(text, "x", "test", layout_of)
             return
         found = r.read_rows(text, "x", "test", layout_of)

@@ -83,7 +83,7 @@ LEAF = "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
             "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-8] BlockSize=8\n",
             "t:1: no block of its own",
         ),
-        ("", "t: nothing in it"),
+        ("", "t: has no"),
     ],
 )
 def test_what_cannot_be_read(text, message):

@@ -273,15 +273,15 @@ def test_no_node_in_any_partition():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "t: nothing in it"),
-        ("\n\n", "t: nothing in it"),
-        ("NODELIST STATE\n", "t: nothing in it"),
-        ("PARTITION AVAIL NODES(A/I/O/T) NODELIST\n", "t:1: sinfo without the column %T"),
-        ("REASON USER TIMESTAMP NODELIST\n", "t:1: sinfo without the column %T"),
+        ("", "t: has no"),
+        ("\n\n", "t: has no"),
+        ("NODELIST STATE\n", "t: has no"),
+        ("PARTITION AVAIL NODES(A/I/O/T) NODELIST\n", "t:1: sinfo output without column %T"),
+        ("REASON USER TIMESTAMP NODELIST\n", "t:1: sinfo output without column %T"),
         ("NODELIST STATE\nn1 idle\nn2\n", "t:3: 'n2' is not a row of 2 columns"),
         ("NODELIST STATE\nn1 idle up\n", "t:2: 'n1 idle up' is not a line of sinfo"),
-        ("NODELIST STATE\nn1 7\n", "t:2: '7' is not the state of a node"),
-        ("NODELIST STATE\nn2 idle\nn3 =1+1\n", "t:3: '=1+1' is not the state"),
+        ("NODELIST STATE\nn1 7\n", "t:2: '7' is not a node state"),
+        ("NODELIST STATE\nn2 idle\nn3 =1+1\n", "t:3: '=1+1' is not a node state"),
         ("NODELIST STATE\nn[2- idle\n", "t:2: NODELIST: 'n[2-'"),
         ("NODELIST STATE\nn;2 idle\n", "t:2: NODELIST: 'n;2'"),
         ("n1 idle\n", "t:1: 'n1 idle' is not a line of sinfo"),
@@ -363,5 +363,5 @@ def test_one_cluster_is_named_above_and_several_are_refused():
     """``sinfo -M a`` and ``-M a,b``."""
     table = "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up infinite 2 idle n[1-2]\n"
     assert read_text(f"CLUSTER: a\n{table}", "x").nodes.name.tolist() == ["n1", "n2"]
-    with pytest.raises(ParseError, match="x:5: sinfo of several clusters"):
+    with pytest.raises(ParseError, match="x:5: sinfo output of several clusters"):
         read_text(f"CLUSTER: a\n{table}\nCLUSTER: b\n{table}", "x")

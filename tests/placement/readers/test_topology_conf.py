@@ -176,10 +176,10 @@ def test_repeats_in_one_list_are_one():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "t: nothing in it but comments"),
-        ("# only\n\n", "t: nothing in it but comments"),
+        ("", "t: has no"),
+        ("# only\n\n", "t: has no"),
         ("SwitchName=a Nodes=n[1-\n", "t:1: Nodes: 'n[1-' has an unmatched bracket"),
-        ("SwitchName=a Nodes=,\n", "t:1: Nodes: ',' names nothing"),
+        ("SwitchName=a Nodes=,\n", "t:1: Nodes: ',' lists no names"),
         ("SwitchName=a Nodes=ALL\n", "t:1: a has Nodes=ALL, which names no node here"),
         ("SwitchName=a Nodes=n1*3\n", "t:1: Nodes: 'n1*3' is not a list of names"),
         (GOOD + "SwitchName=c Node=n9\n", "t:4: unknown keyword 'node'"),

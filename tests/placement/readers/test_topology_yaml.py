@@ -89,7 +89,7 @@ TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "t: nothing in it"),
+        ("", "t: has no"),
         ("---\n", "t:2: expected a list, got text"),
         ("topology: t\nflat: true\n", "t:1: expected a list, got an object"),
         ("[]\n", "t:1: a list without a topology"),
@@ -185,7 +185,7 @@ def several(tmp_path):
 def test_one_of_several_topologies_is_chosen_by_name(several):
     ib = load_machine(f"{several},topology=ib")
     assert (ib.switches.kind, len(ib)) == ("tree", 12)
-    with pytest.raises(PlanError, match="at most 8 are free below one top switch"):
+    with pytest.raises(PlanError, match="at most 8 are free under one top switch"):
         nidmap.plan(ib, 9)
     assert len(nidmap.plan(ib, 8).rows) == 8
     nvl = load_machine(f"{several},topology=nvl,latency=2")

@@ -137,7 +137,7 @@ def test_a_row_of_four_fields_is_a_down_compute_node_under_an_xt_header_only():
         ("٥ 0x5 c0-0c0s1n1 compute up batch", "'٥' is not a NID"),
         ("c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)", "looks like rtr-aries"),
         ("6 c0-0c0s1n0 compute 0 0 1", "looks like torus-coordinates"),
-        ("NID (HEX) NODENAME TYPE STATUS", "another header than above"),
+        ("NID (HEX) NODENAME TYPE STATUS", "the header differs from the one above"),
         ("NID NODENAME TYPE CORES X Y Z", "looks like meshcoords"),
         ("\x1b[0m", "'\\x1b[0m' is not a NID"),
     ],
@@ -151,7 +151,7 @@ def test_a_line_that_is_no_row_is_refused_by_its_number(line, says):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (HEADER + "\n", "d: has no row of xtprocadmin"),
+        (HEADER + "\n", "d: has no row for xtprocadmin"),
         ("NID (HEX) NODENAME STATUS\n", "d:1: xtprocadmin: the header lacks TYPE"),
         ("NID (HEX) NODENAME TYPE TYPE\n", "d:1: xtprocadmin: the header names a column twice"),
     ],

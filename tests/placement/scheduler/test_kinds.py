@@ -56,7 +56,7 @@ def test_a_kind_is_named_or_mixed_on_request(lumi):
     assert set(lumi.gpus[plan(lumi, 64, include=[0]).rows]) == {0}
     with pytest.raises(UsageError, match="unknown kind of nodes 'gpus=9'; choose from gpus=8"):
         plan(lumi, 64, kind="gpus=9")
-    with pytest.raises(PlanError, match="3000 nodes of one kind wanted, there are 2978 of gpus=8"):
+    with pytest.raises(PlanError, match="3000 nodes of one kind wanted, but only 2978 of gpus=8"):
         plan(lumi, 3000)
 
 
@@ -64,7 +64,7 @@ def test_the_kind_with_enough_free_nodes_is_taken(lumi):
     free = lumi.free & ((lumi.gpus == 0) | (np.arange(len(lumi)) % 100 == 0))
     chosen = plan(lumi, 64, candidates=free)
     assert set(lumi.gpus[chosen.rows]) == {0}
-    assert any("gpus=0, are taken" in warning for warning in chosen.warnings)
+    assert any("gpus=0 are used" in warning for warning in chosen.warnings)
 
 
 def test_features_and_cores_make_kinds_but_labels_of_places_do_not():
@@ -131,4 +131,4 @@ def test_of_one_kind():
     lumi = nidmap.load_machine("lumi")
     mask, note = of_one_kind(lumi, lumi.free, 64, np.empty(0, dtype=np.int64))
     assert int((mask & lumi.free).sum()) == 2978
-    assert note == "nodes of one kind, gpus=8, are taken; --kind has gpus=8, gpus=0, any"
+    assert note == "only nodes of kind gpus=8 are used; --kind takes gpus=8, gpus=0, any"

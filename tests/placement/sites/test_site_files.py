@@ -301,8 +301,8 @@ def test_what_is_no_text_is_refused(tmp_path):
     cases = {
         "junk": (bytes(range(256)) * 10, ":2: not text"),
         "late": (b"name = 'x'\n\n\xff\xfe", ":3: not text"),
-        "empty": (b"", ": empty"),
-        "blank": (b" \n\t\n", ": empty"),
+        "empty": (b"", ": is empty"),
+        "blank": (b" \n\t\n", ": is empty"),
         "large": (b"#" * 1_000_001, ": larger than"),
     }
     for name, (raw, words) in cases.items():

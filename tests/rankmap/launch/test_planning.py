@@ -39,7 +39,7 @@ def test_the_best_so_far_counts_where_no_more_comes_in_time():
         time.sleep(60)
         yield planned("b")
 
-    late = "planning makes no progress (--patience is 5, raise it)"
+    late = "planning makes no progress (raise --patience, now 5)"
     assert plan_aside(work, 5) == PlanningResult(planned("a"), late)
 
 
@@ -54,7 +54,7 @@ def test_an_answer_that_is_larger_than_a_pipe_arrives_whole():
     [
         (lambda: os._exit(3), "planning failed"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "planning failed"),
-        (lambda: time.sleep(1000), "planning makes no progress (--patience is 5, raise it)"),
+        (lambda: time.sleep(1000), "planning makes no progress (raise --patience, now 5)"),
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda: exec("raise SystemExit('\\x1b[31m')"), "SystemExit: \\x1b[31m"),
     ],
@@ -79,7 +79,7 @@ def test_a_child_that_spins_without_a_word_is_given_up():
         yield
 
     assert plan_aside(work, 5) == PlanningResult(
-        failure="planning takes too long (--patience is 5, raise it)"
+        failure="planning takes too long (raise --patience, now 5)"
     )
 
 

@@ -103,8 +103,8 @@ def test_without_a_cell_it_is_a_box_of_a_nodes_ranks():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("-R -C -g 4,4 -c 2,2", "-R and -C exclude each other"),
-        ("-H -P", "-P and -H exclude"),
+        ("-R -C -g 4,4 -c 2,2", "-R and -C cannot be combined"),
+        ("-H -P", "-P and -H cannot be combined"),
         ("-c 2,2 -c 4,1", "-c is given twice"),
         ("-c", "option -c requires argument"),
         ("-c 0,2", "not a list of whole numbers"),
@@ -112,7 +112,7 @@ def test_without_a_cell_it_is_a_box_of_a_nodes_ranks():
         ("-X", "option -X not recognized"),
         ("4 5", "unknown option '4'"),
         ("-s 5", "option -s not recognized"),
-        ("-c 2", "-c has 1 numbers, the grid 2"),
+        ("-c 2", "-c has 1 numbers, but the grid has 2 dimensions"),
         ("-g 4,5", "has 20 ranks, not 16"),
         ("-o 1,1", "-o must name the dimensions 1 to 2"),
         ("-c '2,2", "unbalanced quotes"),

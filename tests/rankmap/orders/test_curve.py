@@ -103,5 +103,7 @@ def test_a_pattern_without_a_grid_is_refused_in_one_line():
         def resized(self, ranks):
             return self
 
-    with pytest.raises(UsageError, match="strategy hilbert needs a process grid, pattern cloud"):
+    with pytest.raises(
+        UsageError, match="strategy hilbert needs a process grid, but pattern cloud"
+    ):
         find("hilbert")(Cloud(), slots(named(1), 4))

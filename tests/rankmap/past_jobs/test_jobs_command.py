@@ -51,7 +51,7 @@ def test_a_sentence_two_tables_and_what_they_rest_on(tool):
     assert code == 0
     lines = out.splitlines()
     assert lines[0].startswith(
-        "of the last 3 jobs 2 sat at least 10 % worse than they could have; "
+        "2 of the last 3 jobs were placed at least 10 % worse than they could have been; "
     )
     assert lines[0].endswith("above all lammps on 4 nodes")
     assert any(line.split()[:4] == ["lammps", "4", "2", "2"] for line in lines)
@@ -80,7 +80,7 @@ def test_users_and_the_last_jobs(tool):
     assert [job["id"] for job in count("--user", "ada")["jobs"]] == ["1", "3"]
     assert len(count("--last", "1")["jobs"]) == 1
     assert len(count("--last", "0", "--user", "all")["jobs"]) == 3
-    assert count("--user", "ada", "--last", "1")["sentence"].startswith("of ada's last 1 job")
+    assert count("--user", "ada", "--last", "1")["sentence"].startswith("1 of ada's last 1 job")
 
 
 def test_down_nodes_could_not_be_had(tool, tmp_path):
@@ -108,7 +108,7 @@ def test_pictures(tool, tmp_path):
     pytest.importorskip("matplotlib")
     for name in ("out.png", "out.svg"):
         code, _, err = tool("jobs.txt", "-m", MACHINE, "-o", name)
-        assert (code, "sat at least 10 % worse" in err) == (0, True)
+        assert (code, "placed at least 10 % worse" in err) == (0, True)
     assert "<svg" in (tmp_path / "out.svg").read_text()
     assert (tmp_path / "out.png").read_bytes()[:4] == b"\x89PNG"
 
@@ -132,7 +132,7 @@ def test_without_bandwidths_no_node_hours_are_told(tool):
         (["jobs.txt", "--applications", "bad.toml"], 3, "bad.toml: "),
         (["jobs.txt", "--applications", "worse.toml"], 3, "worse.toml: "),
         (["broken.txt"], 3, "broken.txt:2: start 'x' is not a time"),
-        (["waiting.txt"], 3, "lists no job with nodes"),
+        (["waiting.txt"], 3, "lists no jobs with nodes"),
         (["elsewhere.txt"], 3, "no job has a node of"),
         ([], 4, "sacct"),
     ],

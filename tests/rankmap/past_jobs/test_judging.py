@@ -104,7 +104,9 @@ def test_node_hours_are_those_of_the_share_alone():
     assert found.saved.likely == pytest.approx(8 * 0.3 * (1 - 1 / slow.likely))
     assert found.saved.likely < 8 * (1 - 1 / slow.likely)
     assert found.worse == 1
-    assert found.sentence.startswith("of the last 2 jobs 1 sat at least 10 % worse than it could")
+    assert found.sentence.startswith(
+        "1 of the last 2 jobs was placed at least 10 % worse than it could"
+    )
     assert sum(kin.jobs for kin in found.kin) == 2
     assert math.isclose(sum(kin.saved.likely for kin in found.kin), found.saved.likely)
 

@@ -92,7 +92,7 @@ def test_the_usual_algorithm_is_taken_and_named():
     assert "(scatter-ring)" in found.sentence
     assert found.document()["algorithm"] == "scatter-ring"
     assert [phase.name for phase in found.phases] == ["scatter", "ring"]
-    assert "libraries usually take scatter-ring (--algorithm says another)" in found.notes
+    assert "libraries usually use scatter-ring (--algorithm chooses another)" in found.notes
     short = predict(shaheen, "#0-63", Job("bcast", ppn=1, bytes=1e3))
     assert short.document()["algorithm"] == "binomial"
     own = predict(shaheen, "#0-63", Job("bcast", ppn=1, bytes=1e6, algorithm="binomial"))

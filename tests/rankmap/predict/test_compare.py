@@ -121,7 +121,7 @@ def test_without_names_all_that_apply_are_tried(tool):
     assert re.search(r"^box \S+ +row-major ", out, re.MULTILINE)
     assert "blades" not in out  # needs a dragonfly
     assert re.search(r"note: \d+ candidates, \d+ choices of nodes", out)
-    assert "1 MB a message assumed" in out
+    assert "1 MB per message assumed" in out
 
 
 def test_the_default_is_named_when_nothing_beats_it(tool):
@@ -140,7 +140,7 @@ def test_a_row_that_is_likely_faster_than_a_default_that_is_kept_is_named():
         )  # fmt: skip
 
     asked = {"pattern": "alltoall", "words": "8 nodes x 1"}
-    for seconds, words in ((0.9, "no gain that can be told from"), (0.999, "nothing beats")):
+    for seconds, words in ((0.9, "no clear gain over"), (0.999, "nothing beats")):
         entries = row("auto", 1.0, 1.0, True), row("spread", seconds, 0.8, False)
         said = Comparison(entries, asked, (), Baseline("slurm-none", "Slurm's own")).sentence
         assert said.startswith(f"{words} Slurm's own for alltoall on 8 nodes x 1: 1 s")

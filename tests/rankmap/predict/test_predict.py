@@ -431,7 +431,7 @@ def test_comparison_names_what_really_binds():
 
 def test_one_message_in_turn_is_one():
     found = predict(parse_spec("torus:4x4"), "0-3", Job("alltoall", bytes=1e6))
-    assert "1 message in turn of" in {t.name: t for t in found.terms}["latency"].rests_on
+    assert "1 message in turn, " in {t.name: t for t in found.terms}["latency"].rests_on
 
 
 def test_run_seconds_with_messages():
@@ -448,7 +448,7 @@ def test_from_file():
 
 
 def test_size_of():
-    assert size_of(parse_pattern("alltoall"), None) == (1000000.0, "1 MB a message assumed")
+    assert size_of(parse_pattern("alltoall"), None) == (1000000.0, "1 MB per message assumed")
 
 
 def test_algorithms():

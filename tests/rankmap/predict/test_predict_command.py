@@ -100,7 +100,7 @@ def test_background_from_a_file(tool, tmp_path):
     ]
     assert found["time_s"] == pytest.approx(2 * json.loads(tool(line.format(""))[1])["time_s"])
     notes = " ".join(json.loads(tool(line.format("") + " --background jobs")[1])["notes"])
-    assert "each of 2 other jobs is assumed to send 0.5 to 1 GB/s a node" in notes
+    assert "each of 2 other jobs is assumed to send 0.5 to 1 GB/s per node" in notes
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_background_from_a_file(tool, tmp_path):
         ("--order gone.slots", 3, "gone.slots"),
         ("--order broken.slots", 3, "broken.slots"),
         ("--order broken.slots --strategy morton", 2, "give either --order or --strategy"),
-        ("--format slots", 2, "--format goes with --order"),
+        ("--format slots", 2, "--format needs --order"),
         ("--strategy nope", 2, "nope"),
         ("--background gone", 3, "gone"),
-        ("--background empty", 3, "names no job"),
+        ("--background empty", 3, "lists no jobs"),
         ("--background bad", 3, "bad:2: "),
         ("--background load", 3, "load:1: load=x is not a number"),
     ],

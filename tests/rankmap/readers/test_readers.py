@@ -140,14 +140,14 @@ def test_a_blank_line_is_a_vertex_without_neighbours(tmp_path):
     ("name", "text", "said"),
     [
         ("a.graph", METIS[:-9], "3 lines for 4 vertices; is the file cut short"),
-        ("a.graph", METIS + "1 1\n", "line of vertex 5, the header has 4"),
-        ("a.graph", METIS.replace("9\n2", "\n2", 1), "a neighbour without its edge's weight"),
-        ("a.graph", METIS.replace("4 4 1", "4 7 1"), "edges, the header has 7"),
+        ("a.graph", METIS + "1 1\n", "a line for vertex 5, but the header says 4"),
+        ("a.graph", METIS.replace("9\n2", "\n2", 1), "a neighbour without an edge weight"),
+        ("a.graph", METIS.replace("4 4 1", "4 7 1"), "edges, but the header says 7"),
         ("a.graph", METIS.replace("2 5 3", "8 5 3"), "ranks are 0 to 3"),
         ("a.graph", METIS.replace("2 5 3", "2 -5 3"), "less than 0"),
         ("a.graph", METIS.replace("4 4 1", "4 4 7"), "format 7 is not one of"),
         ("a.graph", "999999999999 1\n", "at most"),
-        ("a.graph", "0 0\n", "without vertices"),
+        ("a.graph", "0 0\n", "has no vertices"),
         ("a.graph", "4 4 one\n", "'one' is not a number"),
         (
             "a.mtx",
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, said):
     [
         (npz(matrix=np.zeros((2, 3))), "2x3: not a square matrix"),
         (npz(x=np.zeros(2), y=np.zeros(2)), "not a matrix: it holds x, y; call it matrix"),
-        (npz(matrix=np.array([["a"]])), "are not weights"),
+        (npz(matrix=np.array([["a"]])), "cannot be weights"),
         (npz(matrix=np.array([[np.nan]])), "not a number"),
         (npz(matrix=np.eye(4))[:-30], "damaged"),
         (npy(np.eye(4))[:-8], "expected 128 bytes got 120"),
@@ -221,7 +221,7 @@ def test_monitoring_files_of_one_run(tmp_path):
     found = readers.read(str(tmp_path))
     assert dense(found).tolist() == [[0, 10, 0], [0, 0, 11], [12, 0, 0]]
     (tmp_path / "run.1.prof").unlink()
-    with pytest.raises(ParseError, match="the file of rank 1 is missing"):
+    with pytest.raises(ParseError, match="the file for rank 1 is missing"):
         readers.read(str(tmp_path))
 
 

@@ -15,7 +15,7 @@ from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.pattern.sweep import waves
 from nidmap.rankmap.predict import Job, Predictor, predict
 from nidmap.rankmap.predict.gain import time_range
-from nidmap.rankmap.recognition.steps import MOST_STEPS, run_of
+from nidmap.rankmap.recognition.steps import MOST_STEPS, recorded_run
 from nidmap.rankmap.recording import (
     EVENTS,
     RecordedCollective,
@@ -71,14 +71,14 @@ phases = st.lists(
 
 
 def steps_in(recording):
-    return run_of(recording, "").steps
+    return recorded_run(recording, "").steps
 
 
 @examples(50)
 @given(phases)
 def test_steps_together_are_all_that_was_recorded(found):
     recording = Recording(8, 1.0, tuple(found))
-    run = run_of(recording, "")
+    run = recorded_run(recording, "")
     assert len(run.steps) <= MOST_STEPS
     expected = bytes_between(8, [recording.total().away()])
     assert np.array_equal(bytes_between(8, [run.sent]), expected)
@@ -103,7 +103,7 @@ def test_a_broadcast_goes_as_its_library_does_it(library, steps):
     every, calls = np.arange(12), 3
     called = RecordedCollective.alike(every, 0, calls, calls * 50_000)
     phase = RecordedPhase("bcast", "app", calls, 12 * calls, NO_TRAFFIC, (called,))
-    found = run_of(Recording(12, 1.0, (phase,)), library).steps
+    found = recorded_run(Recording(12, 1.0, (phase,)), library).steps
     assert sum(step.times for step in found) == steps * calls
     if library == "openmpi":
         assert found[0].sent.bytes.tolist() == [150_000] * 11
@@ -117,7 +117,7 @@ def test_calls_of_other_sizes_are_told_apart_by_the_order(tmp_path):
     collective = EVENTS.index("collective")
     events = np.array([[collective, -1, 0, 0, size] for size in (8, 90_000)])
     order = RecordedOrder(events, np.tile([0, 0, 0, 1], 4), np.arange(5) * 4, (every,))
-    steps = run_of(Recording(4, 1.0, (phase,), order=order), "").steps
+    steps = recorded_run(Recording(4, 1.0, (phase,), order=order), "").steps
     assert sorted(step.sent.bytes.sum() / step.times for step in steps) == pytest.approx(
         [32, 32, 90_000, 90_000, 180_000, 180_000]
     )  # doubling, twice; a block of a quarter and a half there and back

@@ -412,6 +412,24 @@ def test_counts_that_cannot_be_merged_are_kept(capfd, tmp_path, monkeypatch, fau
     assert run(again[1:]) == 3
 
 
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        ([rank(0, 1), rank(0, 1), rank(0, 1)], "3 processes were each rank 0 of 1"),
+        ([], "started by the launcher of another MPI"),
+    ],
+)
+def test_a_launcher_of_another_mpi_is_named_as_a_cause(capfd, tmp_path, monkeypatch, left, words):
+    counted = tmp_path / "counted"
+    counted.write_bytes(b"".join(left))
+    monkeypatch.setattr(running, "libraries_for", lambda *_: ["none.so"])
+    monkeypatch.setattr(running, "preload", lambda command, _, variables, __: (command, variables))
+    program = ["sh", "-c", f"cp {counted} $NIDMAP_RECORD.node1"]
+    assert run(["record", "-o", str(tmp_path / "r.npz"), "--", *program]) == 0
+    assert words in capfd.readouterr().err
+    assert (tmp_path / "r.npz").exists() == bool(left)
+
+
 @given(st.integers(2, 6), st.integers(2, 6), st.sampled_from(["rows", "columns", "both"]))
 def test_all_to_alls_of_unequal_blocks_are_named_by_their_lines(rows, columns, which):
     a, b = (ends.ravel() for ends in np.indices((rows * columns,) * 2))
@@ -439,8 +457,8 @@ def test_a_stencil_of_phases_of_different_ranks_is_named():
         for k, part in enumerate(parts)
     )  # fmt: skip
     said = describe(Recording(8, 1.0, phases))
-    assert "8 of these, each of some ranks, are together a 27-point stencil 2x2x2" in said
-    assert "are together a" not in describe(Recording(8, 1.0, phases[:7]))
+    assert "8 of these, each of some ranks, together form a 27-point stencil 2x2x2" in said
+    assert "together form a" not in describe(Recording(8, 1.0, phases[:7]))
 
 
 @pytest.mark.parametrize("given", [{}, {"OPENBLAS_NUM_THREADS": "3"}])

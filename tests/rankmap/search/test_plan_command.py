@@ -92,7 +92,7 @@ def test_without_a_pattern_it_says_what_it_assumes(tool):
     code, out, err = tool(f"plan -m {TORUS} -N 8 --strategy auto")
     assert code == 0
     assert out.startswith("nid[")
-    assert "no pattern is given: an all-to-all of 1 rank a node is assumed" in err
+    assert "no pattern given: assuming an all-to-all of 1 rank per node" in err
     _, _, err = tool(f"plan -m {TORUS} -N 8 --pattern alltoall")
     assert err.startswith("auto on ")
     assert "assumed (--pattern" not in err

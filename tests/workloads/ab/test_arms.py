@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is compared, and in which turns: the command as it is, and with its ranks in order."""
 
-from nidmap.workloads.ab.arms import Turn, read_arm, turns_of
+from nidmap.workloads.ab.arms import Turn, list_launches, read_arm
 
 
 def test_read_arm():
@@ -16,4 +16,4 @@ def test_turn_output_files():
 
 
 def test_turns_of():
-    assert [turn.arm for turn in turns_of(2, 2, 1, 1)] == [1, 0, 1, 0, 0, 1]
+    assert [turn.arm for turn in list_launches(2, 2, 1, 1)] == [1, 0, 1, 0, 0, 1]

@@ -224,8 +224,8 @@ def test_a_dry_run_prints_what_a_shell_can_run(slurm, ab):
         (("--time-regex", "("), None, 2, "--time-regex (:"),
         (("--time-regex", "Loop"), None, 2, "has no group"),
         (("--time-regex", "(x)", "--unit", "day"), None, 2, "neither a unit of time"),
-        (("--unit", "ms"), None, 2, "--unit and --time-file say"),
-        (("--time-file", "a.txt"), None, 2, "say what --time-regex finds, and where"),
+        (("--unit", "ms"), None, 2, "--unit and --time-file need"),
+        (("--time-file", "a.txt"), None, 2, "need --time-regex"),
         (("-o", "ab.txt"), None, 2, "samples are written as"),
         (
             (),
@@ -259,4 +259,4 @@ def test_ranks_of_a_launch_start_no_launches(slurm, ab, monkeypatch):
     monkeypatch.setenv("PMI_SIZE", "4")
     code, _, err = ab()
     assert (code, slurm.launches()) == (2, [])
-    assert "starts its own launches" in err
+    assert "starts launches itself" in err

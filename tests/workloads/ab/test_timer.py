@@ -45,7 +45,7 @@ def test_only_what_a_launch_wrote_to_its_file_counts(tmp_path):
     path.write_text("time=3\n")
     assert timer.read([]) == 3
     before = timer.written()
-    with pytest.raises(ParseError, match="nothing that a launch wrote to it"):
+    with pytest.raises(ParseError, match="nothing that the program wrote to it"):
         timer.read([], before)
     path.write_text("time=3\ntime=2\n")
     assert timer.read([], before) == 2

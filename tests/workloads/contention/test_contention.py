@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_refused_and_what_may_not_is_warned_of(bench):
     assert "82 % of its memory: warned" in done.stderr
     done = bench([*words, "--memory", "1kB", "--kind", "alltoallv-double"], 3, check=False)
     assert done.returncode == 3
-    assert "no case fits the memory of a node" in done.stderr
+    assert "no case fits into a node's memory" in done.stderr
 
 
 @pytest.mark.mpi

@@ -38,7 +38,7 @@ def test_bad_words_are_said_once(bench):
     assert done.returncode == 2
     said = [line for line in done.stderr.splitlines() if line.startswith("nidmap:")]
     assert said == [
-        "nidmap: a process grid of 2x2 does not fit 3 ranks; "
+        "nidmap: a process grid of 2x2 does not match 3 ranks; "
         "rows times columns must be the number of ranks"
     ]
 

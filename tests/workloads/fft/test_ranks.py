@@ -45,7 +45,7 @@ def test_bad_input_is_the_same_error_on_every_rank(launch):
     said = {name: (kind, text) for name, kind, text in json.loads(launch(program, 4).stdout)}
     assert said["grid"] == (
         "UsageError",
-        "a process grid of 3x2 does not fit 4 ranks; "
+        "a process grid of 3x2 does not match 4 ranks; "
         "rows times columns must be the number of ranks",
     )
     assert said["memory"][0] == "NidmapError"

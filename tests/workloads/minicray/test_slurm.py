@@ -99,7 +99,7 @@ def test_nodes_that_are_down_are_drained_and_not_waited_for():
     state = machine.state.copy().astype("U8")
     state[3] = "down"
     net = design_network(dataclasses.replace(machine, state=state, _cache={}))
-    assert "nid00003" not in slurm.slurm_start(net, given())["up"]
+    assert "nid00003" not in slurm.slurm_programs(net, given())["up"]
     lines = slurm.slurm_files(net, given())["slurm.conf"][0].splitlines()
     assert [x.split()[0] for x in lines if "DRAIN" in x] == ["NodeName=nid00003"]
 

@@ -27,7 +27,7 @@ def test_bad_input_is_the_same_error_on_every_rank(launch):
     program = HEAD + "    import json; said = halos.refusals(world)\n"
     program += "    print(json.dumps(said) if world.rank == 0 else '')"
     said = {name: (kind, text) for name, kind, text in json.loads(launch(program, 4).stdout)}
-    assert said["grid"][1].startswith("a grid of 2x5x1 units does not fit 4 ranks")
+    assert said["grid"][1].startswith("a grid of 2x5x1 units does not match 4 ranks")
     assert said["memory"][0] == "NidmapError"
 
 
@@ -41,7 +41,7 @@ def test_the_command_measures_every_size(bench):
 @pytest.mark.usefixtures("once")
 def test_bad_words_are_said_once(bench):
     for words, said in (
-        (["--dims", "2x2"], "nidmap: a grid of 2x2 units does not fit 3 ranks"),
+        (["--dims", "2x2"], "nidmap: a grid of 2x2 units does not match 3 ranks"),
         (["--bytes", "many"], "nidmap: Invalid value for '--bytes'"),
     ):
         done = bench(["stencil", "--bytes", "8", *words], 3, check=False)

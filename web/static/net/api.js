@@ -3,7 +3,7 @@
 
 import { tokenIsOld } from "../ui/token.js";
 
-/** An answer that is not the one wanted; `detail` and `hint` are for a person. */
+/** An answer that is not the one wanted; `detail` and `hint` are for people. */
 export class Refusal extends Error {
   constructor(status, detail, hint, after) {
     super(detail);
