@@ -120,13 +120,16 @@ class Summary:
         """The result in one sentence."""
         jobs, worse = len(self.verdicts), self.worse
         of = f"of {self.whose} {counted(jobs, 'job')}"
+        some, none = f"{worse} {of} were", f"none {of} was"
+        if jobs == 1:
+            some, none = f"{self.whose} job was", f"{self.whose} job was not"
+        elif worse == 1:
+            some = f"1 {of} was"
+        than = f"{WORSE - 1:.0%} worse than {'they' if worse > 1 else 'it'} could have been"
+        than = than.replace("%", " %")
         if not worse:
-            text = f"none {of} was placed {WORSE - 1:.0%} worse than it could have been"
-            return text.replace("%", " %")
-        were, they = ("were", "they") if worse > 1 else ("was", "it")
-        than = f"{WORSE - 1:.0%} worse than {they} could have been"
-        sat = f"{worse} {of} {were} placed at least {than}"
-        sat = sat.replace("%", " %")
+            return f"{none} placed {than}"
+        sat = f"{some} placed at least {than}"
         first = self.kin[0]
         where = f"above all {first.application} on {counted(first.nodes, 'node')}"
         if self.timeless:

@@ -80,7 +80,7 @@ def test_users_and_the_last_jobs(tool):
     assert [job["id"] for job in count("--user", "ada")["jobs"]] == ["1", "3"]
     assert len(count("--last", "1")["jobs"]) == 1
     assert len(count("--last", "0", "--user", "all")["jobs"]) == 3
-    assert count("--user", "ada", "--last", "1")["sentence"].startswith("1 of ada's last 1 job")
+    assert count("--user", "ada", "--last", "1")["sentence"].startswith("ada's last job was placed")
 
 
 def test_down_nodes_could_not_be_had(tool, tmp_path):
