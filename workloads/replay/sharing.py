@@ -23,8 +23,8 @@ from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.support.quantities import GB
 from nidmap.rankmap.past_jobs import quick_choices
 from nidmap.rankmap.past_jobs.quick_cost import (
-    PhaseCost,
     QuickCost,
+    QuickPhase,
     diverted_time,
     unit_bandwidths,
     unit_loads,
@@ -64,7 +64,7 @@ class Footprint(NamedTuple):
     load: Floats
     size: Ints  # (2 p,), links of each segment
     # phases: (3, p) seconds of each on any network, those that come on top, `meeting` as of a
-    # `PhaseCost`
+    # `QuickPhase`
     phases: Floats
     # all_links, all_loads: (m,), all of them, once each, for the others that share them
     all_links: Ints
@@ -136,7 +136,9 @@ class Network:
             all_links, all_loads, self.best(app, len(rows)),
         )  # fmt: skip
 
-    def _segments(self, cost: QuickCost, phase: PhaseCost, rows: Ints) -> list[tuple[Ints, Floats]]:
+    def _segments(
+        self, cost: QuickCost, phase: QuickPhase, rows: Ints
+    ) -> list[tuple[Ints, Floats]]:
         """Return links and GB of a phase: those that leave units, those that join two."""
         if self.routed:
             placement = cost.model.place(rows)
