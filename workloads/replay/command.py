@@ -45,27 +45,34 @@ if TYPE_CHECKING:
 @click.option("--applications", metavar="TOML", help="Patterns by job name or user (nidmap jobs).")
 @click.option(
     "--shares", default="0.05,0.2,0.5", show_default=True, metavar="S,…",
-    help="Shares of communication to replay with, of jobs that --applications does not tell.",
+    help="Communication shares to assume for jobs that --applications does not list.",
 )  # fmt: skip
 @click.option("--seeds", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Draws of unknown patterns, and of a synthetic trace.")  # fmt: skip
-@click.option("--ppn", type=click.IntRange(1, 4096), help="Ranks per node where nothing tells.")
+              help="Number of seeds, for unknown patterns and synthetic traces.")  # fmt: skip
+@click.option(
+    "--ppn", type=click.IntRange(1, 4096), help="Ranks per node, if the trace does not say."
+)
 @click.option(
     "--backfill", type=click.Choice(["conservative", "easy", "none"]), default="conservative",
     show_default=True, help="conservative: as Slurm's sched/backfill.",
 )  # fmt: skip
 @click.option("--bf-max-job-test", "tested", type=click.IntRange(1), default=500, show_default=True)
 @click.option("--bf-resolution", "resolution", type=click.FloatRange(0), default=60.0,
-              show_default=True, help="Seconds.")  # fmt: skip
+              show_default=True, help="Resolution of backfill, in seconds.")  # fmt: skip
 @click.option("--per-node", type=click.FloatRange(1), help="Processors per node of an SWF trace.")
 @click.option("--scale", default="1", show_default=True, metavar="F|fit",
               help="Multiply all sizes; fit: the largest job fills the machine.")  # fmt: skip
-@click.option("--days", type=click.FloatRange(0.001), default=float("inf"), help="The first days.")
-@click.option("--down", metavar="LIST", help="Nodes that take no jobs.")
+@click.option(
+    "--days",
+    type=click.FloatRange(0.001),
+    default=float("inf"),
+    help="Replay only the first DAYS days.",
+)
+@click.option("--down", metavar="LIST", help="Nodes that are down and take no jobs.")
 @click.option("-o", "--output", "folder", metavar="DIR", help="Keep replays, report and page here.")
-@click.option("--resume", "resumed", is_flag=True, help="Go on with the replays kept in -o DIR.")
+@click.option("--resume", "resumed", is_flag=True, help="Continue with the replays kept in -o DIR.")
 @click.option("--check", "samples", type=click.IntRange(2), metavar="N",
-              help="Hold the quick times of N jobs against the predictor's.")  # fmt: skip
+              help="Compare the quick estimates of N jobs with full predictions.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(
     source: str, specs: tuple[str, ...], policies: str, applications: str | None, shares: str,
