@@ -102,7 +102,7 @@ def assumptions() -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "algorithm of an all-to-all",
-        f"Bruck up to {libraries.BRUCK:g} B, at once up to {libraries.AT_ONCE:,.0f} B, pairwise"
+        f"Bruck up to {libraries.BRUCK:g} B, at once up to {libraries.SCATTERED:,.0f} B, pairwise"
         " above; alltoallv at once",
         "published: MPICH's defaults (Thakur et al. 2005)",
     )

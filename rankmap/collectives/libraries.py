@@ -14,8 +14,8 @@ from nidmap.rankmap.collectives import FAMILIES, usual_algorithm
 Rules = dict[str, list[tuple[float, list[tuple[int, str]]]]]
 
 #: Of MPICH: up to this many bytes from rank to rank Bruck's algorithm is taken, up to this many
-#: everything is posted at once.
-BRUCK, AT_ONCE = 256, 32768
+#: messages are posted some at a time.
+BRUCK, SCATTERED = 256, 32768
 
 
 class Library(NamedTuple):
@@ -139,8 +139,8 @@ LIBRARIES = {
         " W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005",
         {
             "alltoall": [
-                (8, [(0, "at-once"), (AT_ONCE + 1, "pairwise")]),
-                (math.inf, [(0, "bruck"), (BRUCK + 1, "at-once"), (AT_ONCE + 1, "pairwise")]),
+                (8, [(0, "scattered"), (SCATTERED + 1, "pairwise")]),
+                (math.inf, [(0, "bruck"), (BRUCK + 1, "scattered"), (SCATTERED + 1, "pairwise")]),
             ],
             "alltoallv": [(math.inf, [(0, "at-once")])],
         },

@@ -40,7 +40,7 @@ USUAL_BYTES = 1e6
 #: Ways to do an all-to-all; collectives have their own (`rankmap/collectives`), and every other
 #: pattern sends at once. ``library`` is what the machine's MPI does at that size; where no site
 #: says which MPI it has, ``at-once`` for an all-to-all. A collective takes the usual one.
-ALGORITHMS = ("at-once", "pairwise", "ring", "bruck", "library")
+ALGORITHMS = ("at-once", "scattered", "pairwise", "ring", "bruck", "library")
 
 #: What the bytes of a pattern are, where they are not a message.
 WHAT = {

@@ -50,6 +50,7 @@ class Phase:
     dependent: bool = False
     # Whether ranks send to all others of a line, so that none has its interface to itself
     everyone: bool = False
+    several: bool = False  # whether each rank sends several messages in a step
     total: Demand = field(init=False)  # all bytes of the phase
     a_node: float = field(init=False)  # messages that leave the busiest node
     inside: float = field(init=False)  # bytes that the busiest node moves inside
@@ -65,8 +66,8 @@ class Phase:
         return iter([(self.traffic, 1.0)]) if self.steps is None else self.steps()
 
     def message(self, step: Traffic) -> float:
-        """Return the bytes of one message of a step, in which every rank sends one, all alike."""
+        """Return the bytes of one rank in a step, in which all send as much."""
         away = step.away()
-        if len(away):
+        if len(away) and not self.several:
             return float((away.bytes / away.messages).max())
         return float(step.bytes.sum()) / self.placement.ranks

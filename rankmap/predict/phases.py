@@ -10,7 +10,8 @@ All-to-alls along the lines of a process grid, all lines of a direction doing th
 same time, go one of these ways:
 
 ==========  ====================================================================
-at-once     everything is posted at once (MPI's linear and scattered algorithms)
+at-once     everything is posted at once (MPI's linear algorithm)
+scattered   rank r sends to r + 1, r + 2 …, `POSTED` messages at once, and waits for these
 pairwise    step i: rank r exchanges with r XOR i where a line's ranks are a power
             of two, else it sends to r + i (MPICH's and Open MPI's pairwise)
 ring        step i: rank r sends to r + i (the name that STAR-MPI and SimGrid use)
@@ -30,6 +31,7 @@ computation: what is added up here is what the network has to do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -55,6 +57,10 @@ MOST_US, LEAST_STEPS = 3e5, 6
 #: Steps that are looked at where each one's bytes are divided: more move a time by 0.3 % at most
 #: on drawn jobs, and take 1 ms each.
 MOST_DIVIDED = 16
+
+#: Messages that a rank posts before it waits for all of them (MPIR_CVAR_ALLTOALL_THROTTLE of
+#: MPICH), and messages of all ranks up to which each of them is looked at; of more an even sample.
+POSTED, LISTED = 32, 1 << 17
 
 #: us that a step takes for each channel of the network, about, where a routing takes long.
 US_A_CHANNEL = {"single": 1.0, "adaptive": 0.45}
@@ -164,10 +170,11 @@ def _line_phases(
         name = "exchange" if len(dims) == 1 else ("column", "row")[axis]
         lines = np.moveaxis(ranks, axis, -1).reshape(-1, extent)
         block = size * pattern.weight
-        if algorithms[axis] == "at-once":
+        how, several = algorithms[axis], extent - 1 > POSTED
+        if how == "at-once" or (how == "scattered" and not several):
             yield _posted_at_once(name, placement, lines, block)
         else:
-            yield _sent_in_turn(name, placement, lines, block, algorithms[axis], most or extent)
+            yield _sent_in_turn(name, placement, lines, block, how, most or extent)
 
 
 def _posted_at_once(name: str, placement: Placement, lines: Ints, block: float) -> Phase:
@@ -181,21 +188,24 @@ def _sent_in_turn(
     name: str, placement: Placement, lines: Ints, block: float, algorithm: str, most: int
 ) -> Phase:
     """Return the all-to-all of each row of ranks, step by step."""
-    in_blocks = list(_line_steps(lines, algorithm, most))
-    steps = [step._replace(size=step.size * block) for step in in_blocks]
-    exact = all(step.times == 1 for step in steps)
-    traffic = _line_traffic(placement, lines, block)
-    if any(step.size != 1 for step in in_blocks):
+    several = algorithm == "scattered"
+    walk = _scattered_steps(lines, most) if several else _line_steps(lines, algorithm, most)
+    steps = [step._replace(size=step.size * block) for step in walk]
+    traffic, sent = _line_traffic(placement, lines, block), (lines.shape[1] - 1) * block
+    if algorithm == "bruck":  # each block goes a part of its way in each of several steps
         traffic = join_traffic(sent * times for sent, times in between_nodes(steps, placement))
+        sent = sum(step.size * step.times for step in steps)
     return Phase(
         name,
         placement,
         traffic,
         lambda: between_nodes(steps, placement),
         in_turn=float(sum(step.times for step in steps)),
-        sent=sum(step.size * step.times for step in in_blocks) * block,
-        shown=0 if exact else len(steps),
+        a_rank=float(lines.shape[1] - 1) if several else 0.0,
+        sent=sent,
+        shown=0 if all(step.times == 1 for step in steps) else len(steps),
         everyone=True,
+        several=several,
     )
 
 
@@ -219,6 +229,20 @@ def _line_steps(lines: Ints, algorithm: str, most: int) -> Iterator[RankStep]:
         partner = partner_in_turn(place, turn, extent, algorithm == "pairwise")
         blocks = float((place & turn > 0).sum()) if algorithm == "bruck" else 1.0
         yield RankStep(lines.ravel(), lines[:, partner].ravel(), blocks, stands_for)
+
+
+def _scattered_steps(lines: Ints, most: int) -> Iterator[RankStep]:
+    """Yield what is posted together in a scattered all-to-all, or an even sample of it."""
+    extent = lines.shape[1]
+    turns, times = sample_evenly(math.ceil((extent - 1) / POSTED), most)
+    for turn, stands_for in zip(turns, times, strict=True):
+        first, last = (turn - 1) * POSTED, min(turn * POSTED, extent - 1)
+        shifts, each = sample_evenly(last - first, max(4, LISTED // lines.size))
+        partner = (np.arange(extent) + first + np.array(shifts)[:, None]) % extent
+        target = lines[:, partner]
+        source = np.broadcast_to(lines[:, None, :], target.shape)
+        size = np.broadcast_to(np.array(each)[:, None], target.shape)
+        yield RankStep(source.ravel(), target.ravel(), size.ravel(), stands_for)
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:

@@ -127,7 +127,7 @@ def _vary_algorithm(
     """Yield the algorithm of an all-to-all or a collective, where a library chooses it.
 
     What is stated leaves versions, tuning files and vendors open: another library's rules. How far
-    ranks run ahead stands for at once where the steps of a pairwise exchange are likely.
+    ranks run ahead stands for at once where an exchange in steps is likely.
     """
     recording = model.pattern.recording if isinstance(model.pattern, Graph) else None
     if recording is not None and any(phase.collectives for phase in recording.phases):
@@ -140,7 +140,7 @@ def _vary_algorithm(
     question = "algorithm of the all-to-all, posted at once or in steps"
     chosen = {name for timed in times for name in model.algorithms(timed.pattern)}
     names = [name for name in ("pairwise", ALGORITHMS[0]) if name not in chosen][:1]
-    if chosen <= {"pairwise"} and not isinstance(model.pattern, Collective):
+    if chosen <= {"pairwise", "scattered"} and not isinstance(model.pattern, Collective):
         return
     if isinstance(model.pattern, Collective):
         names = list(dict.fromkeys(USUAL[model.pattern.name][:2]))

@@ -83,9 +83,9 @@ def test_both_transposes_of_a_transform_have_their_own_size():
     ("call", "size", "ranks", "how"),
     [
         ("alltoall", 256, 8, "bruck"),
-        ("alltoall", 256, 7, "at-once"),
-        ("alltoall", 257, 8, "at-once"),
-        ("alltoall", 32768, 8, "at-once"),
+        ("alltoall", 256, 7, "scattered"),
+        ("alltoall", 257, 8, "scattered"),
+        ("alltoall", 32768, 8, "scattered"),
         ("alltoall", 32769, 8, "pairwise"),
         ("alltoallv", 1, 1000, "at-once"),
     ],

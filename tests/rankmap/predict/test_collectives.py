@@ -108,9 +108,9 @@ def test_the_other_algorithm_is_an_unknown():
     ("library", "call", "size", "ranks", "algorithm"),
     [
         ("mpich", "alltoall", 256, 8, "bruck"),
-        ("mpich", "alltoall", 256, 7, "at-once"),
-        ("mpich", "alltoall", 257, 64, "at-once"),
-        ("mpich", "alltoall", 32768, 64, "at-once"),
+        ("mpich", "alltoall", 256, 7, "scattered"),
+        ("mpich", "alltoall", 257, 64, "scattered"),
+        ("mpich", "alltoall", 32768, 64, "scattered"),
         ("mpich", "alltoall", 32769, 64, "pairwise"),
         ("mpich", "alltoallv", 1e9, 64, "at-once"),
         ("openmpi", "alltoall", 8, 64, "bruck"),

@@ -117,6 +117,33 @@ def test_the_steps_of_an_exchange_are_the_exchange(data, ranks, algorithm):
         assert job.demand(one).out[job.rows].max() <= 3.0 * job.counts.max()
 
 
+@given(st.data(), st.integers(2, 100))
+def test_a_scattered_exchange_posts_32_messages_at_a_time(data, ranks):
+    job = data.draw(jobs(ranks))
+    (phase,) = phases(Lines("alltoall", (ranks,)), job, 3.0, "scattered")
+    assert phase.a_rank == ranks - 1
+    assert phase.sent == 3.0 * (ranks - 1)
+    turns = math.ceil((ranks - 1) / 32)
+    found = list(phase.exchanges())
+    assert len(found) == turns == phase.in_turn
+    for turn, (one, times) in enumerate(found):
+        shifts = range(32 * turn + 1, min(32 * turn + 33, ranks))
+        sent = [(rank, (rank + by) % ranks, 3.0) for rank in range(ranks) for by in shifts]
+        wanted, _ = brute.table(sent, job.node_of_rank, job.rows, 25)
+        np.testing.assert_allclose(dense(job.demand(one)), wanted)
+        assert phase.message(one) == pytest.approx(3.0 * len(shifts)) or turns == 1
+        assert times == 1
+
+
+def test_messages_of_a_large_scattered_exchange_are_sampled():
+    pattern = Lines("alltoall", (20_000,))
+    job = on_first(25, 800)
+    (phase,) = phases(pattern, job, 1.0, "scattered", 6)
+    sent = [one.bytes.sum() for one, _ in phase.steps()]
+    assert sent == pytest.approx([32.0 * 20_000] * 6)
+    assert phase.total.total == 20_000 * (20_000 - 800)
+
+
 @given(st.integers(2, 40))
 def test_bruck_brings_every_block_home(ranks):
     at = {(source, distance): source for source in range(ranks) for distance in range(ranks)}

@@ -453,7 +453,7 @@ def test_size_of():
 
 def test_algorithms():
     assert algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich") == [
-        "at-once",
+        "scattered",
         "bruck",
     ]
     assert algorithms(parse_pattern("bcast").fit(64), "library", 1e6, "") == ["scatter-ring"]
