@@ -178,9 +178,9 @@ def sentence(
         parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean")
     parts.append(f"no time: {said.timeless}" if said.timeless else _ranged_time(said.prediction))
     if said.default is not None:
-        gain = Gain(**said.default.gain)
+        gain = Gain(*(said.default.gain[end] for end in ("low", "likely", "high")))
         times = "" if gain.range_text == "1 x" else f"{gain.range_text.removesuffix(' x')} times "
-        parts.append(f"{times}as fast as {said.default.words}")
+        parts.append(f"{gain.untold if times else ''}{times}as fast as {said.default.words}")
     return "; ".join(parts)
 
 

@@ -96,7 +96,8 @@ class Comparison:
             return f"{head} for {job}: {time_text(default.found.time_s)}{faster}"
         unsure = f"; largest uncertainty: {best.gain.most_unsure}" if best.gain.unknowns else ""
         return (
-            f"{best.strategy} with order {best.order} is predicted {best.gain.range_text} as fast"
+            f"{best.gain.untold}{best.strategy} with order {best.order} is predicted"
+            f" {best.gain.range_text} as fast"
             f" as {base} for {job}: {times_text(best.found.time_s, default.found.time_s)}{unsure}"
             f"{faster}"
         )

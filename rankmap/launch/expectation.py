@@ -55,7 +55,7 @@ def expectation(
     except NidmapError as error:
         return Expectation(f"{UNKNOWN}: {error.message}")
     words = f"{gain.misfit}; " if gain.misfit else ""
-    words += f"expected {gain.range_text} as fast as the default order"
+    words += f"{gain.untold}expected {gain.range_text} as fast as the default order"
     if gain.unknowns:
         words += f" (likely {gain.likely:.2f} x; largest uncertainty: {gain.most_unsure})"
     return Expectation(words + (f"; {gain.of_run}" if gain.of_run else ""), gain.document())

@@ -103,6 +103,17 @@ class Gain(NamedTuple):
         return f"the recording does not fit: {self.recorded.words}"
 
     @property
+    def told(self) -> bool:
+        """Whether it is a gain at all values of what is not known."""
+        return self.low > 1 + SAME
+
+    @property
+    def untold(self) -> str:
+        """What is said before a gain that may be none; '' before what is known, and losses."""
+        known = self.told or self.high < 1 - SAME or self.low == self.high
+        return "" if known else "no clear gain: "
+
+    @property
     def range_text(self) -> str:
         """The range as text: ``1.1 to 1.3 x``, or ``1.2 x`` where nothing is unsure."""
         if math.isinf(self.likely):

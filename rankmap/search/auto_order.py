@@ -201,11 +201,15 @@ def _default_of(ranking: Ranking) -> Candidate:
 
 
 def _gain_of(model: Predictor, placement: Placement, ranking: Ranking) -> Gain | None:
-    """Return what an order wins; None where the default is not worth leaving for it."""
+    """Return what an order wins; None where the default is not worth leaving for it.
+
+    It is not for a gain of a hundredth at most.
+    """
     if ranking.best.cost >= _default_of(ranking).cost * (1 - LIMITS.clearly):
         return None
     plan = placement.with_order(ranking.best.placement.order)
-    return Gains(model, placement.with_order(None)).of(plan)
+    gain = Gains(model, placement.with_order(None)).of(plan)
+    return None if gain.high <= 1 + 2 * LIMITS.clearly else gain
 
 
 def _search_words(ranking: Ranking, gain: Gain | None) -> str:
@@ -222,7 +226,7 @@ def _search_words(ranking: Ranking, gain: Gain | None) -> str:
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     first = f"{gain.misfit}; " if gain.misfit else ""
     return (
-        f"{first}{times_text(ranking.best.cost, default_s)} of the default order,"
+        f"{first}{gain.untold}{times_text(ranking.best.cost, default_s)} of the default order,"
         f" {gain.range_text} as fast{likely} ({judged}{unsure})"
     )
 

@@ -10,7 +10,6 @@ from nidmap.placement.support.quantities import size_text, time_text, times_text
 from nidmap.rankmap.predict import Prediction
 from nidmap.rankmap.predict.gain import Gain
 from nidmap.rankmap.predict.prediction import PhaseTime
-from nidmap.rankmap.search.budget import LIMITS
 
 #: Links that carry less than this share of the busiest of their class are not counted as used.
 USED = 1e-6
@@ -43,10 +42,10 @@ def gain_sentence(
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     unsure += f"; {gain.of_run}" if gain.of_run else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
-    if closer and gain.low <= 1 + LIMITS.clearly:
+    if closer and not gain.told:
         return f"no clear gain over {base} ({gain.range_text} as fast{likely}: {times}); {closer}"
     head = f"{gain.range_text} as fast as {base}{same_nodes}{likely} ({times}{unsure})"
-    return f"{head}: {gain_reason(best, default)}"
+    return f"{gain.untold}{head}: {gain_reason(best, default)}"
 
 
 def _kept_sentence(prediction: Prediction, base: str) -> str:

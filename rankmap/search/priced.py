@@ -89,7 +89,7 @@ class _PricedNodes:
         unsure = f"{likely}; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
         return (
             f"{ours} expected against {_time_and_range(self.default)} for {words}: "
-            f"{gain.range_text} as fast{unsure}"
+            f"{gain.untold}{gain.range_text} as fast{unsure}"
         )
 
     def _costs(self) -> tuple[float, float | None]:

@@ -28,7 +28,9 @@ def test_it_is_the_gain_over_the_default_order():
     asked = Predictor(made.machine, Job("stencil:4x8", [4] * 8, 1e5, algorithm="library"))
     gain = Gains(asked, asked.place(made.rows)).of(made)
     assert found.gain == gain.document()
-    assert found.words.startswith(f"expected {gain.range_text} as fast as the default order")
+    assert found.words.startswith(
+        f"{gain.untold}expected {gain.range_text} as fast as the default order"
+    )
     assert all(one["name"] != "routing" for one in found.gain["unknowns"])
 
 

@@ -275,6 +275,22 @@ def test_a_recording_that_does_not_fit_is_said_and_promises_nothing(tmp_path, in
     assert f"ranks were recorded {1000 * in_mpi_s:g} s in MPI, 80 s of messages" in said
 
 
+@pytest.mark.parametrize(
+    ("gain", "told", "untold"),
+    [
+        (Gain(1.1, 1.2, 1.3), True, False),
+        (Gain(1.0, 1.2, 1.3), False, True),
+        (Gain(1.004, 1.2, 1.3), False, True),
+        (Gain(0.7, 1.2, 1.3), False, True),
+        (Gain(0.5, 0.6, 0.7), False, False),  # a loss that can be told
+        (Gain(1.0, 1.0, 1.0), False, False),  # nothing is unsure
+    ],
+)
+def test_a_gain_whose_range_holds_1_cannot_be_told(gain, told, untold):
+    assert gain.told == told
+    assert bool(gain.untold) == untold
+
+
 def test_gain_losing():
     unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
     assert Gain(0.6, 1.2, 4.2, (unsure,)).losing.lowest == "the ranks of a node copy 200 GB/s"

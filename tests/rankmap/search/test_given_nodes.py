@@ -105,6 +105,18 @@ def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_do
     assert not made.origin.optimised["finished"]
 
 
+@pytest.mark.parametrize("pattern", ["alltoall", "stencil:16x16", "fft:16x16"])
+def test_an_order_whose_range_holds_1_is_said_to_be_no_gain(pattern):
+    on = place_ranks(load_machine("theta"), "#4-19", "16")
+    made = auto_order(on, Job(pattern, bytes=1e6, algorithm="library"))
+    gain = made.origin.optimised["gain"]
+    kept = gain["low"] == gain["high"] == 1
+    assert kept == (made.order is None)
+    untold = "no clear gain: " in made.origin.remark
+    assert untold == (not kept and gain["low"] <= 1.005)
+    assert kept or gain["high"] > 1.01
+
+
 def test_past_the_deadline_nothing_more_is_made(monkeypatch):
     listed = []
 
