@@ -122,10 +122,14 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
     grid = grid_of(machine)
     if any(grid.size * extent > MOST_STRETCHES for extent in grid.extents):
         return None
-    dense = np.zeros(grid.there.shape)
-    dense[grid.there] = price
-    axes = [axis for axis, extent in enumerate(grid.extents) if extent > 1]
-    tables = [_price_stretches(grid, axis, dense[axis]) for axis in axes]
+    rows = np.flatnonzero(price)
+    axis_of, way, position = np.unravel_index(grid.slots[rows], grid.there.shape)
+    tables = []
+    for axis, extent in enumerate(grid.extents):
+        if extent > 1:
+            some = np.flatnonzero(axis_of == axis)
+            priced = way[some], position[some], price[rows[some]]
+            tables.append(_price_stretches(grid, axis, *priced))
     ends = _axis_places(machine)
 
     def cost(a: Ints, b: Ints) -> Floats:
@@ -153,19 +157,23 @@ def _axis_places(machine: Machine) -> list[tuple[Ints, Ints]]:
     return ends
 
 
-def _price_stretches(grid: Grid, axis: int, price: Floats) -> Floats:
-    """Return the cost by (ring, start, end), flat; most rings have no price at all."""
-    spots, extent = grid.spots(axis), grid.extents[axis]
-    out = np.zeros((len(spots), extent, extent))
-    priced = np.flatnonzero(price[:, spots].any(axis=(0, 2)))
-    sums = np.zeros((2, len(priced), 2 * extent + 1))
-    for way in (0, 1):
-        np.cumsum(np.tile(price[way][spots[priced]], 2), axis=1, out=sums[way, :, 1:])
+def _price_stretches(grid: Grid, axis: int, way: Ints, position: Ints, price: Floats) -> Floats:
+    """Return the cost by (ring, start, end), flat; most rings have no price at all.
+
+    `way`, `position`, `price`: of the channels along the axis that have one.
+    """
+    extent = grid.extents[axis]
+    out = np.zeros((grid.lines(axis), extent, extent))
+    rings, ring = np.unique(grid.line(position, axis), return_inverse=True)
+    once = np.zeros((2, len(rings), extent))
+    once[way, ring, grid.along(position, axis)] = price
+    sums = np.zeros((2, len(rings), 2 * extent + 1))
+    np.cumsum(np.tile(once, 2), axis=2, out=sums[:, :, 1:])
     start, end = np.indices((extent, extent))
     plus, minus = ring_steps(start, end, extent)
     last = start + extent + 1  # channels start, start-1, … as the places before `last`
     up = sums[0][:, start + plus] - sums[0][:, start]
-    out[priced] = up + sums[1][:, last] - sums[1][:, last - minus]
+    out[rings] = up + sums[1][:, last] - sums[1][:, last - minus]
     return out.ravel()
 
 

@@ -66,11 +66,10 @@ def channels(machine: Machine) -> Channels:
     )
 
 
-def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
-    """Return the bytes on every channel."""
+def used_loads(machine: Machine, demand: Demand) -> tuple[Ints, Floats]:
+    """Return the channels that carry anything, ascending, and the bytes on each of them."""
     grid = grid_of(machine)
     dense = np.zeros((len(grid.extents), 2, grid.size))
-    far = np.zeros(len(grid.slots))
     if _is_cut(grid):
         listed: Iterable[tuple[Ints, Ints, Floats]] = demand.blocks()
     else:
@@ -83,8 +82,10 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
         _add_pairs(grid, *ends, amount[~stuck], dense)
         if stuck.any():
             lost = source[stuck], target[stuck], amount[stuck]
-            far += shortest_paths.pair_loads(_search_graph(machine), *lost, len(far))
-    return np.maximum(dense.reshape(-1)[grid.slots], 0.0) + far
+            far = shortest_paths.pair_loads(_search_graph(machine), *lost, len(grid.slots))
+            dense.reshape(-1)[grid.slots] += far
+    used = np.flatnonzero(dense > 0)
+    return grid.channel.reshape(-1)[used], dense.reshape(-1)[used]
 
 
 def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints, Ints] | None:
