@@ -53,10 +53,9 @@ def slurm_switches(machine: Machine) -> Switches:
     shifted = [above + first for above, first in zip(parents, np.cumsum(sizes), strict=False)]
     parent = np.concatenate([*shifted, np.full(sizes[-1], -1)]).astype(np.int32)
     height = np.repeat(np.arange(len(levels), dtype=np.int32), sizes)
+    forms = ["-".join(f"{word}%d" for word in words[: at.shape[1]]) or "root" for at in levels]
     names = tuple(  # by coordinates: ``group3-chassis1-blade5``
-        "-".join(f"{word}{value}" for word, value in zip(words, row, strict=False)) or "root"
-        for at in levels
-        for row in at.tolist()
+        form % tuple(row) for form, at in zip(forms, levels, strict=True) for row in at.tolist()
     )
     return Switches(names, parent, height, leaf_of)
 
