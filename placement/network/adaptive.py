@@ -147,17 +147,17 @@ def divide_each(machine: Machine, demands: Sequence[Demand], enough: Floats) -> 
     """
     groups = groups_of(machine)
     for batch in _split_batches(machine, demands, enough):
-        every, fewest = batch.touched.every, batch.minimal()
-        most = max(1, TOGETHER // max(len(groups.channels), every.numbers))
+        fewest, numbers = batch.minimal(), batch.touched.sought.numbers
+        most = max(1, TOGETHER // max(len(groups.channels), numbers))
         for first in range(0, len(batch.demands), most):
             some = slice(first, first + most)
             kept, sent = fewest.of_demands(some), batch.total.of_demands(some)
             certain = batch.shares.take(np.ones(len(batch.shares.free))).of_demands(some)
-            divisions = [every.load(part, sent.minus(part)) for part in (certain, kept)]
+            divisions = [batch.touched.load(part, sent.minus(part)) for part in (certain, kept)]
             for k, demand in enumerate(batch.demands[some]):
                 minimal, best = (
-                    every.channel_loads(ChannelTables(*(table[k] for table in tables)))
-                    for tables in divisions
+                    touched.channel_loads(ChannelTables(*(table[k] for table in tables)))
+                    for touched, tables in divisions
                 )
                 if batch.beyond[first + k]:
                     far = groups.far_loads(demand, batch.lost)

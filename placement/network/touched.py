@@ -505,6 +505,14 @@ class TouchedTables:
             return sought
         return TouchedGroups(self.groups, self.routers, self.others)
 
+    def load(
+        self, minimal: GroupTraffic, detoured: GroupTraffic
+    ) -> tuple[TouchedGroups, ChannelTables]:
+        """Return the bytes on the channels, and of which groups; others get none."""
+        if not any(table.any() for table in detoured):
+            return self.minimal, self.minimal.load(minimal)
+        return self.every, self.every.load(minimal, detoured)
+
     @cached_property
     def sought(self) -> TouchedGroups:
         """With a few third groups, while a division is sought."""
