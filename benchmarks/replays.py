@@ -20,6 +20,7 @@ import click
 import numpy as np
 
 from nidmap.placement.machine_option import machine_from
+from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.writing import write_output
 from nidmap.placement.ui import bar
 from nidmap.rankmap.compare.plots import COLOURS, picture_bytes
@@ -32,7 +33,11 @@ from nidmap.workloads.replay.trace import Trace, fit_trace
 
 POLICIES = ("slurm", "tree", "soft", "pin", "auto")
 SHARES = (0.1, 0.5)
-SEEDS = 3
+#: By machine and trace: seeds of the synthetic trace, and of the patterns drawn.
+SEEDS = {
+    ("Shaheen II", "UniLu-Gaia"): 2, ("Shaheen II", "synthetic month"): 2,
+    ("fat tree", "UniLu-Gaia"): 3, ("fat tree", "synthetic month"): 3,
+}  # fmt: skip
 LOAD = 0.8
 
 #: By name; the fat tree has half the links up that full bandwidth would take.
@@ -59,8 +64,8 @@ gains and who loses if all jobs are placed by one policy.
 - All jobs communicate 10 % of their time, or 50 %: rows say which. Half of the users send
   stencils, half all-to-alls, drawn by seed.
 
-A range is over three seeds, **bold** where all agree on the sign. Changes are against `slurm`,
-Slurm's own choice without a topology plugin.
+A range is over two or three seeds, **bold** where all agree on the sign. Changes are against
+`slurm`, Slurm's own choice without a topology plugin.
 """
 
 _UNKNOWN = """
@@ -97,8 +102,10 @@ class Setting:
     @property
     def title(self) -> str:
         """Say what was replayed."""
-        jobs = " to ".join(f"{n:,}" for n in sorted({len(trace) for trace in self.study.traces}))
-        return f"{self.machine}, {self.trace}: {jobs} jobs"
+        sizes = [len(trace) for trace in self.study.traces]
+        jobs = " to ".join(f"{n:,}" for n in sorted({min(sizes), max(sizes)}))
+        seeds = counted(SEEDS[self.machine, self.trace], "seed")
+        return f"{self.machine}, {self.trace}: {jobs} jobs, {seeds}"
 
 
 @click.command()
@@ -123,12 +130,12 @@ def replays(folder: Path, resumed: bool, output: Path) -> None:
 def replay_setting(name: str, trace: str, folder: Path, resumed: bool) -> Setting:
     """Replay a trace on a machine."""
     machine = machine_from((MACHINES[name],))
-    nodes = int(machine.compute.sum())
+    nodes, seeds = int(machine.compute.sum()), SEEDS[name, trace]
     if trace == "UniLu-Gaia":
         traces: tuple[Trace, ...] = (gaia_trace(folder, nodes),)
     else:
-        traces = tuple(synthetic_trace(MONTH, LOAD, 1 + seed, nodes) for seed in range(SEEDS))
-    cases = [Case(p, s, k) for s, k, p in product(SHARES, range(SEEDS), POLICIES)]
+        traces = tuple(synthetic_trace(MONTH, LOAD, 1 + seed, nodes) for seed in range(seeds))
+    cases = [Case(p, s, k) for s, k, p in product(SHARES, range(seeds), POLICIES)]
     kept = folder / f"{name} {trace}".lower().replace(" ", "-")
     kept.mkdir(parents=True, exist_ok=True)
     ppn = int(machine.cores.min(initial=1)) or 1
@@ -199,7 +206,30 @@ def short_table(settings: list[Setting]) -> str:
         rows.append([setting.machine, setting.trace, f"{100 * share:.0f} %", *best, words])
     heads = ["machine", "trace", "share", "fewest node-hours", "soonest done in the mean",
              "most groups later in all replays"]  # fmt: skip
-    return f"## In short\n\n{table(heads, rows)}\n![time until done by size](images/replays.svg)\n"
+    lines = [f"- {verdict_text(settings, policy)}" for policy in POLICIES[1:]]
+    picture = "![time until done by size](images/replays.svg)"
+    return "\n".join(["## In short\n", *lines, "", table(heads, rows), f"{picture}\n"])
+
+
+def verdict_text(settings: list[Setting], policy: str) -> str:
+    """Say in how many settings a policy is better or worse for all, and for how many sizes."""
+    reports = [(setting, setting.report(share)) for setting, share in product(settings, SHARES)]
+    hours = [report.change(policy, "all", "node_hours", relative=True) for _, report in reports]
+    done = [report.change(policy, "all", "turnaround_mean") for _, report in reports]
+    by_size = [size_change(report, policy, label)
+               for setting, report in reports for label in sizes(setting)]  # fmt: skip
+    return (
+        f"`{policy}`: node-hours {_sign_text(hours, 0.002, 'fewer', 'more')} rows below; done in "
+        f"the mean {_sign_text(done, 0.1, 'earlier', 'later')}; by size of the jobs done "
+        f"{_sign_text(by_size, 0.002, 'earlier', 'later')}"
+    )
+
+
+def _sign_text(changes: list[Range | None], alike: float, less: str, more: str) -> str:
+    """Count the changes on which all replays agree."""
+    agreed = [change for change in changes if change and change.agrees(alike)]
+    fewer = sum(change.likely < 0 for change in agreed)
+    return f"{less} in {fewer}, {more} in {len(agreed) - fewer} of {len(changes)}"
 
 
 def best_text(report: Report, key: str, relative: bool) -> str:

@@ -70,11 +70,11 @@ def test_slurm_starts_the_same_jobs_in_the_same_order_on_the_same_nodes(plugin):
     ours = [frozenset(machine.names[outcome.of(k)].tolist()) for k in range(JOBS)]
     moments = sorted({*trace.submit.tolist(), *outcome.end.tolist()})
     conf = topology_conf(machine) if plugin == "tree" else None
-    held, right, started = set(), 0, set()
+    held, right, started, nodes = set(), 0, set(), {}
     with real_slurm(machine.names.tolist(), real=1, plugin=plugin, topology_conf=conf) as slurm:
         for now in moments:
             for job in [k for k in held if outcome.end[k] <= now]:
-                end_job(slurm, job, ours[job])
+                end_job(slurm, job, nodes[job])
                 held.discard(job)
             for job in np.flatnonzero(trace.submit == now).tolist():
                 wish = ["-N", str(trace.nodes[job]), "--exclusive", "--no-requeue", "-J", f"j{job}"]
@@ -83,9 +83,10 @@ def test_slurm_starts_the_same_jobs_in_the_same_order_on_the_same_nodes(plugin):
             ends = time.monotonic() + 60
             while (there := running(slurm)).keys() != held and time.monotonic() < ends:
                 for job in there.keys() - held - {k for k in there if outcome.end[k] > now}:
-                    end_job(slurm, job, ours[job])  # it was not yet running as it was ended
+                    end_job(slurm, job, there[job])  # it was not yet running as it was ended
                 time.sleep(0.05)
             assert there.keys() == held, f"at {now}"
+            nodes.update(there)
             for job in held - started:
                 right += there[job] == ours[job]
             started |= held
