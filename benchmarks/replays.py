@@ -73,6 +73,8 @@ _UNKNOWN = """
 
 - The traces say nothing of communication: pattern, share and bytes are drawn. At a real site the
   mean lies between the two shares, and jobs differ.
+- Two or three seeds are few: with more, some of what agrees here would not. A start that comes a
+  second later moves all that follow, so that single groups of jobs win or lose by luck.
 - Users are assumed not to change what they submit. Who pins and waits would soon ask for other
   nodes.
 - The times are the quick estimates that `nidmap replay --check` holds against the predictor, not
@@ -314,7 +316,8 @@ def draw_sizes(settings: list[Setting], figure: Any) -> Any:
                 f"{setting.machine}, {setting.trace}, {100 * share:.0f} % communication", size=9
             )
             axes.spines[["top", "right"]].set_visible(False)
-    planes[0][0].legend(frameon=False, ncols=len(colours), fontsize=8)
+    drawn.legend(*planes[0][0].get_legend_handles_labels(), loc="outside upper center",
+                 frameon=False, ncols=len(colours))  # fmt: skip
     drawn.supxlabel("nodes of the job")
     drawn.supylabel("time until done, against slurm")
     return drawn
