@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nidmap.placement.job import JobWords
 
 #: Planners that choose the top switch themselves, as Slurm does.
-_KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
+_KNOW_TREES = ("slurm-tree", "slurm-tree-24.11", "slurm-dragonfly")
 
 #: Planners whose names say which nodes they take, however fast their cables are.
 _AS_STATED = ("nid-order", "random")

@@ -94,7 +94,7 @@ class PlanReport:
         topology/tree alone does (sbatch(1)), and not with TopologyParam=Dragonfly.
         """
         switches = self.machine.switches
-        if switches is None or self.own.strategy != "slurm-tree":
+        if switches is None or self.own.strategy not in ("slurm-tree", "slurm-tree-24.11"):
             return 0
         leaves = np.unique(switches.leaf_of[self.plan.rows])
         return 0 if (leaves < 0).any() else len(leaves)

@@ -211,7 +211,7 @@ _OTHERWISE = {
     "segments": (),
     "slurm_blocks": ("slurm-block",),
     "slurm_job": ("slurm-none",),
-    "slurm_switches": ("slurm-dragonfly", "slurm-tree"),
+    "slurm_switches": ("slurm-dragonfly", "slurm-tree", "slurm-tree-24.11"),
 }
 
 #: Where each bundled planner lives, by name: imported only when it is asked for. Every other

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planners ``slurm-tree`` and ``slurm-dragonfly``: Slurm's choices on switches.
+"""Planners ``slurm-tree``, ``slurm-tree-24.11``, ``slurm-dragonfly``: Slurm's choices on switches.
 
 Under topology/tree Slurm takes whole leaves below one top switch until the
 job is full. Each time it walks over the leaves in the order of topology.conf;
@@ -9,6 +9,11 @@ better that is enough for what is left (the smaller of two such); where
 neither is enough their parents are compared, and below a common parent the
 larger one fits better.
 
+From 24.11 on a nearer leaf wins wherever it (or the switch above it that was
+compared) is enough, however well another fits, and nodes that are taken no
+longer count for the switches above them (src/plugins/topology/tree/
+eval_nodes_tree.c, commits 64263118c3 and 2ec1d02624).
+
 That walk has no total order, so it is walked. But leaves that follow each
 other below one switch are equally near and have the same parents: while none
 of them is enough, the largest stands for all.
@@ -17,6 +22,7 @@ of them is enough, the largest stands for all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -45,6 +51,15 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     return _choose_on_switches(machine, request, pick_tree)
 
 
+@planner("slurm-tree-24.11", switches="tree")
+def slurm_tree_24_11(machine: Machine, request: Request) -> Ints:
+    """Choose as Slurm 24.11 and later do under topology/tree: the nearest leaf that is enough first.
+
+    Switches and errors are as in `slurm_tree`.
+    """
+    return _choose_on_switches(machine, request, partial(pick_tree, nearest=True))
+
+
 @planner("slurm-dragonfly", switches="tree")
 def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does with TopologyParam=Dragonfly: one leaf, else spread over all.
@@ -62,8 +77,11 @@ def _choose_on_switches(
     return choose_rows(machine, request, lambda job: walk(job, tree))
 
 
-def pick_tree(job: SlurmJob, tree: Switches) -> Ints | None:
-    """Return the nodes that Slurm takes under topology/tree, None where the job would wait."""
+def pick_tree(job: SlurmJob, tree: Switches, nearest: bool = False) -> Ints | None:
+    """Return the nodes that Slurm takes under topology/tree, None where the job would wait.
+
+    `nearest`: as 24.11 and later choose.
+    """
     top = _top_of_tree(job, tree)
     below = _mark_below(tree, top)
     if top < 0 or bool((job.must & ~below).any()):
@@ -71,7 +89,7 @@ def pick_tree(job: SlurmJob, tree: Switches) -> Ints | None:
     if int(job.must.sum()) >= job.count:
         return np.flatnonzero(job.must)
     pool = lightest_that_fit(job, below)
-    return None if pool is None else _fill_leaves(tree, pool, top)
+    return None if pool is None else _fill_leaves(tree, pool, top, nearest)
 
 
 def pick_dragonfly(job: SlurmJob, tree: Switches) -> Ints | None:
@@ -148,7 +166,7 @@ def _deal_over_leaves(tree: Switches, pool: Pool) -> Ints:
     return np.concatenate([taken, loose[by_leaf][np.lexsort((leaf, turn))][: pool.left]])
 
 
-def _fill_leaves(tree: Switches, pool: Pool, top: int) -> Ints | None:
+def _fill_leaves(tree: Switches, pool: Pool, top: int, nearest: bool) -> Ints | None:
     """Fill the leaves that are in use already, then leaf after leaf."""
     used = subtree_sums(tree, _per_leaf(tree, pool.taken)) > 0
     loose = np.flatnonzero(pool.open & ~pool.taken)
@@ -158,7 +176,9 @@ def _fill_leaves(tree: Switches, pool: Pool, top: int) -> Ints | None:
         return np.concatenate([np.flatnonzero(pool.taken), loose])
     begun = by_leaf[used[leaf]][: pool.left]
     left = pool.left - len(begun)
-    walk = _Walk(tree, subtree_sums(tree, _per_leaf(tree, pool.open)), used, top)
+    walk = _Walk(tree, subtree_sums(tree, _per_leaf(tree, pool.open)), used, top, nearest)
+    if nearest:
+        walk.forget_begun(_per_leaf(tree, pool.open & ~pool.taken))
     order = walk.leaves(left)
     ends = zip(np.searchsorted(leaf, order), np.searchsorted(leaf, order, "right"), strict=True)
     nodes = [by_leaf[first:last] for first, last in ends]
@@ -170,10 +190,12 @@ class _Walk:
     """Slurm's walks over the leaves below one root, one for each leaf that it takes.
 
     `number` (s,): nodes that may be taken below each switch. `used` (s,): switches with a node
-    below that is taken already.
+    below that is taken already. `nearest`: as 24.11 and later choose.
     """
 
-    def __init__(self, tree: Switches, number: Ints, used: Mask, top: int) -> None:
+    def __init__(
+        self, tree: Switches, number: Ints, used: Mask, top: int, nearest: bool = False
+    ) -> None:
         inside = forest_roots(tree) == top
         self.parent, self.level = tree.parent.tolist(), tree.level.tolist()
         self.number = np.where(inside, number, 0).tolist()
@@ -186,7 +208,8 @@ class _Walk:
         self.depth = np.array([len(path) for path in paths], dtype=np.int64)
         width = int(self.depth.max(initial=0))
         self.paths = np.array([path + [-1] * (width - len(path)) for path in paths], dtype=np.int64)
-        self.top = top
+        self.top, self.nearest = top, nearest
+        self.begun = np.flatnonzero((tree.level == 0) & inside & used).tolist()
         #: Switches in use at or below each one; the last entry stands for no switch.
         self.below = np.zeros(len(self.parent) + 1, dtype=np.int64)
         self.marks = 0
@@ -205,6 +228,21 @@ class _Walk:
         self.marks += 1
         self.below[self._path(switch, self.top)] += 1
 
+    def forget_begun(self, loose: Ints) -> None:
+        """Count out the nodes that were taken in leaves in use: `loose` (s,) of each.
+
+        As slurmctld does: what it took in the leaves before is counted out once more for each.
+        """
+        taken = 0
+        for leaf in self.begun:
+            taken += int(loose[leaf])
+            self._count_out(leaf, taken)
+
+    def _count_out(self, leaf: int, taken: int) -> None:
+        """Let so many nodes fewer be open below a leaf and the switches above it."""
+        for switch in [*self._path(leaf, self.top), self.top]:
+            self.number[switch] = max(self.number[switch] - taken, 0)
+
     def leaves(self, left: int) -> list[int]:
         """Return the leaves that Slurm takes for `left` nodes, in its order."""
         taken: list[int] = []
@@ -216,6 +254,8 @@ class _Walk:
             self.runs[run].remove(leaf)
             self._mark(leaf)
             left -= self.number[leaf]
+            if self.nearest:
+                self._count_out(leaf, self.number[leaf])
             self.largest[run] = max(self.runs[run], key=self.number.__getitem__, default=-1)
             taken.append(leaf)
         return taken
@@ -233,18 +273,25 @@ class _Walk:
         best_run, best = offered[0]
         for run, leaf in offered:
             if near[run] >= near[best_run]:
-                fit = self._fit(leaf, best, left)
-                if fit > 0 or (fit == 0 and near[run] > near[best_run]):
+                fit, enough = self._fit(leaf, best, left)
+                nearer = near[run] > near[best_run]
+                closer = nearer and (enough if self.nearest else fit == 0)
+                if closer or (fit > 0 and not (nearer and self.nearest)):
                     best_run, best = run, leaf
         return best_run, best
 
-    def _fit(self, i: int, j: int, left: int) -> int:
-        """Return above 0 where leaf `i` fits better than leaf `j`, below 0 where worse."""
+    def _fit(self, i: int, j: int, left: int) -> tuple[int, bool]:
+        """Return above 0 where leaf `i` fits better than leaf `j`, below 0 where worse.
+
+        And whether `i`, or the switch above it that was compared, is enough.
+        """
         number, parent = self.number, self.parent
         # Where neither is enough, their parents are compared, up to a common one.
         while number[i] < left and number[j] < left and parent[i] != parent[j]:
+            if self.top in (i, j):  # nothing is above it
+                break
             i, j = parent[i], parent[j]
         more: int = number[i] - number[j]
         if number[i] >= left and number[j] >= left:
             more = -more
-        return more or self.level[j] - self.level[i]
+        return more or self.level[j] - self.level[i], number[i] >= left

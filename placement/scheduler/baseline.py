@@ -59,9 +59,12 @@ def baseline_of(
     return Baseline()
 
 
+#: From which Slurm on topology/tree chooses as `slurm-tree-24.11`.
+_NEAREST = (24, 11)
+
 #: From which Slurm on some jobs get other nodes than the simulated ones: slurmctld 22.05.8 takes
-#: these always, 24.11.5 no longer under topology/tree (a fifth of random cases), 26.05.5 nowhere.
-_CHANGED = {"slurm-tree": (23, 2), "slurm-dragonfly": (25, 5), "slurm-none": (25, 5)}
+#: these always, and so does 24.11.5; 26.05.5 does not.
+_CHANGED = {"slurm-dragonfly": (25, 5), "slurm-none": (25, 5)}
 
 
 def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
@@ -80,6 +83,8 @@ def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
     if plugin not in known:
         shape += ", simulated as topology/none"
     version = config.get("SLURM_VERSION", "")
+    if strategy == "slurm-tree" and version_numbers(version) >= _NEAREST:
+        strategy = "slurm-tree-24.11"
     if version_numbers(version) >= _CHANGED.get(strategy, (99,)):
         shape += ", simulated as 22.05 chooses"
     return Baseline(strategy, f"Slurm {version}'s own choice here ({shape})")
@@ -124,7 +129,9 @@ def inside_one_tree(machine: Machine, request: Request) -> Request:
             f"{request.count} nodes wanted, at most {most} are free under one top switch",
             parted if names else "no free node is on a switch of topology.conf",
         )
-    root = needed[0] if len(needed) else tree[planners.find("slurm-tree")(machine, request)[0]]
+    strategy = request.baseline.strategy
+    known = strategy if strategy.startswith("slurm-tree") else "slurm-tree"
+    root = needed[0] if len(needed) else tree[planners.find(known)(machine, request)[0]]
     idle = None if request.idle is None else request.idle & (tree == root)
     return replace(request, free=request.free & (tree == root), idle=idle)
 
@@ -146,7 +153,7 @@ def describe_default(machine: Machine, request: Request) -> dict[str, Any]:
 
 
 #: Slurm's own choices under other plugins than topology/block.
-_OTHERS = ("slurm-none", "slurm-tree", "slurm-dragonfly")
+_OTHERS = ("slurm-none", "slurm-tree", "slurm-tree-24.11", "slurm-dragonfly")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -162,24 +162,28 @@ def by_weight(free, must, weight, left):
 
 
 def prefer(tree, i, j, left, count):
-    """Compare two leaves as Slurm does: 1 where i is the better fit, -1 where j is."""
+    """Compare two leaves as Slurm does: 1 where i is the better fit, -1 where j is.
+
+    And whether i, or the switch above it that was compared last, is enough.
+    """
     while True:
         i_fits, j_fits = count[i] >= left, count[j] >= left
         if i_fits and j_fits:
             if count[i] != count[j]:
-                return 1 if count[i] < count[j] else -1
+                return 1 if count[i] < count[j] else -1, True
             break
         if i_fits or j_fits:
-            return 1 if i_fits else -1
-        if tree.parent[i] != tree.parent[j]:
-            i, j = tree.parent[i], tree.parent[j]
+            return 1 if i_fits else -1, i_fits
+        parents = tree.parent[i], tree.parent[j]
+        if parents[0] != parents[1] and -1 not in parents:
+            i, j = parents
             continue
         break
     if count[i] != count[j]:
-        return 1 if count[i] > count[j] else -1
+        return 1 if count[i] > count[j] else -1, i_fits
     if tree.level[i] != tree.level[j]:
-        return 1 if tree.level[i] < tree.level[j] else -1
-    return 0
+        return 1 if tree.level[i] < tree.level[j] else -1, i_fits
+    return 0, i_fits
 
 
 def top_for_tree(tree, free, must, weight, count):
@@ -219,8 +223,14 @@ def prepare(tree, top, free, must, weight, count):
     return chosen, pool | chosen, left - len(lower), needed
 
 
-def tree_choice(tree, n, free, count, must=(), weight=None):
-    """topology/tree."""
+def count_out(tree, s, taken, number):
+    """Let `taken` nodes fewer be open below a switch and all above it (24.11)."""
+    for up in tree.path(s):
+        number[up] = max(number[up] - taken, 0)
+
+
+def tree_choice(tree, n, free, count, must=(), weight=None, nearest=False):
+    """topology/tree; `nearest`: of 24.11 and later."""
     weight = weight or [1] * n
     free, must = set(free), set(must)
     top = top_for_tree(tree, free, must, weight, count)
@@ -233,26 +243,32 @@ def tree_choice(tree, n, free, count, must=(), weight=None):
     have = [sorted(below & pool & tree.below[top]) for below in tree.below]
     number = [len(h) for h in have]
     leaves = [s for s in range(len(tree.parent)) if tree.level[s] == 0]
+    taken_there = 0
     for s in leaves:
         if s in needed:
             for node in have[s]:
                 if left > 0 and node not in chosen:
                     chosen.add(node)
                     left -= 1
+                    taken_there += 1
+            if nearest:
+                count_out(tree, s, taken_there, number)
     marks = list(needed)
     while left > 0:
-        best = best_leaf(tree, [s for s in leaves if s not in needed], marks, left, number)
+        best = best_leaf(tree, [s for s in leaves if s not in needed], marks, left, number, nearest)
         if best < 0:
             return None
         marks.append(best)
         taken = have[best][:left]
         chosen |= set(taken)
         left -= len(taken)
+        if nearest:
+            count_out(tree, best, number[best], number)
         number[best] = 0
     return sorted(chosen)
 
 
-def best_leaf(tree, leaves, marks, left, number):
+def best_leaf(tree, leaves, marks, left, number, nearest):
     """Walk over the leaves and return the one that Slurm takes, -1 for none."""
     best, best_far = -1, 0
     for s in leaves:
@@ -260,8 +276,9 @@ def best_leaf(tree, leaves, marks, left, number):
             continue
         far = sum(tree.hops(s, m) for m in marks)
         if best >= 0:
-            fit = prefer(tree, s, best, left, number)
-            if not ((far < best_far and fit >= 0) or (far == best_far and fit > 0)):
+            fit, enough = prefer(tree, s, best, left, number)
+            closer = far < best_far and (enough if nearest else fit >= 0)
+            if not (closer or (far == best_far and fit > 0)):
                 continue
         best, best_far = s, far
     return best

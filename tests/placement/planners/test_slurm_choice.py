@@ -16,7 +16,7 @@ from nidmap.placement.switch_tree import slurm_switches
 from tests.placement.planners import slurm_cases as cases
 from tests.placement.planners import slurm_reference as reference
 
-STRATEGIES = ("slurm-none", "slurm-tree", "slurm-dragonfly")
+STRATEGIES = ("slurm-none", "slurm-tree", "slurm-tree-24.11", "slurm-dragonfly")
 
 
 def expected(strategy, case, parent, leaf_of):
@@ -28,8 +28,10 @@ def expected(strategy, case, parent, leaf_of):
             return reference.consecutive(
                 case.n, free, case.count, case.must, case.weight, case.cpus
             )
-        rule = reference.tree_choice if strategy == "slurm-tree" else reference.dragonfly_choice
-        return rule(tree, case.n, free, case.count, case.must, case.weight)
+        given = tree, case.n, free, case.count, case.must, case.weight
+        if strategy == "slurm-dragonfly":
+            return reference.dragonfly_choice(*given)
+        return reference.tree_choice(*given, nearest=strategy == "slurm-tree-24.11")
 
     return reference.retried(choose, case.free, case.must, case.cpus)
 

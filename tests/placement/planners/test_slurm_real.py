@@ -16,8 +16,9 @@ import pytest
 from nidmap.placement.errors import PlanError
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.planners import find
+from nidmap.workloads.minicray.slurm import version_of
 from tests.placement.planners import slurm_cases as cases
-from tests.real_slurm import needs_slurm, real_slurm
+from tests.real_slurm import find_program, needs_slurm, real_slurm
 
 CLUSTERS = 4
 CASES = 42
@@ -79,7 +80,8 @@ class Cluster:
 
 
 def chosen(machine, plugin, case, rows):
-    strategy = f"slurm-{plugin}"
+    newer = version_of(find_program("slurmctld")) >= (24, 11)
+    strategy = "slurm-tree-24.11" if plugin == "tree" and newer else f"slurm-{plugin}"
     try:
         found = find(strategy)(machine, case.request(rows))
     except PlanError:

@@ -31,8 +31,8 @@ TORUS = nidmap.load_machine("torus:4x4")
         ({"TopologyPlugin": "topology/default"}, "slurm-none", "(topology/default)"),
         (
             {"TopologyPlugin": "topology/tree"},
-            "slurm-tree",
-            "(topology/tree, simulated as 22.05 chooses)",
+            "slurm-tree-24.11",
+            "(topology/tree)",
         ),
         (
             {"TopologyPlugin": "topology/tree", "TopologyParam": "Dragonfly,TopoOptional"},
@@ -54,8 +54,8 @@ def test_the_running_slurm_says_what_it_does(config, strategy, words):
 
 @pytest.mark.parametrize(
     ("version", "plugin", "same"),
-    [("22.05.8", "tree", True), ("24.11.5", "tree", False), ("24.11.5", "none", True),
-     ("26.05.5", "none", False), ("26.05.5", "tree", False), ("", "tree", True)],
+    [("22.05.8", "tree", True), ("24.11.5", "tree", True), ("24.11.5", "none", True),
+     ("26.05.5", "none", False), ("26.05.5", "tree", True), ("", "tree", True)],
 )  # fmt: skip
 def test_a_slurm_that_chooses_otherwise_is_said(version, plugin, same):
     """Checked on slurmctld 22.05.8, 24.11.5 and 26.05.5."""
