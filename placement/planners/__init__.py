@@ -44,6 +44,8 @@ class Baseline:
     strategy: str = "slurm-none"  # the planner that chooses the same nodes; rank r is on slot r
     # What that is, for a sentence: ``Slurm's own choice (topology/none)``
     words: str = "Slurm's own choice (topology/none)"
+    # Whether a job of one node gets the first of the lightest nodes, as in Slurm 26.05 and later
+    lightest_alone: bool = False
 
 
 class Moment(NamedTuple):
@@ -199,7 +201,7 @@ if TYPE_CHECKING:
 
 
 #: What the planners ``slurm-…`` simulate; an output that compares with them says so.
-BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
+BASELINE = "Slurm 22.05.8 (slurm-tree-24.11: 24.11.5), select/cons_tres with CR_Core, whole nodes"
 
 #: Modules here that hold several planners, one of another name, or none.
 _OTHERWISE = {

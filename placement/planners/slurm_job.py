@@ -20,7 +20,8 @@ nodes (``sbatch -N n --exclusive``): what it allocates, not what
 The rules were learnt from the facts and Slurm's documentation and sources and
 compared with a real slurmctld; tests/placement/planners repeats that on random
 occupancies with holes, weights, required nodes and unequal nodes. topology/block,
-which 22.05 has not, was compared with 24.11.5 the same way.
+which 22.05 has not, was compared with 24.11.5 the same way, and so was
+topology/tree with 24.11.5 and 26.05.5.
 """
 
 from __future__ import annotations
@@ -120,6 +121,16 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
         f"but {why} enough for it",
         hint,
     )
+
+
+def first_of_lightest(machine: Machine, request: Request) -> Ints:
+    """Return the node that a job of one gets from Slurm 26.05 and later, whatever the topology."""
+
+    def first(job: SlurmJob) -> Ints:
+        wanted = np.flatnonzero(job.must if job.must.any() else job.free)
+        return wanted[[np.argmin(job.weight[wanted])]]
+
+    return choose_rows(machine, request, first)
 
 
 @once

@@ -53,7 +53,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
 
 @planner("slurm-tree-24.11", switches="tree")
 def slurm_tree_24_11(machine: Machine, request: Request) -> Ints:
-    """Choose as Slurm 24.11 and later do under topology/tree: the nearest leaf that is enough first.
+    """Choose as Slurm 24.11 and later do under topology/tree: near leaf switches, best fit first.
 
     Switches and errors are as in `slurm_tree`.
     """

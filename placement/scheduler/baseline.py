@@ -18,13 +18,14 @@ from nidmap.placement.errors import LaunchError, PlanError
 from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.planners import Baseline, Plan, Request, nested_units, spans
+from nidmap.placement.planners.slurm_job import first_of_lightest
 from nidmap.placement.scheduler.kinds import of_same_kinds
 from nidmap.placement.support.array_types import Ints, Ints32, Mask
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.switch_tree import forest_roots
 
 #: The planner that simulates each of Slurm's topology plugins.
-_PLUGINS = {**dict.fromkeys(("", "none", "default"), "slurm-none"), "tree": "slurm-tree"}
+_PLUGINS = {**dict.fromkeys(("", "none", "default", "flat"), "slurm-none"), "tree": "slurm-tree"}
 
 #: What the schedulers are called whose own choice nobody has described.
 _UNKNOWN = {
@@ -62,9 +63,8 @@ def baseline_of(
 #: From which Slurm on topology/tree chooses as `slurm-tree-24.11`.
 _NEAREST = (24, 11)
 
-#: From which Slurm on some jobs get other nodes than the simulated ones: slurmctld 22.05.8 takes
-#: these always, and so does 24.11.5; 26.05.5 does not.
-_CHANGED = {"slurm-dragonfly": (25, 5), "slurm-none": (25, 5)}
+#: From which Slurm on a job of one node gets the first of the lightest nodes.
+_LIGHTEST_ALONE = (26, 5)
 
 
 def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
@@ -83,11 +83,11 @@ def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
     if plugin not in known:
         shape += ", simulated as topology/none"
     version = config.get("SLURM_VERSION", "")
-    if strategy == "slurm-tree" and version_numbers(version) >= _NEAREST:
+    numbers = version_numbers(version)
+    if strategy == "slurm-tree" and numbers >= _NEAREST:
         strategy = "slurm-tree-24.11"
-    if version_numbers(version) >= _CHANGED.get(strategy, (99,)):
-        shape += ", simulated as 22.05 chooses"
-    return Baseline(strategy, f"Slurm {version}'s own choice here ({shape})")
+    words = f"Slurm {version}'s own choice here ({shape})"
+    return Baseline(strategy, words, numbers >= _LIGHTEST_ALONE)
 
 
 def live_baseline(machine: Machine, named: str = "") -> Baseline:
@@ -106,7 +106,10 @@ def live_baseline(machine: Machine, named: str = "") -> Baseline:
 def scheduler_choice(machine: Machine, request: Request) -> Ints:
     """Return the nodes that the scheduler gives to the job by itself."""
     free = request.free if request.idle is None else request.idle
-    return planners.find(request.baseline.strategy)(machine, replace(request, free=free))
+    request = replace(request, free=free)
+    if request.count == 1 and request.baseline.lightest_alone:
+        return first_of_lightest(machine, request)
+    return planners.find(request.baseline.strategy)(machine, request)
 
 
 def inside_one_tree(machine: Machine, request: Request) -> Request:

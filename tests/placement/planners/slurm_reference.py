@@ -243,16 +243,14 @@ def tree_choice(tree, n, free, count, must=(), weight=None, nearest=False):
     have = [sorted(below & pool & tree.below[top]) for below in tree.below]
     number = [len(h) for h in have]
     leaves = [s for s in range(len(tree.parent)) if tree.level[s] == 0]
-    taken_there = 0
-    for s in leaves:
-        if s in needed:
-            for node in have[s]:
-                if left > 0 and node not in chosen:
-                    chosen.add(node)
-                    left -= 1
-                    taken_there += 1
-            if nearest:
-                count_out(tree, s, taken_there, number)
+    begun = 0
+    for s in (s for s in leaves if s in needed):
+        more = [node for node in have[s] if node not in chosen][:left]
+        chosen |= set(more)
+        left -= len(more)
+        begun += len(more)
+        if nearest:
+            count_out(tree, s, begun, number)
     marks = list(needed)
     while left > 0:
         best = best_leaf(tree, [s for s in leaves if s not in needed], marks, left, number, nearest)

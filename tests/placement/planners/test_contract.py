@@ -147,7 +147,7 @@ def test_help_and_guide_name_every_planner_that_is_registered(name, capsys):
         cli.main(["plan", "--help-all"])
     text = capsys.readouterr().out
     listed = text[text.index("Strategies:") : text.index("With --segment S")]
-    known = set(re.findall(r"[\w-]+", listed))
+    known = set(re.findall(r"[\w.-]+\w", listed))
     assert name in known, f"the help of nidmap plan lacks, under Strategies: {name}"
     guide = (Path(__file__).parents[3] / "docs" / "reference" / "strategies.md").read_text()
     rows = [line for line in guide.split("\n") if line.startswith("|")]

@@ -15,7 +15,7 @@ import pytest
 
 from nidmap.placement.errors import PlanError
 from nidmap.placement.nodelist import NodeList
-from nidmap.placement.planners import find
+from nidmap.placement.scheduler.baseline import baseline_of, scheduler_choice
 from nidmap.workloads.minicray.slurm import version_of
 from tests.placement.planners import slurm_cases as cases
 from tests.real_slurm import find_program, needs_slurm, real_slurm
@@ -80,10 +80,15 @@ class Cluster:
 
 
 def chosen(machine, plugin, case, rows):
-    newer = version_of(find_program("slurmctld")) >= (24, 11)
-    strategy = "slurm-tree-24.11" if plugin == "tree" and newer else f"slurm-{plugin}"
+    """Return what we take this Slurm to choose, by its version and settings."""
+    version = ".".join(map(str, version_of(find_program("slurmctld"))))
+    param = "Dragonfly" if plugin == "dragonfly" else ""
+    topology = f"topology/{'tree' if param else plugin}"
+    config = {"SLURM_VERSION": version, "TopologyPlugin": topology, "TopologyParam": param}
+    baseline = baseline_of(machine, config=config)
+    assert baseline.strategy.startswith(f"slurm-{plugin}")
     try:
-        found = find(strategy)(machine, case.request(rows))
+        found = scheduler_choice(machine, case.request(rows, baseline=baseline))
     except PlanError:
         return None
     return machine.names[found].tolist()

@@ -2,6 +2,7 @@
 """What a plan is compared with: the scheduler's own choice, by what is known of it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ TORUS = nidmap.load_machine("torus:4x4")
     [
         ({"TopologyPlugin": "topology/none"}, "slurm-none", "(topology/none)"),
         ({"TopologyPlugin": "topology/default"}, "slurm-none", "(topology/default)"),
+        ({"TopologyPlugin": "topology/flat"}, "slurm-none", "(topology/flat)"),
         (
             {"TopologyPlugin": "topology/tree"},
             "slurm-tree-24.11",
@@ -53,15 +55,33 @@ def test_the_running_slurm_says_what_it_does(config, strategy, words):
 
 
 @pytest.mark.parametrize(
-    ("version", "plugin", "same"),
-    [("22.05.8", "tree", True), ("24.11.5", "tree", True), ("24.11.5", "none", True),
-     ("26.05.5", "none", False), ("26.05.5", "tree", True), ("", "tree", True)],
+    ("version", "plugin", "strategy", "alone"),
+    [("22.05.8", "tree", "slurm-tree", False), ("24.05.4", "tree", "slurm-tree", False),
+     ("24.11.0", "tree", "slurm-tree-24.11", False), ("25.11.1", "none", "slurm-none", False),
+     ("26.05.5", "none", "slurm-none", True), ("26.05.5", "tree", "slurm-tree-24.11", True),
+     ("", "tree", "slurm-tree", False)],
 )  # fmt: skip
-def test_a_slurm_that_chooses_otherwise_is_said(version, plugin, same):
-    """Checked on slurmctld 22.05.8, 24.11.5 and 26.05.5."""
+def test_newer_slurms_choose_otherwise(version, plugin, strategy, alone):
+    """Their choices are compared with slurmctld 22.05.8, 24.11.5 and 26.05.5 (test_slurm_real)."""
     config = {"SLURM_VERSION": version, "TopologyPlugin": f"topology/{plugin}"}
-    words = baseline_of(TORUS, config=config).words
-    assert words.endswith(f"(topology/{plugin})" if same else "simulated as 22.05 chooses)")
+    found = baseline_of(TORUS, config=config)
+    assert (found.strategy, found.lightest_alone) == (strategy, alone)
+    assert found.words == f"Slurm {version}'s own choice here (topology/{plugin})"
+
+
+def test_one_node_is_the_first_of_the_lightest_in_the_newest_slurm():
+    machine = nidmap.load_machine("tree:4x2")
+    request = Request(
+        count=1,
+        free=np.array([0, 1, 1, 1, 1, 1, 1, 0], dtype=bool),
+        weights=np.array([1, 5, 2, 2, 5, 2, 5, 1]),
+        baseline=baseline_of(machine, config={"SLURM_VERSION": "26.05.5"}),
+    )
+    assert scheduler_choice(machine, request).tolist() == [2]
+    needed = replace(request, include=np.array([3]))
+    assert scheduler_choice(machine, needed).tolist() == [3]
+    old = replace(request, baseline=baseline_of(machine, config={"SLURM_VERSION": "25.11.1"}))
+    assert scheduler_choice(machine, old).tolist() == [5]  # of the tightest run of equal weight
 
 
 @pytest.mark.parametrize(
