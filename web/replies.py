@@ -411,7 +411,7 @@ class ComparedPlan(Document):
 
 
 class Compared(Document):
-    """Plans, the fastest first, and how it compares with the default in one sentence."""
+    """Plans, ``auto`` first, then the fastest; how the first compares with the default."""
 
     schema: str
     rows: list[ComparedPlan]

@@ -67,8 +67,8 @@ def compare(
 ) -> None:
     """Compare ways to choose and order a job's nodes, by their predicted time.
 
-    One row per strategy and order, the fastest first; by default those that auto
-    chooses from, and auto itself. Columns: predicted time, its ratio to the
+    One row per strategy and order, auto first, then the fastest; by default those
+    that auto chooses from, and auto itself. Columns: predicted time, its ratio to the
     scheduler's own choice (--baseline selects another), the range of that gain
     over all unknowns, the bottleneck, hop-bytes, the groups and switches that
     the nodes touch, and the distance from the lower bound. The suffix of -o

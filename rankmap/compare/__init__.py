@@ -19,7 +19,7 @@ from nidmap.placement.support.quantities import time_text, times_text
 from nidmap.rankmap.predict import Job, Prediction, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.predict.prediction import worst_document
-from nidmap.rankmap.search.auto import search_answer
+from nidmap.rankmap.search.auto import SearchAnswer, search_answer
 from nidmap.rankmap.search.auto_order import AUTO, order_by_strategy
 from nidmap.rankmap.search.budget import LIMITS
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
@@ -68,7 +68,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Entries, the fastest first; of equals the one that was asked for first."""
+    """Entries, ``auto`` first, then the fastest; of equals the one that was asked for first."""
 
     entries: tuple[Entry, ...]
     asked: dict[str, Any]  # what was asked: machine, pattern, nodes, ranks, bytes, routing …
@@ -103,7 +103,7 @@ class Comparison:
         )
 
     def _faster_words(self) -> str:
-        """Say which row is likely faster than the first one, which is closer; '' where none is."""
+        """Say which row is likely faster than `auto`, which is closer; '' where none is."""
         first, fastest = self.best, min(self.entries, key=lambda entry: entry.found.time_s)
         if not fastest.found.time_s < first.found.time_s * (1 - LIMITS.clearly):
             return ""
@@ -113,9 +113,11 @@ class Comparison:
             if first.found.time_s >= self.default.found.time_s
             else ""
         )
+        ours, theirs = (tuple(x.plan.facts["touches"].values()) for x in (first, fastest))
+        further = " and it touches more of the machine" if theirs > ours else ""
         return (
             f"; {fastest.strategy} with order {fastest.order} is likely {times}{sure},"
-            " but touches more of the machine"
+            f" but that gain cannot be told{further}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -224,7 +226,7 @@ def compare_strategies(
         once.setdefault((row.plan.strategy, row.order), row)
     entries = _predict_rows(model, list(once.values()), told)
     # What is likely faster than auto spreads the job further, for a gain that cannot be told.
-    entries.sort(key=lambda entry: (bool(strategies) or entry.strategy != AUTO, entry.found.time_s))
+    entries.sort(key=lambda entry: (entry.strategy != AUTO, entry.found.time_s))
     # How one row's bytes are routed says nothing of the others.
     routed = Counter(note for entry in entries for note in set(entry.found.loads.notes))
     every = [note for entry in entries for note in entry.found.notes]
@@ -252,15 +254,47 @@ def _predict_rows(
         if tell is not None:
             row_words = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
             tell(k / len(rows), row_words)
-        placement = model.place(row.plan.rows, row.slot_of_rank)
-        prediction = model.ranged(placement)
-        gain = gains.of(placement)  # after it: both have the same steps
-        base = entries[0].found.time_s if entries else prediction.time_s
-        ratio = prediction.time_s / base if base else 1.0
-        entries.append(
-            Entry(row.plan.strategy, row.order, row.plan, prediction, ratio, gain, k == 0)
-        )
+        entries.append(_predict_row(model, gains, row, entries[:1]))
+    for k, row in enumerate(rows):
+        again = _chosen_among(model, rows, entries, row)
+        if again is not None:
+            entries[k] = _predict_row(model, gains, again, entries[:1])
     return entries
+
+
+def _predict_row(model: Predictor, gains: Gains, row: _OrderedPlan, default: list[Entry]) -> Entry:
+    """Return a row with its figures; `default`: the default's, none where it is that row."""
+    placement = model.place(row.plan.rows, row.slot_of_rank)
+    prediction = model.ranged(placement)
+    gain = gains.of(placement)  # after it: both have the same steps
+    base = default[0].found.time_s if default else prediction.time_s
+    ratio = prediction.time_s / base if base else 1.0
+    return Entry(row.plan.strategy, row.order, row.plan, prediction, ratio, gain, not default)
+
+
+def _chosen_among(
+    model: Predictor, rows: list[_OrderedPlan], entries: list[Entry], auto: _OrderedPlan
+) -> _OrderedPlan | None:
+    """Return what `auto` answers once it knows the other rows; None where they change nothing.
+
+    Its search may have ended before it judged them, and does not try every order.
+    """
+    answer, request = auto.plan.outlook, auto.plan.request
+    if auto.plan.strategy != AUTO or not isinstance(answer, SearchAnswer) or request is None:
+        return None
+    others = [
+        Candidate(
+            row.plan.strategy, row.order, model.place(row.plan.rows, row.slot_of_rank),
+            entry.found.time_s,
+        )
+        for row, entry in zip(rows, entries, strict=True)
+        if row.plan.strategy != AUTO
+    ]  # fmt: skip
+    again = answer.among(others)
+    if again is answer:
+        return None
+    chosen = describe(model.machine, request, again.choice(), AUTO)
+    return next(_ordered_rows(model, chosen, (), []))
 
 
 def _named_plans(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -35,7 +35,7 @@ from nidmap.rankmap.search.cost import (
 from nidmap.rankmap.search.gain_words import gain_sentence
 from nidmap.rankmap.search.node_sets import node_choices, scheduler_nodes
 from nidmap.rankmap.search.rank_orders import compile_first
-from nidmap.rankmap.search.search import Space, search
+from nidmap.rankmap.search.search import ROUNDING, Space, search
 from nidmap.rankmap.search.segments import inside_one_block, whole_segments
 from nidmap.rankmap.search.short_orders import fit_format
 from nidmap.rankmap.search.ties import closer_words, closest_together, spread_of
@@ -106,11 +106,47 @@ class SearchAnswer(Outlook):
     assumed: tuple[str, ...]
     model: Predictor
     timeless: str = ""  # why no time can be predicted, so that J was gone by; '' where it can
+    compares_all: bool = False  # whether ranges are compared even after the search's deadline
 
     @property
     def request(self) -> Request:
         """The request."""
         return self.space.request
+
+    def among(self, judged: Iterable[Candidate]) -> SearchAnswer:
+        """Return the answer with placements that others have judged among its candidates.
+
+        Itself where they change nothing. `judged`: with their seconds.
+        """
+        ranking = self.ranking
+        known = {
+            candidate.placement.key: candidate
+            for candidate in ranking.candidates
+            if candidate.cost < np.inf
+        }
+        rows = [
+            known.get(placement.key)
+            or replace(candidate, placement=placement, cost=self._cost_known(candidate))
+            for candidate in judged
+            if self.space.allows(placement := candidate.placement.canonical())
+        ]
+        fastest = min(rows, key=lambda candidate: candidate.cost, default=ranking.best)
+        better = fastest.cost < ranking.best.cost * (1 - ROUNDING)
+        answered = ranking.default if self.kept else self.chosen
+        assert answered is not None
+        # A search that has ended compares few ranges.
+        unsure = self.budget.ended and fastest.cost < answered.cost * (1 - LIMITS.clearly)
+        if not (better or unsure):
+            return self
+        candidates = [*ranking.candidates, *(row for row in rows if row.placement.key not in known)]
+        best = fastest if better else ranking.best
+        return replace(
+            self, ranking=replace(ranking, best=best, candidates=candidates), compares_all=True
+        )
+
+    def _cost_known(self, judged: Candidate) -> float:
+        """Return what a placement costs whose seconds are known."""
+        return self.cost.of(judged.placement) if self.timeless else judged.cost
 
     @cached_property
     def chosen(self) -> Candidate:
@@ -121,7 +157,8 @@ class SearchAnswer(Outlook):
         ranking = self.ranking
         if base is not None and not self.space.allows(base.placement):
             ranking = replace(ranking, default=None)
-        return closest_together(self.model, ranking, self.budget)
+        budget = Budget(LIMITS.rivals, np.inf) if self.compares_all else self.budget
+        return closest_together(self.model, ranking, budget)
 
     @cached_property
     def placement(self) -> Placement:

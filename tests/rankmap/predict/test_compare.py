@@ -134,18 +134,22 @@ def test_the_default_is_named_when_nothing_beats_it(tool):
 def test_a_row_that_is_likely_faster_than_a_default_that_is_kept_is_named():
     def row(strategy, seconds, low, default):
         gain = Gain(low, 1 / seconds, 2.0)
+        plan = SimpleNamespace(facts={"touches": {"group": 1 if default else groups}})
         return SimpleNamespace(
             strategy=strategy, order="row-major", found=SimpleNamespace(time_s=seconds),
-            gain=gain, default=default,
+            gain=gain, default=default, plan=plan,
         )  # fmt: skip
 
     asked = {"pattern": "alltoall", "words": "8 nodes x 1"}
-    for seconds, words in ((0.9, "no clear gain over"), (0.999, "nothing beats")):
+    cases = ((0.9, 2, "no clear gain over"), (0.999, 2, "nothing beats"))
+    for seconds, groups, words in (*cases, (0.9, 1, "no clear gain over")):
         entries = row("auto", 1.0, 1.0, True), row("spread", seconds, 0.8, False)
         said = Comparison(entries, asked, (), Baseline("slurm-none", "Slurm's own")).sentence
         assert said.startswith(f"{words} Slurm's own for alltoall on 8 nodes x 1: 1 s")
         likely = "spread with order row-major is likely 1.11 x as fast, 0.8 to 2 x"
         assert (likely in said) == (seconds == 0.9)
+        assert ("but that gain cannot be told" in said) == (seconds == 0.9)
+        assert ("touches more of the machine" in said) == (seconds == 0.9 and groups == 2)
 
 
 def test_nodes_may_be_restricted(tool):

@@ -143,7 +143,7 @@ def test_where_no_bandwidth_is_known_nodes_and_order_are_those_of_the_least_j():
 def test_without_a_pattern_one_is_assumed_and_said():
     found = plan(machine_of("torus:4x3,nodes=2"), 4, strategy="auto")
     assert found.facts["predicted"]["pattern"] == "alltoall"
-    assert any("all-to-all of 1 rank a node is assumed" in note for note in found.warnings)
+    assert any("all-to-all of 1 rank per node" in note for note in found.warnings)
 
 
 @pytest.mark.parametrize(

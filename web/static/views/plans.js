@@ -212,7 +212,9 @@ export class PlanView {
 
   card(row, i, scale) {
     const best = i === 0 && this.answer.rows.length > 1 && !row.default;
-    const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: rankOf(row.gain) }) : null);
+    const ahead = this.answer.rows.some((other) => other.time_s * SAME < row.time_s);
+    const rank = ahead ? "as fast, as far as is known" : rankOf(row.gain);
+    const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: rank }) : null);
     const map = this.smallMap(`Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}`);
     const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: (from, to) => this.pointPair(row.matrix, from, to) }) : null;
     const twin = this.answer.rows.slice(0, i).find((other) => sameNodes(other, row));
@@ -220,7 +222,7 @@ export class PlanView {
     const parts = [title, timeOf(row, scale, this.answer.timeless), map, alike ?? el("div"), this.deeds(row), figuresOf(row), classBars(row, this.answer.timeless), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
     node.style.gridRow = `span ${parts.length}`; // a row each, of the same height in all plans
-    return { node, map, row, heat, tag: row.default ? "the default" : best ? rankOf(row.gain) : "", gain: gainWords(row) };
+    return { node, map, row, heat, tag: row.default ? "the default" : best ? rank : "", gain: gainWords(row) };
   }
 
   /** The frame of a small map. */
