@@ -379,7 +379,7 @@ def test_patterns_that_read_files_are_refused(site, tmp_path):
             found = site.post(name, pattern=pattern, **body)
             text = found.body.decode()
             assert "TOPSECRET" not in text
-            assert "not allowed on the page" in text
+            assert "the page does not allow" in text
 
 
 def test_nodes_text_is_never_a_file(site, tmp_path):
