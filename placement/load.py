@@ -111,7 +111,7 @@ def build(sources: Sources) -> Machine:
     added = [*(laid.source for laid in sources.overlays), *sources.links_down]
     if added and sources.site is None and not sources.dumps:
         hint = f"-m MACHINE -m {added[0]}"
-        raise ParseError(added[0], 0, "only adds to a machine and is none itself", hint)
+        raise ParseError(added[0], 0, "only adds to a machine, and is not a machine itself", hint)
     site, dumps = sources.site, sources.dumps
     if isinstance(site, SyntheticSite) and not dumps:
         machine = site.machine

@@ -61,7 +61,7 @@ def test_json_says_the_places(inside):
 def test_what_cannot_be_bound_is_said(inside):
     found = inside(*POLARIS, "--bind", "srun")
     assert (found.code, found.out) == (2, "")
-    assert "the order needs a file; -o FILE" in found.err
+    assert "the order needs a file; use -o FILE" in found.err
     torus = [
         "order",
         "-m",

@@ -111,8 +111,8 @@ def test_a_slurm_that_is_down(inside, refused):
     ("body", "words"),
     [
         (None, "sinfo is not on PATH"),
-        ("echo junk", "sinfo's answer cannot be read"),
-        ("printf 'nid00001 id'", "sinfo's answer cannot be read"),
+        ("echo junk", "sinfo printed unreadable output"),
+        ("printf 'nid00001 id'", "sinfo printed unreadable output"),
         ("echo '\033[31mno\033[0m' >&2; exit 1", "sinfo failed (exit code 1): \\x1b[31mno"),
     ],
 )
@@ -152,7 +152,7 @@ def test_of_a_list_the_machine_says_what_is_free(inside, tmp_path):
 
 def test_a_list_alone_says_nothing_of_states(inside, refused):
     done = inside("nodes", "free", "--from", "-", stdin=b"nid00012,nid00003\n")
-    refused(done, 3, "does not state which nodes are free; sinfo -N -l states it; else name the")
+    refused(done, 3, "does not state which nodes are free; sinfo -N -l prints it; or name the")
 
 
 def test_standard_input_is_read_once(inside, refused):

@@ -140,8 +140,8 @@ def test_a_dump_of_states(tmp_path):
     ("text", "word"),
     [
         ("other1\n", "other1"),
-        (squeue((1, "other[1-3]", "x", "u")), "no job holds"),
-        ('{"jobs": [{"job_id": null, "job_state": "RUNNING", "nodes": "n1"}]}', "without an id"),
+        (squeue((1, "other[1-3]", "x", "u")), "no job has nodes of"),
+        ('{"jobs": [{"job_id": null, "job_state": "RUNNING", "nodes": "n1"}]}', "without an ID"),
         ("{not json", "not"),
     ],
 )

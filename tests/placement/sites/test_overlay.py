@@ -160,8 +160,8 @@ def test_figures_alone_are_no_machine(write, capfd):
     assert run(["machine", "show", "-m", path]) == 3
     said = capfd.readouterr().err
     assert said.count("\n") == 1
-    assert "is none itself" in said
-    with pytest.raises(SiteError, match="is none itself"):
+    assert "not a machine itself" in said
+    with pytest.raises(SiteError, match="not a machine itself"):
         load_site(path)
 
 

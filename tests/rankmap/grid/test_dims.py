@@ -71,7 +71,7 @@ def test_a_machines_cores_are_its_ranks_a_node():
     cores = dataclasses.replace(machine, cores=np.full(64, 24))
     assert dims(1536, 3, cores) == dims(1536, 3, ppn=24)
     assert dims(1536, 3, machine) == dims(1536, 3)  # cores unknown
-    with pytest.raises(UsageError, match="tiled by boxes of a node's ranks"):
+    with pytest.raises(UsageError, match="boxes of a node's ranks tile no grid"):
         dims(100, 2, cores, prefer="node-balanced")
 
 

@@ -193,7 +193,7 @@ def test_aprun_fills_its_last_node_with_the_rest():
     wish = {"nodes": "12-15", "dry_run": True, "pattern": "stencil:5x10"}
     result = prepared("aprun -n 50 -N 16 ./app", {}, machine, **wish)
     assert result.order.counts.tolist() == [16, 16, 16, 2]
-    assert "the same number of ranks on every node" in refused(
+    assert "every node needs the same number of ranks" in refused(
         "aprun -n 50 ./app", {}, machine, **wish, ppn="16,2,16,16"
     )
 
@@ -235,7 +235,7 @@ def test_aprun_is_asked_for_its_own_node_order(aprun):
     [
         (named(12, 12, 13, 13), "4 of 8 ranks reported their node"),
         (named(12, 13, 14, 15, 12, 13, 14, 15), "does not fill its nodes one after"),
-        (named(12, 12, 13, 13, 14, 14, 16, 16), "on nodes that were not planned"),
+        (named(12, 12, 13, 13, 14, 14, 16, 16), "on nodes that are not in the plan"),
         ([], "0 of 8 ranks reported their node"),
     ],
 )
@@ -283,7 +283,7 @@ def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
         ("srun -n 64 -c 4 ./app", {}, "16 ranks of 4 CPUs on nid00012, which has room for 8"),
         ("srun -N 2-4 -n 64 ./app", {}, "-N 2-4 is not a plain number"),
         ("srun --frobnicate a -n 64 ./nowhere", {}, "the word after --frobnicate is its value"),
-        ("srun -n 64 ./app", {"SLURM_JOB_NODELIST": ""}, "this is not inside a job; --nodes names"),
+        ("srun -n 64 ./app", {"SLURM_JOB_NODELIST": ""}, "this is not inside a job; use --nodes"),
         ("srun ./app", {"SLURM_NTASKS": ""}, "but there are 4 slots (4 nodes x 1)"),
         ("srun -c 4 ./app", {"SLURM_NTASKS": ""}, "the number of ranks is not known"),
         ("srun --multi-prog conf", {}, "srun --multi-prog starts several programs"),

@@ -184,7 +184,7 @@ def test_more_effort_is_taken_and_nonsense_refused():
 
 
 def test_too_many_edges_are_refused_with_a_way_out():
-    with pytest.raises(UsageError, match="too many for a graph; strategy boxes"):
+    with pytest.raises(UsageError, match="too many for a graph; use strategy boxes"):
         as_graph(parse_pattern("alltoall").fit(100_000))
 
 

@@ -157,7 +157,7 @@ def test_json_of_a_broken_order_says_why(job, capsys):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--order", "OUT"], "does not follow from the name"),
+        (["--order", "OUT"], "does not say in which format the order is"),
         ([], "either --order FILE or --strategy"),
         (["--order", "a.slots", "--strategy", "auto"], "either --order FILE or --strategy"),
         (["--order", "a.x", "--format", "nope"], "unknown format 'nope'"),

@@ -84,7 +84,7 @@ def test_sets_are_chosen_under_the_routing_that_the_machine_is_said_to_have():
 
 
 def test_a_machine_without_bandwidths_is_refused():
-    with pytest.raises(UsageError, match="states no bandwidth of its links"):
+    with pytest.raises(UsageError, match="states no link bandwidths"):
         with_limited_nodes(nidmap.load_machine("tree:4x4"))
 
 

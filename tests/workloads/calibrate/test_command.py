@@ -104,7 +104,7 @@ def test_pairs_of_nodes_by_level(spec, levels):
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (["-m", MACHINE], 2, "no allocation to start them in"),
+        (["-m", MACHINE], 2, "no allocation in which to start them"),
         (["-m", MACHINE, "-n", "2", "-o", "no/such/folder.toml"], 5, "cannot write"),
         (["-m", MACHINE, "-n", "2", "-o", "figures.csv"], 2, "written as .toml"),
         (["-m", MACHINE, "--", "no-such-launcher"], 4, "cannot start no-such-launcher"),
