@@ -43,7 +43,7 @@ rewritten: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/oxlint --deny-warnings web/static
+	$(BIN)/oxlint --deny-warnings web/static workloads/replay
 	sh tests/check-js.sh
 
 # mypy without looking for garbage, which is a sixth of its time; it would turn that on again.

@@ -14,6 +14,7 @@ from nidmap.placement.support.quantities import plural, unit_name
 from nidmap.rankmap.compare.plots import COLOURS, picture_bytes
 from nidmap.workloads.replay.engine import Outcome
 from nidmap.workloads.replay.report import Report
+from nidmap.workloads.replay.slider import slider_html
 from nidmap.workloads.replay.study import Case, kept_outcome
 
 _STYLE = """
@@ -24,6 +25,9 @@ h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
 th, td { text-align: right; padding: .25rem .5rem; border-bottom: 1px solid #ccc }
 th:first-child, td:first-child { text-align: left } svg { max-width: 100%; height: auto }
 .notes { color: #555; font-size: .9rem }
+#slider p:first-child { display: flex; gap: 1rem; align-items: center } #slider input { flex: 1 }
+#slider output { min-width: 9rem } #slider button { font: inherit; min-width: 5rem }
+figure { margin: .75rem 0 } figure svg { width: 100%; display: block }
 """
 
 #: Waits below this are drawn as this, minutes: an axis of logarithms has no 0.
@@ -54,6 +58,8 @@ def html_page(report: Report, folder: str) -> str:
     for heading, build in pictures:
         svg = picture_bytes("svg", build, {"text.parse_math": False}).decode()
         body += [f"<h2>{escape(heading)}</h2>", svg[svg.index("<svg") :]]
+    played = slider_html(study, study.trace(case), kept)
+    body += [f"<h2>Who sat where ({escape(drawn)})</h2>", played]
     body += ['<div class="notes">', _html_list(list(report.notes)), "</div>"]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en">{head}\n' + "\n".join(body) + "\n</html>\n"

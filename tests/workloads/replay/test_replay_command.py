@@ -68,7 +68,7 @@ def test_a_trace_and_what_is_kept_of_it(tool, tmp_path):
     report = json.loads((tmp_path / "kept" / "report.json").read_text())
     assert report["jobs"] == 59
     page = (tmp_path / "kept" / "page.html").read_text()
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 4 + 2
     assert report["sentence"] in page
     assert "http://" not in re.sub(
         r'xmlns(:xlink)?="[^"]*"|<metadata>.*?</metadata>', "", page, flags=re.S
@@ -91,7 +91,7 @@ def test_a_trace_of_a_job_or_two_has_a_page_too(tool, tmp_path, jobs):
     code, out, _ = tool("trace.swf", "-m", MACHINE, *FEW, "-o", "kept")
     assert code == 0, out
     page = (tmp_path / "kept" / "page.html").read_text()
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 4 + 2
 
 
 @pytest.mark.parametrize(
