@@ -462,6 +462,9 @@ def _is_ours(process: Path, folder: Path) -> bool:
         place = os.readlink(process / "cwd")
         if place == str(folder) or place.startswith(f"{folder}/"):
             return True
+        # Python's own helpers of this process outlive the cluster under which they were started.
+        if b"from multiprocessing." in (process / "cmdline").read_bytes():
+            return False
         return f"SLURM_CONF={folder}/".encode() in (process / "environ").read_bytes()
     except OSError:
         return False  # gone, a zombie, or another user's

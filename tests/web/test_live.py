@@ -4,6 +4,7 @@
 import json
 import subprocess
 import threading
+from multiprocessing import get_context
 
 import pytest
 
@@ -240,3 +241,19 @@ def test_the_command_that_answers_garbage(monkeypatch, tmp_path, small):
         assert "sinfo" in found.json["error"]
         assert b"\x1b" not in found.body
         assert found.json["source"] == "dump"
+
+
+@needs_slurm
+def test_the_end_of_a_test_cluster_leaves_pythons_own_helpers_alone(monkeypatch):
+    started = get_context("forkserver")
+
+    def run():
+        process = started.Process(target=int)
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+
+    with real_slurm(["n0"], real=0) as slurm:
+        monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
+        run()
+    run()  # with a warning, an error here, where they have been ended
