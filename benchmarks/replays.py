@@ -164,10 +164,10 @@ def gaia_trace(folder: Path, nodes: int) -> Trace:
             content = packed.extractfile(member)
             assert content is not None
             path.write_bytes(content.read())
-    whole = read_trace(str(path), 1.0)
-    early = whole.submit <= WEEKS * 86400
-    asked = float((whole.nodes * whole.run)[early].sum()) / (WEEKS * 86400)
-    return fit_trace(whole, nodes, LOAD * nodes / asked, WEEKS)
+    trace = read_trace(str(path), 1.0)
+    early = trace.submit <= WEEKS * 86400
+    mean_nodes = float((trace.nodes * trace.run)[early].sum()) / (WEEKS * 86400)
+    return fit_trace(trace, nodes, LOAD * nodes / mean_nodes, WEEKS)
 
 
 # --- the page -------------------------------------------------------------------------
@@ -303,8 +303,8 @@ def draw_sizes(settings: list[Setting], figure: Any) -> Any:
         for axes, share in zip(row, SHARES, strict=True):
             report, labels = setting.report(share), sizes(setting)
             for k, (policy, colour) in enumerate(colours.items()):
-                found = [size_change(report, policy, label) for label in labels]
-                middle = np.array([[np.nan] * 3 if c is None else c for c in found]) * 100
+                changes = [size_change(report, policy, label) for label in labels]
+                middle = np.array([[np.nan] * 3 if c is None else c for c in changes]) * 100
                 where = np.arange(len(labels)) + 0.18 * (k - 1.5)
                 ends = np.abs(middle[:, [0, 2]] - middle[:, [1]]).T
                 axes.errorbar(where, middle[:, 1], ends, fmt="o", ms=3, color=colour, label=policy)

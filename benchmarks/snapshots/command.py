@@ -113,11 +113,11 @@ def _measure_on(
             yield {
                 "machine": spec, "seed": seed, "slowed": slowed, "seconds": seconds,
                 "arms": [
-                    {"policy": policy, **found, "jobs": [
+                    {"policy": policy, **result, "jobs": [
                         {"app": list(job.app), "rows": job.rows.tolist(), **times}
-                        for job, times in zip(jobs, found["jobs"], strict=True)
+                        for job, times in zip(jobs, result["jobs"], strict=True)
                     ]}
-                    for (policy, jobs), found in zip(snapshot.jobs.items(), measured, strict=True)
+                    for (policy, jobs), result in zip(snapshot.jobs.items(), measured, strict=True)
                 ],
             }  # fmt: skip
     finally:
@@ -148,8 +148,8 @@ def _measure(
     try:
         if code := client.run(about["name"], argv, env=env):
             raise LaunchError(f"the ranks of a snapshot failed (code {code})")
-        found: list[dict[str, Any]] = json.loads(paths["output"].read_text())
-        return found
+        results: list[dict[str, Any]] = json.loads(paths["output"].read_text())
+        return results
     finally:
         for path in paths.values():
             path.unlink(missing_ok=True)

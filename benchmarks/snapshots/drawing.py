@@ -53,8 +53,8 @@ class Snapshot:
     @property
     def changed(self) -> int:
         """How many of the jobs are not on the same nodes under all policies."""
-        each = zip(*self.jobs.values(), strict=True)
-        return sum(len({tuple(sorted(job.rows.tolist())) for job in jobs}) > 1 for jobs in each)
+        by_job = zip(*self.jobs.values(), strict=True)
+        return sum(len({tuple(sorted(job.rows.tolist())) for job in jobs}) > 1 for jobs in by_job)
 
 
 def network_of(spec: str) -> Network:

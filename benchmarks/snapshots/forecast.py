@@ -45,14 +45,14 @@ def routed_forecasts(routed: Routed, jobs: Sequence[Running]) -> list[Forecast]:
     beside = alone
     for _ in range(_TURNS):
         rounds = [job.app.rounds(*known) for job, *known in zip(jobs, best, beside, strict=True)]
-        found = [
+        slowed = [
             routed.slowdown(
                 job.app, job.rows,
                 [(o.app, o.rows, r) for o, r in zip(jobs, rounds, strict=True) if o is not job],
             )
             for job in jobs
         ]  # fmt: skip
-        beside = np.sqrt(np.array(found) * beside).tolist()
+        beside = np.sqrt(np.array(slowed) * beside).tolist()
     times = zip(best, alone, beside, strict=True)
     return [Forecast(least, one * least, many * least) for least, one, many in times]
 

@@ -66,8 +66,7 @@ def _measure(job: dict[str, Any]) -> int:
     board = np.memmap(job["board"], dtype=np.int64, mode="r+", shape=tuple(job["shape"]))
     results = []
     for number, arm in enumerate(job["arms"]):
-        found = _measure_arm(comm, arm, job["seconds"], board[number])
-        every = comm.gather(found, root=0)
+        every = comm.gather(_measure_arm(comm, arm, job["seconds"], board[number]), root=0)
         results.append(every and _by_job(every, arm))
     if rank == 0:
         write_output(json.dumps(results), job["output"])
@@ -92,24 +91,24 @@ def _measure_arm(
     key = 0 if mine is None else jobs[mine]["members"].index(rank)
     part = comm.Split(len(jobs) if mine is None else mine, key)
     program = None if mine is None else Program(cast("Comm", part), jobs[mine])
-    found = dict[str, Any]()
+    seen = dict[str, Any]()
     for k in range(len(jobs)):
         begin = _next_start(comm)
         if program is not None and mine == k:
-            found["alone"] = program.run(begin, begin + _WARM + seconds[0], board[k, :1], _FEWEST)
+            seen["alone"] = program.run(begin, begin + _WARM + seconds[0], board[k, :1], _FEWEST)
     begin, idle, spent = _next_start(comm), idle_seconds(), _cpu_seconds()
     if program is not None:
-        found["beside"] = program.run(begin, begin + _WARM + seconds[1], board[mine, 1:])
+        seen["beside"] = program.run(begin, begin + _WARM + seconds[1], board[mine, 1:])
     else:
         time.sleep(max(begin + _WARM + seconds[1] - time.monotonic(), 0))
     lasted = time.monotonic() - begin + _START
-    found["idle"], found["busy"] = (
+    seen["idle"], seen["busy"] = (
         (after - before) / lasted
         for after, before in ((idle_seconds(), idle), (_cpu_seconds(), spent))
     )
     quiet_barrier(comm)
     part.Free()
-    return found
+    return seen
 
 
 def _cpu_seconds() -> float:
