@@ -17,7 +17,7 @@ from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
 from nidmap.placement.network.host_cables import with_fast_cables
 from nidmap.placement.node_request import NodeRequest
-from nidmap.placement.planners import Baseline, Choice, Plan, Request, Watch, spans
+from nidmap.placement.planners import TREE_PLANNERS, Baseline, Choice, Plan, Request, Watch, spans
 from nidmap.placement.planners.segments import in_segments
 from nidmap.placement.records import BOOTING_STATES
 from nidmap.placement.scheduler.baseline import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nidmap.placement.job import JobWords
 
 #: Planners that choose the top switch themselves, as Slurm does.
-_KNOW_TREES = ("slurm-tree", "slurm-tree-24.11", "slurm-dragonfly")
+_KNOW_TREES = (*TREE_PLANNERS, "slurm-dragonfly")
 
 #: Planners whose names say which nodes they take, however fast their cables are.
 _AS_STATED = ("nid-order", "random")

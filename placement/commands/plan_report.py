@@ -18,7 +18,7 @@ from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.plan import overfull
-from nidmap.placement.planners import Baseline, Plan
+from nidmap.placement.planners import TREE_PLANNERS, Baseline, Plan
 from nidmap.placement.planners.blades import count_joined
 from nidmap.placement.scheduler.baseline import Exclusion, best_exclusion
 from nidmap.placement.topologies import wiring_text
@@ -94,7 +94,7 @@ class PlanReport:
         topology/tree alone does (sbatch(1)), and not with TopologyParam=Dragonfly.
         """
         switches = self.machine.switches
-        if switches is None or self.own.strategy not in ("slurm-tree", "slurm-tree-24.11"):
+        if switches is None or self.own.strategy not in TREE_PLANNERS:
             return 0
         leaves = np.unique(switches.leaf_of[self.plan.rows])
         return 0 if (leaves < 0).any() else len(leaves)

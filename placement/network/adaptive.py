@@ -269,9 +269,8 @@ def _fill_ways(
     best, least = every, most.largest()
     if not shares.free.any() or (least <= enough).all():
         return best
-    logit = np.repeat(0.0, len(shares.free))
     share = _even_share(seconds(none), most)
-    logit += np.log(share / (1 - share))[shares.demand]
+    logit = np.log(share / (1 - share))[shares.demand]
     before, length = np.zeros(len(logit)), np.full(len(logit), FIRST)
     for power in (*POWERS[:: 2 if touched.mean_passing else 1], 0):
         minimal = shares.take(_share_of(logit))

@@ -203,6 +203,9 @@ if TYPE_CHECKING:
 #: What the planners ``slurm-…`` simulate; an output that compares with them says so.
 BASELINE = "Slurm 22.05.8 (slurm-tree-24.11: 24.11.5), select/cons_tres with CR_Core, whole nodes"
 
+#: The planners that simulate topology/tree, of older and of newer Slurms.
+TREE_PLANNERS = ("slurm-tree", "slurm-tree-24.11")
+
 #: Modules here that hold several planners, one of another name, or none.
 _OTHERWISE = {
     "blades": ("blades", "blades-linked"),
@@ -213,7 +216,7 @@ _OTHERWISE = {
     "segments": (),
     "slurm_blocks": ("slurm-block",),
     "slurm_job": ("slurm-none",),
-    "slurm_switches": ("slurm-dragonfly", "slurm-tree", "slurm-tree-24.11"),
+    "slurm_switches": ("slurm-dragonfly", *TREE_PLANNERS),
 }
 
 #: Where each bundled planner lives, by name: imported only when it is asked for. Every other

@@ -193,9 +193,7 @@ class _Walk:
     below that is taken already. `nearest`: as 24.11 and later choose.
     """
 
-    def __init__(
-        self, tree: Switches, number: Ints, used: Mask, top: int, nearest: bool = False
-    ) -> None:
+    def __init__(self, tree: Switches, number: Ints, used: Mask, top: int, nearest: bool) -> None:
         inside = forest_roots(tree) == top
         self.parent, self.level = tree.parent.tolist(), tree.level.tolist()
         self.number = np.where(inside, number, 0).tolist()

@@ -17,7 +17,14 @@ from nidmap.placement import planners
 from nidmap.placement.errors import LaunchError, PlanError
 from nidmap.placement.lookup import nodes_of
 from nidmap.placement.machine import Machine
-from nidmap.placement.planners import Baseline, Plan, Request, nested_units, spans
+from nidmap.placement.planners import (
+    TREE_PLANNERS,
+    Baseline,
+    Plan,
+    Request,
+    nested_units,
+    spans,
+)
 from nidmap.placement.planners.slurm_job import first_of_lightest
 from nidmap.placement.scheduler.kinds import of_same_kinds
 from nidmap.placement.support.array_types import Ints, Ints32, Mask
@@ -85,7 +92,7 @@ def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
     version = config.get("SLURM_VERSION", "")
     numbers = version_numbers(version)
     if strategy == "slurm-tree" and numbers >= _NEAREST:
-        strategy = "slurm-tree-24.11"
+        strategy = TREE_PLANNERS[-1]
     words = f"Slurm {version}'s own choice here ({shape})"
     return Baseline(strategy, words, numbers >= _LIGHTEST_ALONE)
 
@@ -133,7 +140,7 @@ def inside_one_tree(machine: Machine, request: Request) -> Request:
             parted if names else "no free node is on a switch of topology.conf",
         )
     strategy = request.baseline.strategy
-    known = strategy if strategy.startswith("slurm-tree") else "slurm-tree"
+    known = strategy if strategy in TREE_PLANNERS else TREE_PLANNERS[0]
     root = needed[0] if len(needed) else tree[planners.find(known)(machine, request)[0]]
     idle = None if request.idle is None else request.idle & (tree == root)
     return replace(request, free=request.free & (tree == root), idle=idle)
@@ -156,7 +163,7 @@ def describe_default(machine: Machine, request: Request) -> dict[str, Any]:
 
 
 #: Slurm's own choices under other plugins than topology/block.
-_OTHERS = ("slurm-none", "slurm-tree", "slurm-tree-24.11", "slurm-dragonfly")
+_OTHERS = ("slurm-none", *TREE_PLANNERS, "slurm-dragonfly")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -152,7 +152,7 @@ class Gain(NamedTuple):
         return self.unknowns[0].question if self.unknowns else ""
 
     def document(self) -> dict[str, Any]:
-        """Return the gain as JSON:  None where the placement takes no time at all."""
+        """Return the gain as JSON: None where the placement takes no time at all."""
         ends = (self.low, self.likely, self.high)
         low, likely, high = (value if math.isfinite(value) else None for value in ends)
         return {

@@ -79,14 +79,20 @@ def test_what_is_no_list_of_counters_is_refused(small, tmp_path, text, line, wor
     assert caught.value.line == line
 
 
+def both_pictures(opened, site):
+    """Open the traffic of 40 nodes, and what was measured next to it."""
+    page = opened(site).go("#t=traffic&m=A:0:0-39")
+    page.page.wait_for_selector("#traffic-picture svg")
+    page.page.keyboard.press("u")
+    page.until("() => document.querySelectorAll('#traffic-picture svg').length === 2")
+    return page
+
+
 def test_measured_links_are_drawn_beside_the_predicted_ones(opened, small, carried, tmp_path):
     path = tmp_path / "links.csv"
     path.write_text("link,bytes\n" + "".join(f"{name},{size}\n" for name, size in carried.items()))
     with running(small, link_loads=(str(path),)) as site:
-        page = opened(site).go("#t=traffic&m=A:0:0-39")
-        page.page.wait_for_selector("#traffic-picture svg")
-        page.page.keyboard.press("u")
-        page.until("() => document.querySelectorAll('#traffic-picture svg').length === 2")
+        page = both_pictures(opened, site)
         left, right = page.page.locator("#traffic-picture svg").all_text_contents()
         assert "Predicted" in left
         assert "Measured" in right
@@ -116,10 +122,7 @@ def test_a_run_of_many_rounds_is_compared_with_as_many_of_the_prediction(
     rounds = (total + loads[changed] / 3) / sum(carried.values())
     path.write_text("link,bytes\n" + "".join(f"{name},{size!r}\n" for name, size in loads.items()))
     with running(small, link_loads=(str(path),)) as site:
-        page = opened(site).go("#t=traffic&m=A:0:0-39")
-        page.page.wait_for_selector("#traffic-picture svg")
-        page.page.keyboard.press("u")
-        page.until("() => document.querySelectorAll('#traffic-picture svg').length === 2")
+        page = both_pictures(opened, site)
         pictures = page.page.locator("#traffic-picture svg").all()
         left, right = (picture.get_attribute("aria-label") for picture in pictures)
         assert f"{rounds:.3g} rounds" in left

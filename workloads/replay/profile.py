@@ -75,16 +75,8 @@ class Profile:
 
 
 @kernel
-def _place(times: Floats, size: int, time: float) -> int:
-    """Return the first step that does not begin before then."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) // 2
-        if times[middle] < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _round_up(time: float, resolution: float) -> float:
+    return np.ceil(time / resolution) * resolution if resolution > 0 else time
 
 
 @kernel
@@ -101,7 +93,7 @@ def _fits(times: Floats, free: Ints, size: int, count: int, until: float) -> boo
 def _earliest(
     times: Floats, free: Ints, size: int, count: int, lasting: float, after: float
 ) -> float:
-    at = _place(times, size, after)
+    at = int(np.searchsorted(times[:size], after))
     if at > 0 and (at == size or times[at] > after):
         at -= 1
     begin = end = np.inf
@@ -118,7 +110,7 @@ def _earliest(
 @kernel
 def _cut(times: Floats, free: Ints, size: int, time: float) -> tuple[int, int]:
     """Return the step that begins then, which is made where none does, and how many there are."""
-    at = _place(times, size, time)
+    at = int(np.searchsorted(times[:size], time))
     if at < size and times[at] == time:
         return at, size
     for k in range(size, at, -1):
@@ -146,9 +138,7 @@ def _reserve(
 ) -> tuple[int, int, float]:  # fmt: skip
     for k in range(len(counts)):
         now, count, limit = times[0], counts[k], limits[k]
-        end = now + limit
-        if resolution > 0:
-            end = np.ceil(end / resolution) * resolution
+        end = _round_up(now + limit, resolution)
         may = count <= left and (end <= barrier or (spare and _fits(times, free, size, count, end)))
         if bound[k] or may:
             return k, size, barrier
@@ -156,8 +146,6 @@ def _reserve(
         begin = _earliest(times, free, size, count, limit, after)
         if begin < np.inf:
             barrier = min(barrier, begin)
-            end = begin + limit
-            if resolution > 0:
-                end = np.ceil(end / resolution) * resolution
+            end = _round_up(begin + limit, resolution)
             size = _take(times, free, size, begin, end, count)
     return len(counts), size, barrier
