@@ -23,8 +23,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _BLOCK = re.compile(r"^```console( measured)?\n(.*?)^```$", re.S | re.M)
 _FIGURE = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?(?: [kMG]?B\b| [mun]?s\b)?")
-#: What a measured run may decide otherwise: which of equal orders, and whether a range held.
-_CHANCE = re.compile(r"(?<=auto: )[\w-]+(?= order)|(?<=measured #: ).*")
+#: What a measured run may decide otherwise: which of equal orders, what is least certain on a
+#: machine as busy as it was, and whether a range held.
+_CHANCE = re.compile(
+    r"(?<=auto: )[\w-]+(?= order)|(?<=largest uncertainty: )[^);]*|(?<=measured #: ).*"
+)
 _MARK = "\036"
 
 #: Seconds that one command may take, on a busy machine.

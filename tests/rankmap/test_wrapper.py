@@ -42,7 +42,8 @@ if "--die" in sys.argv:
     os.kill(os.getpid(), int(sys.argv[-1]))
 if "--wait" in sys.argv:
     print("ready", flush=True)
-    time.sleep(9999)
+    while True:  # a signal just before one long sleep would be noticed after it
+        time.sleep(0.05)
 """
 
 #: For what Python itself would change before it could look.
