@@ -3,15 +3,15 @@
 
 import pytest
 
-pytest_plugins = ("tests.web.browser",)
+from tests.web.views import SIZES, THEMES, busy_site, show, turn_to
 
-SIZES = {1440: 900, 1280: 800, 820: 1180, 390: 844}
+pytest_plugins = ("tests.web.browser",)
 
 #: Texts, fields and small pictures that lie over each other. What a frame scrolls is compared
 #: whole within it, and by what is seen of it with all that is outside.
 OVERLAPS = """() => {
-  const LEFT_OUT = ".unseen, .skip, .notices, kbd, th, option, script, .map, dialog, noscript,"
-    + " [hidden], details:not([open]) > :not(summary)";
+  const LEFT_OUT = ".unseen, .skip, .notices, kbd, th, option, script, .minimap, .tip, dialog,"
+    + " noscript, [hidden], details:not([open]) > :not(summary)";
   const boxes = [];
   const none = (r) => r.right - r.left < 2 || r.bottom - r.top < 2;
   const cut = (a, b) => ({ left: Math.max(a.left, b.left), right: Math.min(a.right, b.right),
@@ -44,7 +44,7 @@ OVERLAPS = """() => {
   }
   const fields = "input, select, textarea, .heat canvas, .small-map";
   for (const field of document.querySelectorAll(fields)) {
-    if (field.closest(".map, dialog") || !field.getClientRects().length) continue;
+    if (field.closest(".minimap, dialog") || !field.getClientRects().length) continue;
     add(field, field.getBoundingClientRect(), field.id || field.className || field.tagName, field);
   }
   const found = [];
@@ -55,56 +55,92 @@ OVERLAPS = """() => {
   return found;
 }"""
 
-TABS = {
-    "map": "#m=A:0:0-40",
-    "plans": "#t=plans&m=A:0:0-40&plan=80;1;row-major;free;compact,spread;alltoall",
-    "traffic": "#t=traffic&m=A:0:0-40,70-90",
-    "beside": "#t=traffic&m=A:0:0-40,70-90",
-    "jobs": "#t=jobs",
-    "table": "#t=table&m=A:0:0-40",
-}
-SHOWN = {
-    "map": "#traffic .heat canvas",
-    "plans": ".plan .heat canvas",
-    "traffic": "#traffic-picture svg",
-    "beside": "#traffic-picture svg",
-    "jobs": "#jobs-body td",
-    "table": "#table td",
-}
+#: Words of a picture that end outside it, and the lowest letters in CSS pixels.
+PICTURES = """() => {
+  const found = [];
+  for (const text of document.querySelectorAll("#traffic-picture svg text")) {
+    const ground = text.ownerSVGElement.querySelector("rect");
+    const [box, frame] = [text, ground].map((each) => each.getBoundingClientRect());
+    const size = Number(text.getAttribute("font-size")) * text.getScreenCTM().a;
+    const ends = box.left < frame.left || box.right > frame.right
+      || box.top < frame.top || box.bottom > frame.bottom;
+    if (ends) found.push(`cut: ${text.textContent}`);
+    if (size < 9.9) found.push(`${size.toFixed(1)} px: ${text.textContent}`);
+  }
+  return found;
+}"""
+
+#: Dragonflies in cabinets, with many groups, with unequal ones, with groups that are trees; a small
+#: fat tree, a deep tree, a torus.
+MACHINES = ("shaheen2", "frontier", "theta", "leonardo", "tara", "tree:8x8x8,bw=10",
+            "torus:8x8x8,bw=10")  # fmt: skip
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_nothing_lies_over_anything_else(opened, crowded, tab):
-    page = opened(crowded).go(TABS[tab])
-    page.page.wait_for_selector(SHOWN[tab], state="attached")
-    found = {}
-    if tab == "beside":
-        page.page.keyboard.press("v")
+NEXT_FRAME = """() => new Promise((done) => requestAnimationFrame(() =>
+  requestAnimationFrame(done)))"""
+
+
+def overlaps_at_all_sizes(view, name):
+    """Return what lies over something else, by view, width and colours."""
+    page, found = view.page, {}
     for width, height in SIZES.items():
-        for theme in ("light", "dark"):
-            page.page.emulate_media(color_scheme=theme)
-            page.page.set_viewport_size({"width": width, "height": height})
-            page.settle()
-            found[width, theme] = page.page.evaluate(OVERLAPS)
-    page.page.emulate_media(color_scheme="null")  # None would leave it dark for the next test
-    page.page.set_viewport_size({"width": 1280, "height": 800})
-    assert {size: overlaps for size, overlaps in found.items() if overlaps} == {}
+        page.set_viewport_size({"width": width, "height": height})
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme)
+            page.evaluate(NEXT_FRAME)  # what follows a new size is drawn then
+            view.settle()
+            found[name, width, theme] = page.evaluate(OVERLAPS) + page.evaluate(PICTURES)
+    return found
 
 
-@pytest.fixture(scope="module")
-def crowded(small, tmp_path_factory):
-    """A server whose page has something in each tab."""
-    from tests.web.serving import running, squeue, until
+@pytest.mark.parametrize("spec", MACHINES)
+def test_nothing_lies_over_anything_else(opened, spec):
+    with busy_site(spec) as (site, rows):
+        view = opened(site)
+        try:
+            found = {}
+            view.go()
+            show(view.page, site.url, "jobs-on-map", rows)
+            found |= overlaps_at_all_sizes(view, "jobs-on-map")
+            show(view.page, site.url, "plans", rows)
+            for name in ("plans", "traffic", "beside", "jobs", "table", "map"):
+                turn_to(view.page, name)
+                found |= overlaps_at_all_sizes(view, name)
+        finally:
+            view.page.emulate_media(
+                color_scheme="null"
+            )  # None would leave it dark for the next test
+            view.page.set_viewport_size({"width": 1280, "height": 800})
+            view.leave()
+    assert {at: overlaps for at, overlaps in found.items() if overlaps} == {}
 
-    path = tmp_path_factory.mktemp("crowded") / "squeue.json"
-    path.write_text(
-        squeue(
-            *(
-                (number, f"nid[{8 * number:05}-{8 * number + 7:05}]", "wrf", "ada")
-                for number in range(5)
-            )
-        )
+
+@pytest.mark.parametrize(
+    "selector", ["#marks-head", ".figure strong", "#traffic-picture svg text", "#map .box-label"]
+)
+def test_a_text_that_lies_over_another_one_is_found(opened, site, selector):
+    view = opened(site)
+    show(view.page, site.url, "map", range(40))
+    turn_to(view.page, "traffic" if "traffic" in selector else "map")
+    assert view.page.evaluate(OVERLAPS) == []
+    text = view.page.locator(selector).first
+    said = text.text_content().split(":")[0]
+    text.evaluate(
+        "(each) => { const over = each.cloneNode(true); each.after(over);"
+        " const [a, b] = [each, over].map((one) => one.getBoundingClientRect());"
+        " over.style.position = 'relative';"
+        " over.style.translate = `${a.left - b.left + 4}px ${a.top - b.top}px`; }"
     )
-    with running(small, (str(path),), users=True) as site:
-        until(lambda: site.ask("/api/v1/state").json["jobs"])
-        yield site
+    found = view.page.evaluate(OVERLAPS)
+    assert any(said in each for each in found)
+
+
+def test_small_letters_and_words_that_a_picture_cuts_are_found(opened, site):
+    view = opened(site)
+    show(view.page, site.url, "traffic", range(40))
+    assert view.page.evaluate(PICTURES) == []
+    last = view.page.locator("#traffic-picture svg text").last
+    last.evaluate("each => each.setAttribute('x', -20)")
+    assert view.page.evaluate(PICTURES) == [f"cut: {last.text_content()}"]
+    last.evaluate("each => { each.setAttribute('x', 282); each.setAttribute('font-size', 9); }")
+    assert [found for found in view.page.evaluate(PICTURES) if " px: " in found]

@@ -7,13 +7,25 @@ import { svgEl } from "../ui/dom.js";
 /** A slide: 16 by 9. */
 export const SLIDE = { width: 1600, height: 900 };
 
-export const MIDDLE = { x: 1110, y: 500 };
+/**
+ * Where a picture is drawn: on a slide, next to another one, and on a phone. `x` and `y` are the middle of what is
+ * round and `reach` its most radius; `top` and `bottom` the switches of a tree; `title` the size of the title and
+ * `letters` those in a line below it.
+ * Each is shown so wide that its letters are 10 pixels high at least.
+ */
+export const FRAMES = {
+  wide: { ...SLIDE, x: 1040, y: 480, reach: 300, top: 300, bottom: 690, title: 38, letters: 38 },
+  narrow: { width: 1200, height: 1000, x: 600, y: 562, reach: 275, top: 360, bottom: 760, title: 32, letters: 68 },
+  tall: { width: 720, height: 1080, x: 360, y: 590, reach: 220, top: 400, bottom: 780, title: 32, letters: 39 },
+};
 
 /** Widths of the least busy line and of the busiest. */
 const [THIN, THICK] = [1.5, 16];
 
-/** Letters in units of the slide. */
-export const LARGE = 38;
+/** Units between two names. */
+const GAP = 10;
+
+/** Letters in units of a picture. */
 export const MEDIUM = 27;
 export const SMALL = 21;
 
@@ -65,12 +77,64 @@ export function pairs(links, most, endOf) {
   return [...found.values()].sort((x, y) => x.seconds - y.seconds);
 }
 
-/** The busiest link's name, on the picture. */
-export function label(svg, { theme }, [x, y], words, anchor = "middle") {
-  const wide = 0.58 * MEDIUM * words.length + 16; // a ground of its own: no line runs through it
-  const left = x - { start: 8, middle: wide / 2, end: wide - 8 }[anchor];
-  svg.append(svgEl("rect", { x: round(left), y: round(y - MEDIUM), width: round(wide), height: 1.36 * MEDIUM, rx: 6, fill: theme.map, "fill-opacity": 0.88 }));
-  text(svg, round(x), round(y), words, { fill: theme.ink, anchor, weight: 650, halo: theme.map });
+/** How wide a text is at most, bold or not, in the fonts that a page may have. */
+export function widthOf(words, size, bold = false) {
+  return (bold ? 0.65 : 0.61) * size * words.length;
+}
+
+/** The letters in which the busiest link's name has so much room, ground and all; undefined for none. */
+export function lettersFor(words, room) {
+  return [MEDIUM, SMALL].find((each) => widthOf(words, each, true) + 16 <= room);
+}
+
+/** The room that the busiest link's name takes near a point, null where it has none. */
+export function labelBox({ frame }, [x, y], words, { left = 20, right = frame.width - 20 } = {}) {
+  const size = lettersFor(words, right - left);
+  if (!size) return null;
+  const half = widthOf(words, size, true) / 2 + 8;
+  const at = Math.min(Math.max(x, left + half), right - half);
+  return { size, x: at - half, y: y - size, w: 2 * half, h: 1.36 * size };
+}
+
+/** The busiest link's name, on the picture; it is left out where it has no room, as the words above say it too. */
+export function label(svg, shown, at, words, room) {
+  const { theme } = shown;
+  const box = labelBox(shown, at, words, room);
+  if (!box) return;
+  const { size, x, y, w, h } = box; // a ground of its own: no line runs through it
+  svg.append(svgEl("rect", { x: round(x), y: round(y), width: round(w), height: round(h), rx: 6, fill: theme.map, "fill-opacity": 0.88 }));
+  text(svg, round(x + w / 2), round(y + size), words, { size, fill: theme.ink, anchor: "middle", weight: 650, halo: theme.map });
+}
+
+/** A name and what stands below it, in one text. */
+export function twoLines(svg, x, y, [name, detail], { size = MEDIUM, fill = "", anchor = "start", weight = 650 } = {}) {
+  svg.append(svgEl("text", { y, "font-size": size, fill, "text-anchor": anchor }, svgEl("tspan", { x, "font-weight": weight, text: `${name}: ` }), svgEl("tspan", { x, dy: round(1.1 * size), text: detail })));
+}
+
+/** Whether two boxes leave room between them. */
+export function apart(a, b) {
+  return a.x + a.w + GAP < b.x || b.x + b.w + GAP < a.x || a.y + a.h < b.y || b.y + b.h < a.y;
+}
+
+/**
+ * The things of a row or ring that are named: as many as have room, those with marked nodes before all, of the
+ * others each or every second, fifth … one.
+ * @param {Array<{marked: any}>} items in the order in which they stand
+ * @param {function(any): {x: number, y: number, w: number, h: number}} boxOf the room that an item's name takes
+ */
+export function roomy(items, boxOf) {
+  const added = (chosen, item) => {
+    const box = boxOf(item);
+    return chosen.every((other) => apart(other.box, box)) ? [...chosen, { item, box }] : chosen;
+  };
+  const first = items.filter((item) => item.marked).reduce(added, []);
+  const others = items.filter((item) => !item.marked);
+  for (const every of [1, 2, 5, 10, 20, 50, 100, 200, 500]) {
+    const some = others.filter((_, i) => i % every === 0);
+    const alone = some.reduce(added, []);
+    if (alone.length === some.length) return some.reduce(added, first).map(({ item }) => item);
+  }
+  return first.map(({ item }) => item);
 }
 
 export function round(value) {

@@ -3,7 +3,10 @@
 
 import { spokenLoad } from "../core/figures.js";
 import { svgEl } from "../ui/dom.js";
-import { label, line, MIDDLE, nameOf, round, text, weightOf } from "./slide.js";
+import { apart, label, labelBox, line, MEDIUM, nameOf, round, text, weightOf, widthOf } from "./slide.js";
+
+/** The room of a name that is not written. */
+const NOWHERE = { x: -1, y: -1, w: 0, h: 0 };
 
 /** A torus in space. */
 export function torus(svg, shown) {
@@ -11,7 +14,7 @@ export function torus(svg, shown) {
   const extents = machine.answer.extents.slice(0, -1);
   const place = placesOf(machine, extents);
   const flat = projected(shown, extents);
-  frame(svg, shown, extents, flat);
+  const names = frame(svg, shown, extents, flat);
   const { links } = found.prediction;
   const edges = [];
   links.source.forEach((source, i) => {
@@ -28,7 +31,9 @@ export function torus(svg, shown) {
   if (!top) return;
   const [x, y] = flat(top.a.map((value, k) => (Math.abs(value - top.b[k]) > 1 ? value : (value + top.b[k]) / 2)));
   svg.append(svgEl("circle", { cx: round(x), cy: round(y), r: 22, fill: "none", stroke: theme.ink, "stroke-width": 4 }));
-  label(svg, shown, [x, y - 34], `${nameOf(links, 0)}: ${spokenLoad(links, 0)}`);
+  const words = `${nameOf(links, 0)}: ${spokenLoad(links, 0)}`;
+  const free = ([a, b]) => names.every((name) => apart(labelBox(shown, [a, b], words) ?? NOWHERE, name));
+  label(svg, shown, [[x, y - 34], [x, y + 52], [x, y - 74]].find(free) ?? [x, y - 34], words);
 }
 
 /** Coordinates of every router; x is the fastest where the nodes do not say. */
@@ -51,17 +56,17 @@ function placesOf({ answer, router, coords }, extents) {
 }
 
 /** From coordinates to the slide, and how near they are to the viewer. */
-function projected({ turn, tilt }, extents) {
+function projected({ turn, tilt, frame }, extents) {
   const three = [0, 1, 2].map((k) => extents[k] ?? 1);
-  const scale = 560 / Math.hypot(...three);
+  const scale = (2.4 * frame.reach) / Math.hypot(...three); // a corner never leaves the frame, however it is turned
   return (at) => {
     const [x, y, z] = [0, 1, 2].map((k) => (at[k] ?? 0) - (three[k] - 1) / 2);
     const [across, deep] = [x * Math.cos(turn) - y * Math.sin(turn), x * Math.sin(turn) + y * Math.cos(turn)];
-    return [MIDDLE.x + 1.35 * scale * across, MIDDLE.y + 1.35 * scale * (deep * Math.sin(tilt) - z * Math.cos(tilt)), deep * Math.cos(tilt) + z * Math.sin(tilt)];
+    return [frame.x + scale * across, frame.y + scale * (deep * Math.sin(tilt) - z * Math.cos(tilt)), deep * Math.cos(tilt) + z * Math.sin(tilt)];
   };
 }
 
-/** The edges of the box, its axes named. */
+/** The edges of the box, its axes named; returns the room that these names take. */
 function frame(svg, { theme, machine }, extents, flat) {
   const ends = extents.map((extent) => [-0.6, extent - 0.4]);
   const corners = ends.reduce((all, pair) => all.flatMap((one) => pair.map((value) => [...one, value])), [[]]);
@@ -72,9 +77,12 @@ function frame(svg, { theme, machine }, extents, flat) {
       svg.append(svgEl("path", { d: `M${flat(one).slice(0, 2).map(round)}L${flat(other).slice(0, 2).map(round)}`, stroke: theme.line, "stroke-width": 2, fill: "none" }));
     }
   }
-  extents.forEach((extent, axis) => {
+  return extents.map((extent, axis) => {
     const [x, y] = flat(extents.map((_, k) => (k === axis ? extent : -1)));
-    text(svg, round(x), round(y), `${machine.levels[axis]} ${extent}`, { fill: theme.soft, anchor: "middle" });
+    const words = `${machine.levels[axis]} ${extent}`;
+    const wide = widthOf(words, MEDIUM);
+    text(svg, round(x), round(y), words, { fill: theme.soft, anchor: "middle" });
+    return { x: x - wide / 2, y: y - MEDIUM, w: wide, h: 1.3 * MEDIUM };
   });
 }
 

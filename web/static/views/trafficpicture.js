@@ -5,60 +5,58 @@ import { spokenBytes, spokenLoad, spokenRange, spokenSeconds } from "../core/fig
 import { grouped } from "../core/words.js";
 import { svgEl } from "../ui/dom.js";
 import { dragonfly } from "./dragonfly.js";
-import { LARGE, line, MIDDLE, nameOf, SLIDE, SMALL, text, unitOfRouters } from "./slide.js";
+import { FRAMES, line, MEDIUM, nameOf, SMALL, text, unitOfRouters, widthOf } from "./slide.js";
 import { torus } from "./spacetorus.js";
 import { tree } from "./switchtree.js";
 
-/** Letters in a line of what stands above a picture. */
-const LINE = 36;
-
-/** How much smaller a picture is drawn that stands next to another one: below its lines of text. */
-const SMALLER = 0.84;
-
-/** Width of a picture that stands beside another one; a tree needs all of it. */
-const NARROW = 1200;
 /**
  * Draw a prediction.
  * @param {Object} shown `machine`, `theme`, `found` (answer of describe), `rows`, `title`, `hue` of the nodes,
  *   `most` seconds of the darkest line, `turn` and `tilt` of a torus in radians, `group` whose routers are shown (-1: all groups),
- *   `both` where it stands beside another one
+ *   `frame` where it is drawn (`FRAMES` of slide.js)
  * @returns {SVGElement}
  */
 export function trafficPicture(shown) {
   const { theme, found, title } = shown;
   const { kind } = shown.machine.answer;
   const draw = { dragonfly, "dragonfly+": dragonfly, torus }[kind] ?? tree;
-  const { height } = SLIDE;
-  const width = shown.both && draw !== tree ? NARROW : SLIDE.width;
+  const { width, height } = shown.frame;
   const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "font-family": "system-ui, sans-serif", "aria-label": `${title}. ${found.sentence}` });
   svg.append(svgEl("rect", { width, height, fill: theme.map }));
-  const sheet = svgEl("g", width === NARROW ? { transform: `translate(${NARROW / 2 - SMALLER * MIDDLE.x} ${545 - SMALLER * MIDDLE.y}) scale(${SMALLER})` } : {});
-  svg.append(sheet);
-  draw(sheet, shown);
-  text(svg, 40, 62, title, { size: Math.min(LARGE, (width - 80) / (0.57 * title.length)), weight: 650, fill: theme.ink });
-  head(svg, shown, width);
+  draw(svg, shown);
+  const below = entitle(svg, shown);
+  head(svg, shown, below);
   scale(svg, shown);
   return svg;
 }
 
+/** Write the title, in two lines where one has no room for it; returns where the next line stands. */
+function entitle(svg, { theme, title, frame }) {
+  const room = frame.width - 80;
+  const size = [frame.title, MEDIUM].find((each) => widthOf(title, each, true) <= room) ?? MEDIUM;
+  const lines = wrapped(title, Math.floor(room / widthOf("x", size, true)));
+  lines.forEach((words, i) => text(svg, 40, 62 + 36 * i, words, { size, weight: 650, fill: theme.ink }));
+  return 68 + 36 * lines.length;
+}
+
 /** What the picture says in words: the time, and the busiest link of what is shown. */
-function head(svg, { machine, found, theme, group }, width) {
+function head(svg, { machine, found, theme, group, frame }, below) {
   const { links, between, binding } = found.prediction;
-  const time = found.said ?? (found.timeless ? `no time: ${found.timeless}` : `${spokenRange(between)}: ${binding}`);
+  const limit = binding?.replace("->", " \u2192 ");
+  const time = found.said ?? (found.timeless ? `no time: ${found.timeless}` : `${spokenRange(between)}: ${limit}`);
   const inside = machine.answer.kind.startsWith("dragonfly") && group >= 0;
   const unit = inside ? unitOfRouters(machine) : null;
   const busiest = inside ? links.source.findIndex((source, i) => unit[source] === group && unit[links.target[i]] === group) : 0;
   const where = inside ? `busiest inside g${group}` : "busiest";
   const words = links.name[busiest] ? `${where}: ${nameOf(links, busiest)}, ${spokenLoad(links, busiest)}` : inside ? `no link inside g${group} is among the busiest` : "no traffic leaves a router";
   const some = inside && links.name.length < links.total ? [`links among the ${grouped(links.name.length)} busiest of ${grouped(links.total)}`] : [];
-  const most = width === NARROW ? 2 * LINE : LINE;
-  [time, words, ...some].flatMap((text) => wrapped(text, most)).slice(0, 5).forEach((line, i) => text(svg, 40, 104 + 34 * i, line, { fill: theme.soft }));
+  [time, words, ...some].flatMap((text) => wrapped(text, frame.letters)).slice(0, 5).forEach((line, i) => text(svg, 40, below + 34 * i, line, { fill: theme.soft }));
 }
 
 /** A text in lines of at most so many letters. */
 function wrapped(words, most) {
   const lines = [""];
-  for (const word of words.split(" ")) {
+  for (const word of words.split(/(?<!\d) /)) { // a number keeps its unit
     if (lines.at(-1) && lines.at(-1).length + word.length >= most) lines.push(word);
     else lines.push(`${lines.pop()} ${word}`.trim());
   }
@@ -66,10 +64,13 @@ function wrapped(words, most) {
 }
 
 /** What width and colour mean. */
-function scale(svg, { theme, most, found, shared }) {
-  for (let i = 0; i <= 10; i++) svg.append(line(theme, i / 10, `M${40 + 22 * i} 850h22`));
+function scale(svg, { theme, most, found, shared, frame }) {
   const { links } = found.prediction;
-  text(svg, 40, 826, shared ? "busiest link, one scale for both" : "busiest link", { size: SMALL, fill: theme.soft });
-  text(svg, 40, 886, "0", { size: SMALL, fill: theme.soft });
-  text(svg, 282, 886, links.seconds[0] > 0 || !links.load.length ? spokenSeconds(most) : spokenBytes(most), { size: SMALL, fill: theme.soft, anchor: "end" });
+  const low = frame.height - 14;
+  const words = (x, y, said, style = {}) => text(svg, x, y, said, { size: SMALL, fill: theme.soft, ...style });
+  for (let i = 0; i <= 10; i++) svg.append(line(theme, i / 10, `M${40 + 22 * i} ${low - 36}h22`));
+  const below = frame === FRAMES.narrow ? [300, low - 29] : [40, low - 60];
+  words(...below, shared ? "busiest link, one scale for both" : "busiest link");
+  words(40, low, "0");
+  words(282, low, links.seconds[0] > 0 || !links.load.length ? spokenSeconds(most) : spokenBytes(most), { anchor: "end" });
 }

@@ -9,7 +9,7 @@ import { painted } from "../draw/raster.js";
 import { getJson, saidOf } from "../net/api.js";
 import { saveBlob } from "../ui/clipboard.js";
 import { byId, el, refill, svgEl } from "../ui/dom.js";
-import { SLIDE, text, weightOf } from "./slide.js";
+import { FRAMES, SLIDE, text, weightOf } from "./slide.js";
 import { footOf } from "./slidefoot.js";
 import { trafficPicture } from "./trafficpicture.js";
 
@@ -17,6 +17,9 @@ const LINKS = 2000;
 
 /** Units of a slide below its picture. */
 const FOOT = 40;
+
+/** CSS pixels below which a slide's letters cannot be read: a taller picture with the same letters is drawn. */
+const PHONE = 770;
 
 /** Radians of a pixel, and of a key. */
 const [DRAGGED, PRESSED] = [0.008, 0.15];
@@ -44,6 +47,18 @@ export class TrafficTab {
     });
     app.store.on(["tab", "describe"], () => this.ask());
     app.store.on(["theme"], () => this.draw());
+    new ResizeObserver(() => this.frame !== this.frameNow && this.draw()).observe(host);
+  }
+
+  /** Two pictures at a time: both of the mark and the default, or the prediction and the counters. */
+  get two() {
+    return this.view.measured || (this.view.both && this.found.length > 1);
+  }
+
+  /** The frame for the room that there is on the screen. */
+  get frameNow() {
+    const width = byId("traffic-picture").clientWidth;
+    return width < PHONE ? FRAMES.tall : this.two ? FRAMES.narrow : FRAMES.wide;
   }
 
   /** Ask for the links of the mark and of the default, when they are looked at. */
@@ -116,8 +131,15 @@ export class TrafficTab {
     const touched = [...new Set(rows.map((row) => app.machine.coords[0][row]))].sort((a, b) => a - b);
     refill(byId("traffic-group"), el("option", { value: -1, text: "all groups" }), ...touched.map((id) => el("option", { value: id, text: `the routers of g${id}`, selected: id === view.group })));
     byId("traffic-swap").textContent = view.other ? "Show the mark (x)" : `Show ${this.words} (x)`;
-    const pictures = view.measured ? this.picturesOfCounters() : (both ? [0, 1] : [view.other ? 1 : 0]).map((which) => this.picture(which));
-    refill(byId("traffic-picture"), ...pictures);
+    this.frame = this.frameNow;
+    refill(byId("traffic-picture"), ...this.pictures(this.frame));
+  }
+
+  /** What is shown, drawn for a frame. */
+  pictures(frame) {
+    const { view } = this;
+    if (view.measured) return this.picturesOfCounters(frame);
+    return (this.two ? [0, 1] : [view.other ? 1 : 0]).map((which) => this.picture(which, frame));
   }
 
   /** What stands where there is no picture. */
@@ -134,20 +156,20 @@ export class TrafficTab {
   }
 
   /** Draw the mark (0) or the default (1), both to the same scale. */
-  picture(which) {
+  picture(which, frame) {
     const { app, found, view } = this;
     const { rows, prediction } = found[which];
     const mark = app.marks.current;
     const who = which ? this.words.replace(/(.{40}.*) \(.*\)$/, "$1") : `Mark ${mark.name}`; // the button has it in full
     return trafficPicture({
-      ...view, machine: app.machine, theme: app.theme, found: found[which], rows,
+      ...view, frame, machine: app.machine, theme: app.theme, found: found[which], rows,
       title: `${who}: ${counted(rows.length, "node")}, ${prediction.pattern}`,
       hue: which ? app.theme.soft : app.look(mark).colour, most: Math.max(...found.map(busiest)) || 1, shared: found.length > 1,
     });
   }
 
   /** The mark's prediction in bytes beside the counters, to one scale: a run is many rounds of a pattern. */
-  picturesOfCounters() {
+  picturesOfCounters(frame) {
     const [found] = this.found;
     const { links, groups, sentence, taken } = this.counters;
     const { rounds, words } = compareLinks(found.prediction.links, links);
@@ -157,27 +179,27 @@ export class TrafficTab {
     const most = Math.max(weightOf(prediction.links)[0] ?? 0, links.load[0]) || 1;
     const often = rounds === 1 ? "" : `, ${rounded(rounds)} rounds`;
     return [
-      this.pictureBeside({ ...found, prediction }, `Predicted for mark ${this.app.marks.current.name}${often}`, most),
-      this.pictureBeside({ prediction: { links, groups }, sentence: aged, said: aged, timeless: "", rows: found.rows }, "Measured", most),
+      this.pictureBeside({ ...found, prediction }, `Predicted for mark ${this.app.marks.current.name}${often}`, most, frame),
+      this.pictureBeside({ prediction: { links, groups }, sentence: aged, said: aged, timeless: "", rows: found.rows }, "Measured", most, frame),
     ];
   }
 
-  pictureBeside(found, title, most) {
+  pictureBeside(found, title, most, frame) {
     const { app, view } = this;
-    return trafficPicture({ ...view, both: true, machine: app.machine, theme: app.theme, found, rows: found.rows, title, hue: app.look(app.marks.current).colour, most, shared: true });
+    return trafficPicture({ ...view, frame, machine: app.machine, theme: app.theme, found, rows: found.rows, title, hue: app.look(app.marks.current).colour, most, shared: true });
   }
 
   /** What is shown as a slide, null where nothing is; its foot stands below the picture. */
   slide() {
-    const pictures = [...byId("traffic-picture").querySelectorAll("svg")].map((each) => each.cloneNode(true));
-    if (!pictures.length) return null;
+    if (!byId("traffic-picture").querySelector("svg")) return null;
+    const pictures = this.pictures(this.two ? FRAMES.narrow : FRAMES.wide); // the screen's may be a phone's
     const { theme } = this.app;
     const { width, height } = SLIDE;
     const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, width: 1920, height: 1080, fill: theme.map });
     svg.append(svgEl("rect", { width, height }), ...pictures);
     pictures.forEach((picture, i) => {
       const half = { x: (i * width) / pictures.length, width: width / pictures.length, height: height - FOOT };
-      for (const [name, value] of Object.entries(half)) picture.setAttribute(name, value);
+      for (const [name, value] of Object.entries(half)) picture.setAttribute(name, String(value));
     });
     text(svg, 40, height - 14, footOf(this.app), { size: 16, fill: theme.soft });
     svg.setAttribute("font-family", "system-ui, sans-serif");
