@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that ran or run: any list of them, and Slurm asked for its own.
+"""Past and running jobs: from any job table, or from Slurm's own accounting.
 
 Lists are tables under a header, squeue's JSON and PBS's log. Columns go by what is above
 them, in any order. Rows of job steps, and of jobs that have had no node or have not begun, are
@@ -54,7 +54,7 @@ _NO_NODES = {"", "none assigned", "none", "(null)", "n/a"}
 
 
 def head_of(line: str, delimiter: str = "") -> tuple[dict[str, int], str] | None:
-    """Return where each column of a job is in a header, and what separates the columns.
+    """Return the index of each job column in a header, and the column separator.
 
     `delimiter`: what parts them; '' for one of ``|``, ``,``, ``;`` and TAB. None where the line
     is no header of a job table.
@@ -107,7 +107,7 @@ def _refuse_incomplete(places: dict[str, int], source: str, line: int) -> None:
 def _csv_rows(
     lines: Sequence[str], begin: int, mark: str, source: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of CSV, where a name may hold commas and ends of lines."""
+    """Yield line number and cells of each CSV row; a job name may hold commas and newlines."""
     rows = csv.reader((f"{line}\n" for line in lines[begin:]), delimiter=mark)
     last = begin
     try:
@@ -122,7 +122,7 @@ def _csv_rows(
 def _by_column(
     cells: list[str], places: dict[str, int], width: int, source: str, line: int
 ) -> dict[str, str]:
-    """Return the cells of a row; surplus words belong to the job's name."""
+    """Return the cells of a row by column; surplus words belong to the job's name."""
     more = len(cells) - width
     name = places.get("name", width)
     if more < 0 or (more > 0 and name == width):
@@ -172,7 +172,7 @@ def _table_job(cells: dict[str, str], source: str, line: int) -> JobRecord | Non
 def _read_cell(
     cells: dict[str, str], column: str, parse: Callable[[str], float | None], source: str, line: int
 ) -> float | None:
-    """Return a cell's figure; None where the cell or the column is empty."""
+    """Return the value of a cell; None where the cell is empty or the column is missing."""
     text = cells.get(column, "")
     try:
         return parse(text)
@@ -183,7 +183,7 @@ def _read_cell(
 
 
 def _parse_limit(text: str) -> float | None:
-    """Return a time limit in seconds; None where the job has none of its own."""
+    """Return a time limit in seconds; None where the job has no limit of its own."""
     if text.strip().lower() in {"unlimited", "partition_limit", "infinite"}:
         return None
     return parse_duration(text)
@@ -206,7 +206,7 @@ _DURATION = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,5}):)?(\d{1,5}):(\d{1,2})(?:\.\
 
 
 def parse_moment(text: str) -> float | None:
-    """Return a point in time in Unix seconds; None where the text says that it has none.
+    """Return a timestamp in Unix seconds; None where the text stands for no time.
 
     A date without a zone is taken for UTC, so that it can only be compared with others
     of the same zone.
@@ -221,14 +221,14 @@ def parse_moment(text: str) -> float | None:
 
 
 def _plain_zone(text: str) -> str:
-    """Return a date with its zone as Python 3.10 reads it too."""
+    """Rewrite a date's time zone so that Python 3.10 can parse it too."""
     if text[-1] in "zZ":
         return f"{text[:-1]}+00:00"
     return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text) if len(text) > 19 else text
 
 
 def parse_duration(text: str) -> float | None:
-    """Return the seconds of ``[DAYS-]HOURS:MINUTES:SECONDS``, or of a number of them."""
+    """Return ``[DAYS-]HOURS:MINUTES:SECONDS``, or a number of seconds, as seconds."""
     words = text.strip()
     if words.lower() in _NO_TIME - {"0"}:
         return None
@@ -248,7 +248,7 @@ _HINT = (
 
 
 def read_jobs(text: str, source: str) -> Iterator[JobRecord]:
-    r"""Yield the jobs of a text that have or had nodes, in its order.
+    r"""Yield the jobs in a text that have or had nodes, in the order listed.
 
     `text`: what ``sacct -P`` or ``squeue --json`` printed, PBS's accounting log, or CSV with a
     header.
@@ -283,7 +283,7 @@ def _read_queue(text: str, source: str) -> Iterator[JobRecord]:
 
 
 def jobs_in(text: str) -> tuple[JobRecord, ...] | None:
-    """Return the jobs that hold nodes in what ``squeue --json`` printed.
+    """Return the jobs that hold nodes, from the output of ``squeue --json``.
 
     `text`: the JSON of Slurm 22.05, or of 23.11 and later. None where the text is not a list of
     jobs.
@@ -319,7 +319,7 @@ def _queued_job(row: dict[str, Any]) -> JobRecord | None:
 
 
 def _queued_ppn(row: dict[str, Any], nodes: int) -> int:
-    """Return a job's ranks per node; 0 where its row does not tell.
+    """Return a job's ranks per node; 0 where its row does not say.
 
     Slurm counts one task per node where a user names none, so that one alone says nothing.
     """
@@ -331,14 +331,14 @@ def _queued_ppn(row: dict[str, Any], nodes: int) -> int:
 
 
 def _set_number(value: Any) -> Any:
-    """Return a number as Slurm 22.05 writes it, and as 23.11 and later do."""
+    """Return a number, plain as in Slurm 22.05 or wrapped in an object as since 23.11."""
     if isinstance(value, dict):
         return value.get("number") if value.get("set", True) and not value.get("infinite") else None
     return value
 
 
 def queued_nodes(listed: str) -> NodeList:
-    """Return the nodes that squeue lists; `LaunchError` where they cannot be read."""
+    """Return the nodes that squeue lists; raise `LaunchError` if they cannot be read."""
     try:
         return NodeList.parse(listed)
     except NidmapError as error:
@@ -352,7 +352,7 @@ _FIELD = re.compile(r'(?:^|\s)([\w.]+)=("[^"]*"|\S*)')
 
 
 def read_log(text: str, source: str) -> Iterator[JobRecord]:
-    r"""Yield the jobs that ended, by an accounting log of PBS."""
+    r"""Yield the finished jobs in a PBS accounting log."""
     for line, row in enumerate(split_lines(text, source, LIMIT), 1):
         if not row.strip():
             continue
@@ -369,7 +369,7 @@ def read_log(text: str, source: str) -> Iterator[JobRecord]:
 
 
 def _logged_job(number: str, message: str, source: str, line: int) -> JobRecord | None:
-    """Return the job of a record; None where it never had a node."""
+    """Return the job of an accounting record; None where it never had nodes."""
     fields = {name: value.strip('"') for name, value in _FIELD.findall(message)}
     if not fields.get("exec_host") or fields.get("start") == "0":
         return None
@@ -406,7 +406,7 @@ def running_jobs() -> tuple[JobRecord, ...]:
 
 
 def _by_text(deadline: Deadline) -> tuple[JobRecord, ...]:
-    """Ask for ids and nodes only: what a user can write is left out."""
+    """Ask for job ids and nodes only, leaving out all text that users can set."""
     answer = ask_slurm(
         ["squeue", "-h", "-a", "--states=R,CG,CF,S", "-o", "%i|%N"], deadline=deadline
     )
@@ -423,7 +423,7 @@ def _by_text(deadline: Deadline) -> tuple[JobRecord, ...]:
 
 
 def accounted_jobs(since: str) -> tuple[JobRecord, ...]:
-    """Ask Slurm's accounting for the jobs of all users that have had nodes.
+    """Ask Slurm's accounting for all users' jobs that have had nodes.
 
     Columns are separated by what cannot be part of a job's name.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-to-alls in product form: bytes from s to t are scale · w(s) · w(t) within each line.
+"""All-to-alls in product form: within a line, s sends scale · w(s) · w(t) bytes to t.
 
 A line is a set of ends (nodes or routers) with a weight each (the ranks there):
 the whole job in an all-to-all, a row or a column of the process grid in an FFT.
@@ -36,7 +36,7 @@ _DEAR = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllToAlls:
-    """All-to-alls, one per line: every rank sends to every rank of the line at another end."""
+    """All-to-alls, one per line: every rank sends to all ranks of its line at other ends."""
 
     line: Ints  # (e,), line of each entry; each (line, end) once, sorted by line and then end
     end: Ints  # (e,), node or router
@@ -45,7 +45,7 @@ class AllToAlls:
 
     @classmethod
     def of(cls, line: Ints, end: Ints, ranks: Floats, size: float, ends: int) -> AllToAlls:
-        """Return all-to-alls of entries in any order; a (line, end) may come more than once.
+        """Build all-to-alls from entries in any order; a (line, end) may occur repeatedly.
 
         `line`, `end` (e,): any numbers, and 0 … ends-1. `ranks` (e,): entries without ranks are
         left out. `size`: bytes from each rank of a line to each other.
@@ -79,7 +79,7 @@ class AllToAlls:
         )
 
     def merged(self) -> AllToAlls:
-        """Return the lines with those that are alike as one of their scales together.
+        """Return the lines with identical ones merged, their scales summed.
 
         The lines of a process grid are alike wherever all ranks of some
         nodes follow each other.
@@ -125,7 +125,7 @@ class AllToAlls:
         return amount
 
     def sent(self, ends: int) -> Floats:
-        """Return the bytes that each end sends to all others, float64 (ends,), and receives."""
+        """Return the bytes that each end sends to, and receives from, all others."""
         total = add_by_key(self.line, self.weight)
         others = total[self.line] - self.weight
         return add_by_key(self.end, self.scale[self.line] * self.weight * others, ends)
@@ -136,12 +136,12 @@ class AllToAlls:
         return add_by_key(self.end, self.weight * (total[self.line] - self.weight), ends)
 
     def inside(self, ends: int) -> Floats:
-        """Return the bytes that ranks of one end send each other, float64 (ends,)."""
+        """Return the bytes that ranks at the same end send each other, float64 (ends,)."""
         pairs = self.weight * (self.weight - 1)
         return add_by_key(self.end, self.scale[self.line] * pairs, ends)
 
     def largest_pair(self, ends: int) -> float:
-        """Return bytes that no end exceeds to any single other one."""
+        """Return an upper bound on the bytes from any end to any other."""
         order = np.lexsort((self.weight, self.line))
         line, weight = self.line[order], self.weight[order]
         last = np.append(line[1:] != line[:-1], True)[: len(line)]
@@ -163,7 +163,7 @@ class AllToAlls:
         return self.end[here], self.end[there], self.scale[self.line[here]] * messages, messages
 
     def leaving(self, label: Ints, count: int) -> Floats:
-        """Return the bytes that leave the ends of each label (-1: none); as many come in."""
+        """Return the bytes that leave the ends with each label (-1: none); as many enter."""
         total = add_by_key(self.line, self.weight, len(self))
         inside = label[self.end] >= 0
         entries = self.line[inside], label[self.end[inside]], self.weight[inside]
@@ -206,7 +206,7 @@ def product_over_lines(
 
 
 def _add_dense(left: Entries, right: Entries, scale: Floats, out: Floats) -> None:
-    """Add the lines whose scale is not 0 as tables, some at a time."""
+    """Add up the lines with a nonzero scale as dense tables, several at a time."""
     used = np.flatnonzero(scale)
     rank = np.full(len(scale), -1)
     rank[used] = np.arange(len(used))
@@ -227,7 +227,7 @@ def _add_dense(left: Entries, right: Entries, scale: Floats, out: Floats) -> Non
 
 
 def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, columns: int) -> None:
-    """Add the lines whose scale is not 0 pair by pair of their entries."""
+    """Add up the lines with a nonzero scale, pair by pair of their entries."""
     chosen = np.flatnonzero(scale[left[0]])
     line, row, weight = left[0][chosen], left[1][chosen], left[2][chosen]
     start = np.searchsorted(right[0], np.arange(len(scale) + 1))
@@ -241,7 +241,7 @@ def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, colum
 
 
 def match_lines(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield each entry with every entry of a second list on the same line, in blocks.
+    """Pair each entry with every entry of a second list on the same line, in blocks.
 
     `line` (e,): of the first list's entries. `start` (l + 1,): where the entries of each line
     begin in the second list. Yields `entry, other` (m,).

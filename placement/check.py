@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contradictions in the dumps of a machine, and in the machine that they make.
+"""Contradictions within a machine's dumps, and in the machine built from them.
 
 A *fault* contradicts something: no plan should rest on it. A *remark* is
 worth knowing and normal: a hole, an absent cabinet, an assumption.
@@ -40,7 +40,7 @@ MOST = 100
 
 
 def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
-    """Check some dumps, alone and together, and the machine that they make.
+    """Check some dumps, each alone and all together, and the machine built from them.
 
     `sources`: as `nidmap.placement.load.open_sources` returns them. None where a fault leaves no
     machine. Faults come first, each group in the order of files and lines.
@@ -68,7 +68,7 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
 
 
 def _check_numbering(dump: Dump) -> list[Finding]:
-    """Return the nodes whose NID differs from the one that the numbering gives their cname."""
+    """Return the nodes whose NID differs from what the numbering gives for their cname."""
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
         return []
@@ -86,7 +86,7 @@ def _check_numbering(dump: Dump) -> list[Finding]:
 
 
 def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
-    """Check a machine that could be built.
+    """Check a machine that has been built.
 
     `dumps`: what it was made from, to name it.
     """
@@ -111,7 +111,7 @@ def _make_remark(kind: str, text: str, hint: str = "") -> Finding:
 
 
 def _check_names(machine: Machine) -> Iterator[Finding]:
-    """Find nodes whose cname says another place than a dump."""
+    """Find nodes whose cname contradicts the position in a dump."""
     rule = numbering_of(machine.topology)
     if rule is None:
         return
@@ -145,7 +145,7 @@ def _global_ports(machine: Machine) -> Iterator[Finding]:
 
 
 def _group_pairs(machine: Machine) -> Iterator[Finding]:
-    """Find groups that no link joins, and pairs with fewer links than others."""
+    """Find groups without any link between them, and pairs with fewer links than usual."""
     if not machine.topology.kind.startswith("dragonfly"):
         return
     cables = links(machine)
@@ -168,7 +168,7 @@ def _group_pairs(machine: Machine) -> Iterator[Finding]:
 
 
 def _find_holes(machine: Machine) -> Iterator[Finding]:
-    """Report the nodes missing in the box that the machine fills."""
+    """Report the nodes missing from the box that the machine fills."""
     words = {
         "group": "absent groups",
         "chassis": "chassis absent in groups that are there",
@@ -183,7 +183,7 @@ def _find_holes(machine: Machine) -> Iterator[Finding]:
 
 
 def _check_switches(machine: Machine) -> Iterator[Finding]:
-    """Find compute nodes that Slurm's topology does not name."""
+    """Find compute nodes missing from Slurm's topology."""
     if machine.switches is None or machine.switches.kind == "flat":
         return
     rows = np.flatnonzero(machine.compute & (machine.switches.leaf_of < 0))
@@ -193,7 +193,7 @@ def _check_switches(machine: Machine) -> Iterator[Finding]:
 
 
 def _find_unlinked(machine: Machine) -> Iterator[Finding]:
-    """Find routers with nodes and without a link, where others have links."""
+    """Find routers that have nodes but no links, on machines whose other routers have links."""
     cables = links(machine)
     if not len(cables):
         return
@@ -213,7 +213,7 @@ def _find_unlinked(machine: Machine) -> Iterator[Finding]:
 
 
 def _find_slow_cables(machine: Machine) -> Iterator[Finding]:
-    """Find nodes whose cables are slower than most, and such cables between switches."""
+    """Find nodes and switches with cables slower than most."""
     for text in say_slow_cables(machine):
         hint = "degraded, or another generation of hosts?"
         yield _make_remark("cable-rate", text, hint)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Space-filling curves through boxes of any extents: Hilbert and Morton.
+"""Space-filling curves through boxes of any size: Hilbert and Morton.
 
 A curve numbers the cells of a box so that cells near each other on the curve
 are near each other in the box. Node planners run over the machine's
@@ -59,7 +59,7 @@ ORDERS = 6
 
 
 def hilbert_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
-    """Return the position of cells along the Hilbert curve of a box.
+    """Return the index of each cell along the Hilbert curve of a box.
 
     On cubes of 2^k a side it is the Hilbert curve of J. Skilling (AIP Conf.
     Proc. 707, 2004) up to symmetry; in any other box of up to four dimensions a
@@ -81,7 +81,7 @@ def hilbert_curve(extents: Sequence[int]) -> NDArray[np.int32]:
 
 
 def morton_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
-    """Return the position of cells along the Morton curve (Z order) of a box.
+    """Return the index of each cell along the Morton curve (Z order) of a box.
 
     Where the extents are powers of two it interleaves the bits of the
     coordinates, those of the last axis lowest, as table II of Aseeri et al.,
@@ -118,7 +118,7 @@ def _whole_box(extents: Sequence[int]) -> tuple[int, ...]:
 
 
 def _curve_positions(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> Ints:
-    """Return the positions of cells on a curve through all cells of a box."""
+    """Return the index of each given cell on a curve through all cells of a box."""
     cells = np.asarray(coords, dtype=np.int64)
     if cells.ndim != 2 or cells.shape[1] != len(box):
         raise UsageError(
@@ -134,7 +134,7 @@ def _curve_positions(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[
 
 
 class BoxPart(NamedTuple):
-    """One part of a box."""
+    """A part of a box, walked from corner to corner."""
 
     low: tuple[int, ...]  # its lowest cell in the box
     size: tuple[int, ...]  # its extents
@@ -145,12 +145,12 @@ class BoxPart(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents in the part's own order of axes."""
+        """Extents along the part's own order of axes."""
         return tuple(self.size[a] for a in self.axes)
 
 
 def _walk_part(shape: tuple[int, ...], known: dict[tuple[int, ...], Cells]) -> Cells:
-    """Return the cells of a part, main axis last; shapes seen are `known`."""
+    """Return the cells of a part, main axis last; `known` caches the shapes seen."""
     if shape not in known:
         if len(shape) < 2:
             known[shape] = np.arange(math.prod(shape), dtype=np.int32)[None][: len(shape)]
@@ -180,7 +180,7 @@ def _join_parts(
 
 
 def _root_part(extents: tuple[int, ...]) -> tuple[BoxPart, ...]:
-    """Return how a whole box is walked: where it may end is free here.
+    """Return the parts in which to walk a whole box; the walk may end at any corner.
 
     The main axis is the longest that a walk in unit steps can have. Where
     the longest has an odd extent and only a much shorter one is even, the
@@ -214,7 +214,7 @@ def _long_axes(size: tuple[int, ...], order: Iterable[int]) -> tuple[int, ...]:
 
 
 def _is_walkable(size: tuple[int, ...], main: int) -> bool:
-    """Whether unit steps can lead from a corner through all cells to the corner along `main`.
+    """Tell whether unit steps can visit all cells from a corner to the one along `main`.
 
     Coloured like a chess board, the two corners must differ where the number
     of cells is even, and be of the commoner colour where it is odd.
@@ -226,7 +226,7 @@ def _is_walkable(size: tuple[int, ...], main: int) -> bool:
 
 @cache
 def _walk_parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
-    """Return the parts of a box in the order of the walk.
+    """Return the parts of a box in the order in which they are walked.
 
     `shape`: extents, all above 1, at least two of them; the main axis is the last. The walk
     starts at the lowest cell and ends at the other end of the main axis.
@@ -244,7 +244,7 @@ def _walk_parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
 
 
 def _axes_to_cut(shape: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
-    """Yield the sets of axes to cut, each in all orders, the set that suits the shape first."""
+    """Yield sets of axes to cut, in every order, those that suit the shape best first."""
     main = len(shape) - 1
     others = range(main)
     if shape[main] >= LONG * max(shape[:-1]):
@@ -266,7 +266,7 @@ def _cutting_orders(axes: Iterable[int], main: int) -> list[tuple[int, ...]]:
 def _possible_cuts(
     shape: tuple[int, ...], orders: list[tuple[int, ...]]
 ) -> Iterator[tuple[float, int, tuple[int, ...], tuple[BoxPart, ...]]]:
-    """Yield every cut that leaves walkable parts, with its cost."""
+    """Yield every cut that leaves only walkable parts, with its cost."""
     volume = math.prod(shape)
     for rank, order in enumerate(orders):
         spread = [_cutting_places(shape[a], len(shape)) for a in order]
@@ -280,7 +280,7 @@ def _possible_cuts(
 
 @cache
 def _cutting_places(extent: int, dimensions: int) -> list[tuple[float, int]]:
-    """Return where an axis may be cut, with the price: near the middle, even and odd."""
+    """Return candidate places to cut an axis, with penalties: near the middle, even and odd."""
     near = {at for k in range(3) for at in (extent // 2 - k, extent - extent // 2 + k)}
     priced = sorted(
         (_cut_price(at, extent), abs(2 * at - extent), at) for at in near if 0 < at < extent
@@ -316,7 +316,7 @@ def _awkwardness(shape: tuple[int, ...]) -> float:
 def _cut_box(
     shape: tuple[int, ...], order: tuple[int, ...], places: tuple[int, ...]
 ) -> tuple[BoxPart, ...]:
-    """Return the parts for cuts at `places` of the axes `order`; () where one is not walkable."""
+    """Return the parts for cuts at `places` along the axes `order`; () if one is not walkable."""
     cut = dict(zip(order, places, strict=True))
     ends = [(0, extent) for extent in shape]
     sides = {a: ((0, at), (at, shape[a] - at), (0, shape[a])) for a, at in cut.items()}
@@ -331,7 +331,7 @@ def _cut_box(
 
 
 class _ButzPart(NamedTuple):
-    """One part of Butz's pattern: the side of each axis (0 low, 1 high, 2 both), its walk."""
+    """A part of Butz's pattern: the side of each axis (0 low, 1 high, 2 both), and its walk."""
 
     side: dict[int, int]
     main: int
@@ -362,7 +362,7 @@ def _butz_pattern(n: int, order: tuple[int, ...]) -> tuple[_ButzPart, ...]:
 
 
 def _gray_walk(k: int) -> Iterator[tuple[int, int, int]]:
-    """Yield place, walking direction and the axis along which it is entered, of 2^k sub-cubes."""
+    """Yield place, direction and entry axis of each of 2^k sub-cubes."""
     entered = 0
     for i in range(1 << k):
         along = 0 if i == 0 else _trailing_ones(i - 1 if i % 2 == 0 else i) % k
@@ -371,12 +371,12 @@ def _gray_walk(k: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _trailing_ones(i: int) -> int:
-    """Return how many 1 bits `i` ends in."""
+    """Return the number of trailing 1 bits of `i`."""
     return (~i & i + 1).bit_length() - 1
 
 
 def _skilling_octant(n: int, half: int, w: int) -> BoxPart:
-    """Return sub-cube `w` of the 2^n of Skilling's curve, axis n-1 being his first.
+    """Return sub-cube `w` of the 2^n of Skilling's curve; axis n-1 is his first.
 
     Its place is the Gray code, its walk what Skilling's exchanges make.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan written down, one function a format: lists, headers, launch lines.
+"""Output formats of a plan, one function each: node lists, job headers, launch commands.
 
 An emitter gets an `Emission`, which holds all it may need as plain values,
 and returns text. It asks no topology and runs no command.
@@ -46,7 +46,7 @@ JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": 
 
 
 class OwnNodes(str):
-    """The nodes of the job that this runs in, by name: they are its own, whatever their states."""
+    """The nodes of the surrounding job, by name: usable by it whatever their states."""
 
     __slots__ = ()
 
@@ -72,7 +72,7 @@ class HeaderJob:
 
 
 def slurm_options(job: HeaderJob) -> list[str]:
-    """Return the options of sbatch for a job that has its nodes to itself."""
+    """Return the sbatch options for a job with exclusive nodes."""
     values = {
         "nodes": job.count,
         "ntasks-per-node": job.ppn,
@@ -90,14 +90,14 @@ def slurm_options(job: HeaderJob) -> list[str]:
 
 
 def _quote_word(value: str) -> str:
-    """Quote as a shell would, which sbatch understands, only where something needs it."""
+    """Quote a word as a shell would, which sbatch understands, but only if necessary."""
     if not value or not value.isprintable():
         raise UsageError(f"{value!r} is not a name")
     return value if _NEEDS_NO_QUOTES.fullmatch(value) else shlex.quote(value)
 
 
 def pbs_options(job: HeaderJob, batch: str) -> list[str]:
-    """Return the options of qsub for a job pinned to its nodes.
+    """Return the qsub options for a job pinned to its nodes.
 
     `batch`: ``torque`` and ``alps`` take ``nodes``, PBS itself ``select``.
     """
@@ -115,7 +115,7 @@ def pbs_options(job: HeaderJob, batch: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """A plan as an emitter gets it."""
+    """A plan as passed to an emitter."""
 
     nodes: NodeList  # the chosen nodes in the planner's order
     nids: tuple[int, ...]  # their NIDs, in the same order
@@ -129,7 +129,7 @@ class Emission:
 
 
 def nodelist(plan: Emission) -> str:
-    """Return Slurm's folded list, order kept: ``nid[00045,00012]``."""
+    """Return Slurm's folded list, in the plan's order: ``nid[00045,00012]``."""
     return plan.nodes.fold() + "\n"
 
 
@@ -139,7 +139,7 @@ def lines(plan: Emission) -> str:
 
 
 def nids(plan: Emission) -> str:
-    """Return NIDs as ``aprun -L`` takes them: ``45,12-14``, order kept."""
+    """Return NIDs as ``aprun -L`` takes them, in the plan's order: ``45,12-14``."""
     return nid_ranges(plan.nids) + "\n"
 
 
@@ -151,7 +151,7 @@ def cnames(plan: Emission) -> str:
 
 
 def hostfile(plan: Emission) -> str:
-    """Return each node once per rank (once where no ``--ppn`` was given)."""
+    """Return each node once per rank, or once where no ``--ppn`` was given."""
     return "".join(f"{name}\n" * (plan.job.ppn or 1) for name in plan.nodes)
 
 
@@ -161,7 +161,7 @@ def json(plan: Emission) -> str:
 
 
 def sbatch(plan: Emission) -> str:
-    """Return an sbatch header that pins the job's nodes, or asks for them less strictly.
+    """Return an sbatch header that pins the job's nodes, or constrains them less strictly.
 
     ``exclude`` takes any free nodes, but none outside the plan's part of the machine.
     """
@@ -184,13 +184,13 @@ def sbatch(plan: Emission) -> str:
 
 
 def aprun(plan: Emission) -> str:
-    """Return an ``aprun`` command line on these nodes (candidates: ALPS orders them itself)."""
+    """Return an ``aprun`` command for these nodes, which ALPS orders itself."""
     nids, job = nid_ranges(sorted(plan.nids)), plan.job
     return f"aprun -L {nids} -n {job.count * (job.ppn or 1)} -N {job.ppn or 1} ./app\n"
 
 
 def pbs(plan: Emission) -> str:
-    """Return a PBS header (``select`` by host; Torque's ``nodes`` where the site runs Torque)."""
+    """Return a PBS header (``select`` by host, or ``nodes`` where the site runs Torque)."""
     options = [f"#PBS {option}" for option in pbs_options(plan.job, plan.batch)]
     return _batch_script(plan, options)
 
@@ -216,7 +216,7 @@ FORMATS: dict[str, Callable[[Emission], str]] = {
 
 
 def formats_for(batch: str) -> list[str]:
-    """Return the formats that fit what takes a site's job scripts, all where that is not known."""
+    """Return the formats that suit a site's batch system; all where it is unknown."""
     return [name for name in FORMATS if not batch or batch in _TAKERS.get(name, (batch,))]
 
 

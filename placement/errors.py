@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that reach a user: one line each, with the exit code it stands for.
+"""The errors that users see: one line each, with an exit code.
 
 Every error that nidmap raises on purpose derives from `NidmapError`. The
 command line prints ``nidmap: <message>`` on stderr and leaves with
@@ -15,7 +15,7 @@ _LONG = re.compile(r"(?<!\w)(')[^']{81,}'(?!\w)|[^\s/'\"]{81,}")
 
 
 def printable(text: str, limit: int = 80) -> str:
-    """Return `text` on one line, control characters escaped, cut at `limit` characters.
+    """Return `text` on one line, control characters escaped, cut to `limit` characters.
 
     What is quoted in a message comes from files and job names that others
     wrote: a raw newline would forge a second line, a raw ESC would reach the
@@ -47,7 +47,7 @@ def printable_message(text: str) -> str:
 
 
 def at_line(source: str, line: int = 0) -> str:
-    """Return ``file:line`` for a message, the path whole; line 0 is left out.
+    """Return ``file:line`` for a message, with the full path; line 0 is left out.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def at_line(source: str, line: int = 0) -> str:
 
 
 class NidmapError(Exception):
-    """Base of all errors that nidmap raises on purpose.
+    """Base class of all errors that nidmap raises deliberately.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ class NidmapError(Exception):
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
-        """Let an error be carried from a worker process to the one that asked."""
+        """Support pickling, so that a worker process can pass the error on."""
         return type(self), (self.message, self.hint)
 
 
 def error_text(error: BaseException, limit: int = 200) -> str:
-    """Return an error in one line: our own message, else the class and its text.
+    """Return an error as one line: our own message, else the class name and its text.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def error_text(error: BaseException, limit: int = 200) -> str:
 
 
 def os_reason(error: OSError | ValueError) -> str:
-    """Return why the system refused: its own words where it has some (a name may be no path).
+    """Return the system's reason for a failure, in its own words where it gives some.
 
     Examples
     --------
@@ -117,19 +117,19 @@ def os_reason(error: OSError | ValueError) -> str:
 
 
 class UsageError(NidmapError):
-    """The request makes no sense as asked (exit code 2)."""
+    """The request is invalid or inconsistent (exit code 2)."""
 
     exit_code = 2
 
 
 class PlanError(NidmapError):
-    """The answer is no: the machine cannot give what was asked (exit code 1)."""
+    """The machine cannot provide what was asked for (exit code 1)."""
 
     exit_code = 1
 
 
 class SiteError(NidmapError):
-    """A site configuration is wrong or unknown (exit code 3)."""
+    """A site configuration is invalid or unknown (exit code 3)."""
 
     page = "docs/reference/site-file.md"
 
@@ -141,7 +141,7 @@ class LaunchError(NidmapError):
 
 
 class OutputError(NidmapError):
-    """The result cannot be written (exit code 5)."""
+    """The output cannot be written (exit code 5)."""
 
     exit_code = 5
 
@@ -210,7 +210,7 @@ def schema_fault(error: Exception) -> tuple[str, str]:
 
 
 def schema_sentence(error: Exception) -> str:
-    """Return both in one sentence.
+    """Return the path and the fault as one sentence.
 
     Examples
     --------

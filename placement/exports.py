@@ -108,7 +108,7 @@ def _list_switches(kind: str, switches: Switches, rows: list[Declared]) -> Itera
 
 
 def _quote_value(text: str) -> str:
-    """Return a value in quotes where YAML would take it for something else than this text."""
+    """Quote a value that YAML would not read as this very text."""
     plain = text[:1].isalpha() and text.lower() not in ("null", "true", "false", "yes", "no")
     return text if plain and not set(text) & set(":#{}&*!|>'\"%@`") else f'"{text}"'
 
@@ -128,7 +128,7 @@ def _join_lines(lines: Any) -> str:
 
 
 def _graph_text(machine: Machine, form: str) -> str:
-    """Return the graph in a format of networkx, '' left out: some formats have no empty value."""
+    """Return the graph in a networkx format, omitting '' because some formats lack empty values."""
     import networkx
 
     graph = to_networkx(machine)

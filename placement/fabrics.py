@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics: known properties of network hardware, one record each.
+"""Known properties of network hardware, one record per fabric.
 
 A network's ``kind`` is its shape; its fabric is what carries it: how fast a message, a hop
 and a link are, what a node injects, whether routers send packets around full links, whether
@@ -15,7 +15,7 @@ from nidmap.placement.machine import Topology
 
 
 class Fabric(NamedTuple):
-    """One fabric."""
+    """A kind of network hardware."""
 
     title: str  # as messages have it
     mpi_us: float  # one short message between neighbours, us, as its sites' configurations assume
@@ -36,7 +36,7 @@ class Fabric(NamedTuple):
 
     @property
     def injection(self) -> float:
-        """GB/s per direction between a node and its router; 0 unknown."""
+        """GB/s per direction between a node and its router; 0 if unknown."""
         return self.bandwidth.get("injection", 0.0)
 
 
@@ -98,12 +98,12 @@ TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}
 
 
 def known_fabric(topology: Topology) -> Fabric:
-    """Return a network's fabric; an unknown one where it names none."""
+    """Return a network's fabric; an unknown one if the network names none."""
     return FABRICS.get(topology.fabric, Fabric("", 0.0, 0.0))
 
 
 def fabric_of(topology: Topology) -> Fabric:
-    """Return a network's fabric, or the default of a network that names none."""
+    """Return a network's fabric, or a default if the network names none."""
     if topology.fabric in FABRICS:
         return FABRICS[topology.fabric]
     if topology.kind == "dragonfly" and topology.router_levels == 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What later rooms bring to earlier ones, filled in by the front door, `nidmap`.
+"""What later rooms provide to earlier ones, filled in by the front door, `nidmap`.
 
 A room imports only the rooms before it. Where a command or a planner of one
 room is served by a later room, the front door names it in these tables, as

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hwloc's XML (``lstopo --of xml node.xml``), of its versions 1 to 3.
+"""hwloc's XML (``lstopo --of xml node.xml``), versions 1 to 3.
 
 Cores are taken in the order of the file, which is that of sockets, NUMA
 domains and caches. A GPU is a PCI device that a driver's plugin named
@@ -38,17 +38,17 @@ _Element = ElementTree.Element
 
 
 class HardwareFile(NamedTuple):
-    """A node's hardware as one of the ``-m`` options, laid over a machine."""
+    """A node's hardware given as an ``-m`` option, overlaid on a machine."""
 
     hardware: NodeHardware  # its source is the file
 
     @property
     def source(self) -> str:
-        """The file."""
+        """The path of the file."""
         return self.hardware.source
 
     def over(self, machine: Machine) -> Machine:
-        """Return the machine with this type of node added to those that are known."""
+        """Return the machine with this node type added to the known ones."""
         refuse_other_node(machine, self.hardware)
         return replace(
             machine,
@@ -59,7 +59,7 @@ class HardwareFile(NamedTuple):
 
 
 def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
-    """Return the hardware that an XML describes."""
+    """Return the hardware that an hwloc XML describes."""
     plain = text if isinstance(text, str) else text.decode("latin-1")
     if "<!ENTITY" in plain:
         raise ParseError(source, 0, "the XML has custom entities, which hwloc never writes")
@@ -96,7 +96,7 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
 
 
 class _Pci(NamedTuple):
-    """A PCI device, or a device of the system without one."""
+    """A PCI device, or a system device without PCI data."""
 
     kind: str
     names: list[tuple[str, str]]
@@ -105,7 +105,7 @@ class _Pci(NamedTuple):
 
 
 class _ObjectTree:
-    """The contents of the tree of objects, in its order."""
+    """The contents of hwloc's object tree, in its order."""
 
     def __init__(self, machine: _Element, version: str) -> None:
         self.cores: list[frozenset[int]] = []
@@ -124,7 +124,7 @@ class _ObjectTree:
             self.cores = [frozenset([pu]) for pu in self._threads(machine)]
 
     def _threads(self, below: _Element) -> list[int]:
-        """Return the hardware threads below an object that are in use."""
+        """Return the usable hardware threads below an object."""
         threads = (o for o in below.iter("object") if o.get("type") == "PU")
         numbers = (_whole_number(o.get("os_index", "")) for o in threads)
         return [pu for pu in numbers if pu in self.whole or not self.whole]
@@ -152,7 +152,7 @@ class _ObjectTree:
             self._walk(child, near, pci)
 
     def gpus(self) -> list[_Pci]:
-        """Return the GPUs in the driver's order, then those that it does not name."""
+        """Return the GPUs in the driver's order, then those unknown to it."""
         named = next(filter(None, map(self._named_by, _PLUGINS)), [])
         return named + [
             device
@@ -161,7 +161,7 @@ class _ObjectTree:
         ]
 
     def _named_by(self, plugin: str) -> list[_Pci]:
-        """Return the devices that a driver's plugin names, by their numbers."""
+        """Return the devices that a driver's plugin names, by number."""
         numbered = [
             (int(match[2]), device)
             for device in self.devices
@@ -184,7 +184,7 @@ class _ObjectTree:
 
 
 def _core_numbers(pus: frozenset[int], node: _ObjectTree) -> tuple[int, int, int]:
-    """Return the numbers of the L3, the NUMA domain and the socket that a core is in."""
+    """Return the numbers of a core's L3, NUMA domain and socket."""
 
     def within(sets: list[frozenset[int]], beyond: int) -> int:
         holding = [k for k, members in enumerate(sets) if pus <= members]
@@ -205,7 +205,7 @@ def _make_device(device: _Pci, of_pu: dict[int, int], cores: int) -> Device:
 
 
 def _gpu_links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, float]]:
-    """Yield the bandwidths (GB/s) between GPUs that hwloc keeps as distances, in MB/s."""
+    """Yield the bandwidths (GB/s) between GPUs, which hwloc stores as distances in MB/s."""
     for table in root.iter():
         if not table.tag.startswith("distances2") or "Bandwidth" not in table.get("name", ""):
             continue
@@ -220,7 +220,7 @@ def _gpu_links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, 
 
 
 def _read_cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
-    """Return the processing units of an object; None where it states none, or an infinite set."""
+    """Return an object's processing units; None for no set or an infinite one."""
     text = at.get(name)
     if text is None or len(text) > 1 << 14 or (name != "cpuset" and text.startswith("0xf...f")):
         return None
@@ -263,7 +263,7 @@ def hardware_of(machine: Machine, rows: Ints) -> NodeHardware:
 
 
 def refuse_other_node(machine: Machine, one: NodeHardware) -> None:
-    """Refuse a file that describes a node unlike all compute nodes of the machine."""
+    """Refuse a file whose node differs from every compute node of the machine."""
     kinds = _hardware_kinds(machine, machine.compute)
     if any(_may_fit(one, machine, *kind) for kind in kinds) or not kinds:
         return
@@ -274,13 +274,13 @@ def refuse_other_node(machine: Machine, one: NodeHardware) -> None:
 
 
 def _hardware_kinds(machine: Machine, rows: Ints | Mask) -> list[tuple[int, int]]:
-    """Return the numbers of cores and GPUs that there are among some nodes."""
+    """Return the combinations of core and GPU counts among some nodes."""
     cores, gpus = machine.cores[rows].tolist(), machine.gpus[rows].tolist()
     return sorted(set(zip(cores, gpus, strict=True)))
 
 
 def _may_fit(hardware: NodeHardware, machine: Machine, cores: int, gpus: int) -> bool:
-    """Return True where a node with this many cores and GPUs (0: unknown) may be this one.
+    """Tell whether a node with these cores and GPUs (0: unknown) may be this one.
 
     A Slurm that was told CPUs alone calls each hardware thread a socket with one core.
     """

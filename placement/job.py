@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's traffic as the user states it, for planners that predict."""
+"""A job's traffic as stated by the user, for planners that predict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class JobWords:
-    """What a job is said to send; `nidmap.rankmap.predict.job.Job` reads and checks it."""
+    """The description of a job's traffic; `nidmap.rankmap.predict.job.Job` parses and checks it."""
 
     # Who talks to whom: a text, or the pattern that it names; '' where unknown
     pattern: object = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of jobs: their nodes as rows of a machine, and the nodes free when each began."""
+"""Jobs' nodes as rows of a machine, and the nodes that were free when each job began."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class JobNodes:
 
     @property
     def counts(self) -> Ints:
-        """Nodes of each job, int64 (len(jobs),)."""
+        """Number of nodes of each job, int64 (len(jobs),)."""
         return np.diff(self.first)
 
     @property
     def node_hours(self) -> Floats:
-        """Return the node-hours of each job; a running job counts up to the last listed moment.
+        """Return each job's node-hours; running jobs count up to the last timestamp listed.
 
         0 where a start is not known.
         """
@@ -52,7 +52,7 @@ class JobNodes:
 
 
 def find_job_nodes(machine: Machine, records: Iterable[JobRecord]) -> JobNodes:
-    """Return jobs on the rows of a machine; those that have no node there are left out.
+    """Return jobs on the rows of a machine, without jobs that have no node there.
 
     A job that is listed twice, with the same id and start, counts once.
     """
@@ -78,7 +78,7 @@ def find_job_nodes(machine: Machine, records: Iterable[JobRecord]) -> JobNodes:
 def free_at_starts(
     job_nodes: JobNodes, usable: Mask, wanted: Sequence[int] | Ints
 ) -> Iterator[tuple[int, Mask]]:
-    """Yield jobs in the order of their starts, and which nodes no other job had then.
+    """Yield jobs in order of start, each with the nodes that no other job had then.
 
     A job has its nodes from its start up to its end: of two, one may begin at the moment
     at which the other ends. One whose start is not known has had them ever since.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that are down or degraded: ``-m links-down:FILE`` next to other words.
+"""Links that are down or degraded: ``-m links-down:FILE`` alongside other ``-m`` options.
 
 FILE has one cable per line, as the names of the routers at its ends (as
 ``nidmap machine export`` names them), or of a node and its router; of several cables between
@@ -41,7 +41,7 @@ DOWN = "down"
 
 
 def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
-    """Return the machine without the links that files say are down.
+    """Return the machine without the links that the files list as down.
 
     `sources`: the files. Each is a whole list: what several name is the same cable.
     """
@@ -61,7 +61,7 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
 
 
 def _read_lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float]]:
-    """Yield line number, the routers at both ends and the GB/s left of each cable listed."""
+    """Yield line number, both routers and the remaining GB/s of each listed cable."""
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
         if not words:
@@ -81,7 +81,7 @@ def _read_lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], 
 
 
 def _listed_links(listed: LinkRecords) -> Iterator[tuple[tuple[str, str], tuple[Any, Any], float]]:
-    """Yield the ends, their ports and the GB/s (NaN: not listed) of each link of a list."""
+    """Yield ends, ports and GB/s (NaN: not listed) of each link in a list."""
     gbs = np.full(len(listed), np.nan) if listed.bandwidth is None else listed.bandwidth
     columns = (listed.a, listed.a_port, listed.b, listed.b_port, gbs)
     for a, port, b, other, rate in zip(*(column.tolist() for column in columns), strict=True):
@@ -89,7 +89,7 @@ def _listed_links(listed: LinkRecords) -> Iterator[tuple[tuple[str, str], tuple[
 
 
 class _RemainingCables:
-    """All cables of a machine and their remaining bandwidth: between routers, then those of nodes.
+    """A machine's cables and their remaining bandwidth: between routers, then to nodes.
 
     `sources`: what says which are down.
     """
@@ -115,7 +115,7 @@ class _RemainingCables:
         self.of_nodes = _by_pair(nodes, routers, len(self.row))
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
-        """Leave this many GB/s of one more cable between two routers, or a node and its router."""
+        """Lower one more cable between two routers, or node and router, to this many GB/s."""
         pair = (min(ends), max(ends))
         cables = self.between.get(pair) or self.of_nodes.get(pair, [])
         untouched = [cable for cable in cables if not self.touched[cable]]
@@ -125,7 +125,7 @@ class _RemainingCables:
         self.left[untouched[0]] = np.fmin(gbs, self.left[untouched[0]])
 
     def _no_cable(self, line: int, ends: tuple[str, str], joined: bool) -> ParseError:
-        """Return the error for a cable that the machine has not, or has no more."""
+        """Return the error for a cable that the machine lacks, or lacks by now."""
         names, hint = self.names.tolist(), ""
         known = {*names, *self.machine.names.tolist()}
         missing = [name for name in ends if name not in known]
@@ -139,7 +139,7 @@ class _RemainingCables:
         return ParseError(self.sources[-1], line, text, hint)
 
     def compare(self, listed: LinkRecords | None) -> None:
-        """Remove what a list of today's links lacks; nodes' links only where it lists any."""
+        """Remove links missing from a list of today's links; nodes' links only if it has any."""
         today: dict[tuple[str, str], dict[tuple[Any, Any], float]] = {}
         for pair, ports, rate in () if listed is None else _listed_links(listed):
             today.setdefault(pair, {})[ports] = rate
@@ -154,7 +154,7 @@ class _RemainingCables:
                     self._compare_bundle(list(cables), list(today.get(pair, {}).values()))
 
     def _compare_bundle(self, cables: list[int], rates: list[float]) -> None:
-        """Set the cables between two routers to the rates that they run at today.
+        """Set the cables between two routers to their current rates.
 
         A rate belongs to the last cable that should run at it, what remains to the last of the
         other cables: the first are gone, as in lists of what is down.
@@ -189,7 +189,7 @@ class _RemainingCables:
         )
 
     def _links_left(self) -> Links:
-        """Return the remaining links between the routers."""
+        """Return the remaining links between routers."""
         links, left = self.links, self.left[: len(self.row)]
         down = left == 0
         slow = (~down & (left < self.full[: len(self.row)])).any()
@@ -207,7 +207,7 @@ class _RemainingCables:
         )
 
     def _with_nodes_left(self) -> Machine:
-        """Return the machine with what is left of its nodes' cables; a node without any is down."""
+        """Return the machine with its nodes' remaining cables; nodes without any are down."""
         machine, left = self.machine, self.left[len(self.row) :]
         if np.array_equal(left, self.full[len(self.row) :], equal_nan=True):
             return machine
@@ -223,7 +223,7 @@ class _RemainingCables:
 
 
 def _by_pair(a: list[str], b: list[str], first: int) -> dict[tuple[str, str], list[int]]:
-    """Return the numbers, from `first` on, of the cables between each pair of names."""
+    """Return the cable numbers, from `first` on, between each pair of names."""
     cables: dict[tuple[str, str], list[int]] = {}
     for cable, (x, y) in enumerate(zip(a, b, strict=True), first):
         cables.setdefault((min(x, y), max(x, y)), []).append(cable)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as the scheduler that runs here reports it: ``-m slurm:``, ``pbs:``, ``flux:``.
+"""The machine as reported by the local scheduler: ``-m slurm:``, ``pbs:``, ``flux:``.
 
 ``-m here:`` is the site that the cluster's name is of, as Slurm, the PBS server or
 /etc/xthostname says it, where its nodes are called as the site's; else what the scheduler says.
@@ -57,7 +57,7 @@ _BY_PARTITION = (25, 5)
 
 
 class Live(NamedTuple):
-    """The scheduler's description of its machine."""
+    """A scheduler's description of its machine."""
 
     name: str  # of the cluster
     why: str  # what was taken, and how sure that is
@@ -66,7 +66,7 @@ class Live(NamedTuple):
 
 
 def ask_scheduler(spec: str) -> Live:
-    """Return the machine that a word of ``-m`` asks for.
+    """Return the machine that an ``-m`` word such as ``slurm:`` requests.
 
     `spec`: ``here:``, ``slurm:``, ``pbs:`` or ``flux:``; a partition after the colon is the one
     whose topology is wanted.
@@ -95,7 +95,7 @@ def _ask_here(partition: str) -> Live:
 
 
 def _known_site(live: Live) -> Live:
-    """Return the site that a cluster is called as, where most of its nodes are the site's."""
+    """Return the site named like the cluster, if most of its nodes are the site's."""
     name = live.name.lower()
     if name not in site_names():
         return live
@@ -133,7 +133,7 @@ def _ask_slurm(partition: str) -> Live:
 
 
 def _by_names(name: str, why: str, states: Dump) -> Live:
-    """Return a machine without a topology: where its nodes are by their names, if these say it."""
+    """Return a machine without a topology, its nodes located by name where possible."""
     places = places_by_name(states)
     guess = "locations guessed from node names" if places else "all nodes count as equally near"
     return Live(name, f"{why}: {guess}", [*places, states])
@@ -142,7 +142,7 @@ def _by_names(name: str, why: str, states: Dump) -> Live:
 def _topology_of(
     names: Sequence[str], settings: dict[str, str], deadline: Deadline
 ) -> Sequence[str]:
-    """Return the topology that a partition names, where Slurm may have several."""
+    """Return the topology named by a partition, where Slurm may have several."""
     if version_numbers(settings.get("SLURM_VERSION", "")) < _BY_PARTITION:
         return []
     shown = ask_slurm(["scontrol", "-o", "show", "partition", *names], deadline=deadline).output
@@ -151,7 +151,7 @@ def _topology_of(
 
 
 def partition_topology(partition: str) -> str:
-    """Return the topology that a partition of the Slurm here names; '' where unknown."""
+    """Return the topology named by a partition of the local Slurm; '' if unknown."""
     deadline = Deadline(PATIENCE)
     try:
         settings = slurm_settings(deadline)
@@ -161,7 +161,7 @@ def partition_topology(partition: str) -> str:
 
 
 def _read_output(text: str, source: str) -> Dump:
-    """Read what a command printed; errors in it are the command's, not the user's."""
+    """Parse a command's output, attributing errors in it to the command, not the user."""
     try:
         dump = read_text(text, source)
         wrong = next((fault for fault in dump.findings if fault.fault), None)
@@ -175,7 +175,7 @@ def _read_output(text: str, source: str) -> Dump:
 
 
 def _ask_other(kind: str) -> Live:
-    """Ask another scheduler for its nodes, in one command."""
+    """Ask a scheduler other than Slurm for its nodes, with one command."""
     command = OTHERS[kind]
     if shutil.which(command[0]) is None:
         raise LaunchError(f"{command[0]} is not on PATH", "name the machine with -m")
@@ -246,7 +246,7 @@ def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
 
 
 def places_by_name(states: Dump) -> list[Dump]:
-    """Return the tree of cabinets, racks and blades in all nodes' names; None where they have none.
+    """Return the tree of cabinets, racks and blades in all nodes' names; None if there is none.
 
     `states`: nodes by name.
     """

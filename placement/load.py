@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines by name, file or spec, as ``-m`` takes them."""
+"""Loads machines by name, file or spec, as ``-m`` takes them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIVE = ("here:", "slurm:", "pbs:", "flux:")
 
 @dataclass
 class Sources:
-    """The sources that some ``-m`` options name."""
+    """The sources that ``-m`` options name."""
 
     site: Source | None = None
     dumps: list[Dump] = field(default_factory=list)  # in the order given
@@ -95,7 +95,7 @@ def load_machine(*specs: str) -> Machine:
 
 
 def open_sources(*specs: str) -> Sources:
-    """Read all that the specs name, without putting it together."""
+    """Read all that the specs name, without assembling it."""
     if not specs:
         raise UsageError("no machine given", "a site, a dump or e.g. torus:8x8x8 is needed")
     if specs.count("-") > 1:
@@ -107,7 +107,7 @@ def open_sources(*specs: str) -> Sources:
 
 
 def build(sources: Sources) -> Machine:
-    """Combine the sources that `open_sources` has read."""
+    """Combine the sources read by `open_sources`."""
     added = [*(laid.source for laid in sources.overlays), *sources.links_down]
     if added and sources.site is None and not sources.dumps:
         hint = f"-m MACHINE -m {added[0]}"
@@ -169,7 +169,7 @@ def _open_source(sources: Sources, spec: str) -> None:
 
 
 def _ask_scheduler(sources: Sources, spec: str) -> None:
-    """Use the description by the scheduler that runs here, or the site that it is."""
+    """Use the local scheduler's description, or the site that it matches."""
     from nidmap.placement import live
 
     answer = live.ask_scheduler(spec)
@@ -189,14 +189,14 @@ def _set_site(sources: Sources, site: Source) -> None:
 
 
 def _is_site(spec: str) -> bool:
-    """Return True for the name of a site; a file of that name is given as ``./NAME``."""
+    """Tell whether a word names a site; a file of that name is given as ``./NAME``."""
     if not spec or os.path.basename(spec) != spec or spec == "-":
         return False
     return spec in site_names()
 
 
 def _read_dump(sources: Sources, spec: str, chosen: Mapping[str, str] | None = None) -> None:
-    """Read a dump, a selected part of it, or a node's hardware, recognised by its content."""
+    """Read a dump, a selected part of it, or a node's hardware, detected by content."""
     if spec != "-" and not os.path.exists(spec):
         raise _missing_source(spec)
     text = load(spec)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a user calls nodes to rows of a machine, and back.
+"""From users' ways of naming nodes to rows of a machine, and back.
 
 A node may be called by its host name, with or without a domain, its cname or xname, its NID
 (``45``, ``45-47``) or its index in the machine's table (``#0``, ``#0-63``). A
@@ -29,7 +29,7 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 
 def nodes_of(machine: Machine, rows: Iterable[int] | Ints) -> NodeList:
-    """Return the host names of rows, in the order given."""
+    """Return the host names of rows, in the given order."""
     return NodeList(machine.names[np.asarray(rows, dtype=np.int64)].tolist())
 
 
@@ -61,14 +61,14 @@ def rows_of(
 
 
 def find_rows(have: Array, want: Array) -> Ints:
-    """Return the first position of each of `want` in `have`, -1 where it is missing."""
+    """Return the first position of each value of `want` in `have`; -1 if missing."""
     order = np.argsort(have, kind="stable")
     at = find_sorted(have[order], want)
     return np.where(at < 0, -1, order[at]) if len(have) else at
 
 
 def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
-    """Return the positions of host names, in any case, with more or less of their domain."""
+    """Return the positions of host names, ignoring case and differences in domain."""
     rows = find_rows(have, want)
     left = np.flatnonzero(rows < 0)
     if not len(have) or not len(left):
@@ -89,7 +89,7 @@ def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
 
 
 def first_repeat(values: Array) -> tuple[int, int] | None:
-    """Return the places of the first value that occurs a second time; None where none does."""
+    """Return the positions of the first value that occurs twice; None if there is none."""
     seen: dict[object, int] = {}
     for place, value in enumerate(values.tolist()):
         if (first := seen.setdefault(value, place)) != place:
@@ -98,7 +98,7 @@ def first_repeat(values: Array) -> tuple[int, int] | None:
 
 
 def shared_rows(machine: Machine, names: Strs, source: str) -> Ints:
-    """Return the rows of host names that others list, -1 where the machine has no such node."""
+    """Return the rows of host names from elsewhere; -1 where the machine has no such node."""
     rows = find_hosts(machine.names, names, source)
     if len(rows) and (rows < 0).all():
         hint = f"it names nodes like {names[0]}, the machine like {machine.names[0]}"
@@ -135,7 +135,7 @@ def _rows_of_words(machine: Machine, names: NodeList) -> Ints:
 
 
 def _index_column(machine: Machine, label: str, key: Callable[[str], str]) -> dict[str, int]:
-    """Return the rows by a column's text, kept with the machine."""
+    """Return rows by the text in a column, cached with the machine."""
     column = getattr(machine, label)
     cached: tuple[Any, dict[str, int]] | None = machine._cache.get(f"lookup.{label}")
     if cached is not None and cached[0] is column:
@@ -148,7 +148,7 @@ def _index_column(machine: Machine, label: str, key: Callable[[str], str]) -> di
 
 
 def _by_number(machine: Machine, words: list[str]) -> Ints:
-    """Return the rows of bare NIDs and of indices; -1 for all other words."""
+    """Return the rows of bare NIDs and indices; -1 for all other words."""
     prefixes, numbers, widths = name_numbers(np.array(words, dtype=np.str_))
     prefixes = np.char.rstrip(prefixes, "0")  # 20 digits are a number too, if enough are 0
     nid = np.where((prefixes == "") & (widths > 0), find_rows(machine.nid, numbers), -1)
@@ -156,7 +156,7 @@ def _by_number(machine: Machine, words: list[str]) -> Ints:
 
 
 def _rows_of_word(machine: Machine, word: str, known: dict[int, str]) -> Ints:
-    """Return the rows of a NID range, cabinet, chassis, blade or router, or of another host name.
+    """Return the rows of a NID range, cabinet, chassis, blade or router, or a host.
 
     `known` are the words that were taken for a host before, by its row.
     """
@@ -173,7 +173,7 @@ def _rows_of_word(machine: Machine, word: str, known: dict[int, str]) -> Ints:
 
 
 def _row_of_host(machine: Machine, word: str) -> int:
-    """Return the row of a host whose name has more or less of its domain than the word."""
+    """Return the row of a host whose name has a longer or shorter domain than the word."""
     rows = _host_names(machine).find(word)
     if not rows:
         raise _UnknownName(word, *_unknown_word(machine, word))
@@ -208,7 +208,7 @@ def _rows_of_range(machine: Machine, word: str) -> Ints:
 
 
 def _rows_of_place(machine: Machine, word: str) -> Ints:
-    """Return the rows of the nodes in a place that a cname or xname names."""
+    """Return the rows of the nodes at a cname or xname."""
     try:
         mask = _in_xname(machine, word) if word[0] in "xX" else _in_cname(machine, word)
     except NidmapError:
@@ -224,7 +224,7 @@ def _in_cname(machine: Machine, word: str) -> Mask:
 
 
 def _in_xname(machine: Machine, word: str) -> Mask:
-    """Return the mask of the nodes whose xname begins with all of `word`."""
+    """Return the mask of nodes whose xname starts with the components of `word`."""
     start = parse_xname(word).name.partition("h")[0]  # a network card's node
     behind = len(start)
     names = machine.cname.tolist()
@@ -237,13 +237,13 @@ def _rows_of_router(machine: Machine, word: str) -> Ints:
 
 
 def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
-    """Return an explanation for a NID that the machine does not have."""
+    """Explain that the machine does not have a NID."""
     problem = f"{machine.name or 'the machine'} has no NID {nid}{where}"
     return problem, _say_nearest(machine.nid, machine.nid, nid)
 
 
 def _say_nearest(labels: Array, numbers: Ints, number: int) -> str:
-    """Say which of some numbered things are on either side of a number that does not occur."""
+    """Name the nearest existing numbers below and above a missing one."""
     if not len(numbers):
         return "it has no nodes"
     order = np.argsort(numbers, kind="stable")
@@ -254,7 +254,7 @@ def _say_nearest(labels: Array, numbers: Ints, number: int) -> str:
 
 
 def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
-    """Return an explanation for a word that names no node, with similar names."""
+    """Explain that a word names no node, suggesting similar names."""
     shown = f"'{word}'"
     if word.isdecimal():
         return _no_nid(machine, int(word))
@@ -277,7 +277,7 @@ def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
 
 
 def _say_neighbours(machine: Machine, word: str) -> str:
-    """Name the nodes next to a vacant place in a cabinet; '' for other words."""
+    """Name the nodes next to an empty slot in a cabinet; '' for other words."""
     match = re.fullmatch(r"((c\d+-\d+)c\ds\d+)n\d", word, re.ASCII)
     if match is None or _why_no_cname(word):
         return ""
@@ -289,7 +289,7 @@ def _say_neighbours(machine: Machine, word: str) -> str:
 
 
 def _why_no_cname(word: str) -> str:
-    """Say why a word that looks like a cname is not one; '' for other words."""
+    """Explain why a word that looks like a cname is not one; '' for other words."""
     if not re.match(r"c\d+-\d", word, re.IGNORECASE):
         return ""
     try:
@@ -300,7 +300,7 @@ def _why_no_cname(word: str) -> str:
 
 
 def _line_of_word(nodes: str | Iterable[str], word: str) -> int:
-    """Return the line of a text that a word is on, 0 where it is unknown."""
+    """Return the line of a text on which a word is; 0 if unknown."""
     if not isinstance(nodes, str) or "\n" not in nodes:
         return 0
     for number, line in enumerate(nodes.split("\n"), start=1):
@@ -313,7 +313,7 @@ def _line_of_word(nodes: str | Iterable[str], word: str) -> int:
 
 
 def _refuse_repeats(machine: Machine, rows: Ints, nodes: str | Iterable[str], source: str) -> None:
-    """Raise for the first node that is listed a second time."""
+    """Raise for the first node listed a second time."""
     repeat = first_repeat(rows)
     if repeat is None:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one canonical model of a machine: nodes in rows, a topology, links.
+"""The canonical model of a machine: nodes in rows, a topology, links.
 
 Readers differ by site; this is what they are all turned into (`assemble`),
 what planners and orders are pure functions of, and what a user gets as
@@ -73,13 +73,13 @@ class Topology:
 
     @property
     def router_levels(self) -> int:
-        """The first this many coordinates name the router of a node: all but the last."""
+        """The number of coordinates that name a node's router: all but the last."""
         return len(self.levels) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Router-to-router links, one row a bundle of parallel links; undirected.
+    """Router-to-router links, one row per bundle of parallel links; undirected.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Links:
         return len(self.a)
 
     def rates(self) -> Floats:
-        """Return GB/s per direction of each link, bundle by bundle; NaN where unknown."""
+        """Return GB/s per direction of each link, bundle by bundle; NaN if unknown."""
         if self.cable is not None:
             return self.cable
         return np.repeat(self.bandwidth / np.maximum(self.count, 1), self.count)
@@ -153,7 +153,7 @@ class Core(NamedTuple):
 
     @property
     def nested(self) -> tuple[int, int, int, int]:
-        """The units that contain it, in the order of `CORE_LEVELS`; the node last."""
+        """The units that contain the core, in the order of `CORE_LEVELS`; the node last."""
         return self.l3, self.numa, self.socket, 0
 
 
@@ -166,7 +166,7 @@ class Device(NamedTuple):
 
 
 class NodeHardware(NamedTuple):
-    """What is inside the nodes of one type."""
+    """The hardware inside the nodes of one type."""
 
     cores: tuple[Core, ...]  # in the order of sockets, NUMA domains and caches
     # gpus, nics: by number, as the driver counts them
@@ -182,7 +182,7 @@ class NodeHardware(NamedTuple):
     source: str = ""  # what states all this
 
     def sentence(self) -> str:
-        """Summarise the hardware of the node in words."""
+        """Summarise the node's hardware in words."""
         caches = len({core.l3 for core in self.cores})
         counts = [
             (len(self.cores), "core", "cores"),
@@ -316,7 +316,7 @@ class Machine:
 
 
 def once(make: Callable[[Machine], T]) -> Callable[[Machine], T]:
-    """Decorate a function of a machine alone: its result is cached with the machine.
+    """Decorate a function of a machine alone so that its result is cached with the machine.
 
     A machine never changes. What is made of one with other links or nodes begins anew
     (``replace(machine, links=…, _cache={})``).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine that ``-m`` names, else the environment, else the user's own file, else this one."""
+"""The machine: from ``-m``, the environment, the user's configuration, or the local one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def machine_from(specs: tuple[str, ...]) -> Machine:
-    """Load the machine that the ``-m`` options name, else the one that this is, and say which."""
+    """Load the machine from the ``-m`` options or their defaults, and report which it is."""
     from nidmap.placement import load as loading
 
     named = named_specs(specs)
@@ -36,7 +36,7 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
 
 
 def _load_named(named: tuple[str, ...]) -> Machine:
-    """Load the named sources; of several topologies in a file that of the partition, if any."""
+    """Load the named sources; of several topologies in a file, the partition's if any."""
     from nidmap.placement import load as loading
 
     sources, partition = loading.open_sources(*named), _wanted_partition()
@@ -57,12 +57,12 @@ def _load_named(named: tuple[str, ...]) -> Machine:
 
 
 def named_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the ``-m`` options, else ``$NIDMAP_MACHINE``, else what the user's own file says."""
+    """Return the ``-m`` options, else ``$NIDMAP_MACHINE``, else the user's configuration."""
     return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or configured_specs()
 
 
 def configured_specs() -> tuple[str, ...]:
-    """Return what the user's own file names as the machine; () where it names none.
+    """Return the machine named in the user's configuration; () if none.
 
     The file has one key, ``machine``: a word of ``-m``, or a list of them.
     """
@@ -84,7 +84,7 @@ def configured_specs() -> tuple[str, ...]:
 
 
 def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the ``-m`` options in force, or the word for this machine where there are none."""
+    """Return the ``-m`` options in force, or the word for the local machine if there are none."""
     named = named_specs(specs)
     if named:
         return named
@@ -92,7 +92,7 @@ def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _wanted_partition() -> str:
-    """Return the partition that ``-p`` or the job names, the first of several; '' for none."""
+    """Return the partition that ``-p`` or the job names, the first of several; '' if none."""
     context = click.get_current_context(silent=True)
     partition = context.params.get("partition") if context is not None else None
     partition = partition or os.environ.get("SLURM_JOB_PARTITION", "")
@@ -100,7 +100,7 @@ def _wanted_partition() -> str:
 
 
 def absolute_specs(specs: tuple[str, ...]) -> list[str]:
-    """Return the ``-m`` options as any folder understands them: files by their whole path."""
+    """Return the ``-m`` options with absolute paths, valid in any folder."""
     from nidmap.placement import sites
 
     known = sites.site_names()
@@ -108,7 +108,7 @@ def absolute_specs(specs: tuple[str, ...]) -> list[str]:
 
 
 def _absolute_spec(word: str, known: Collection[str]) -> str:
-    """Return a word with the whole path of its file, after which figures may be."""
+    """Return a word with the absolute path of its file, keeping figures that follow it."""
     before = "links-down:" if word.startswith("links-down:") else ""
     parts = word.removeprefix(before).split(",")
     for count in range(len(parts), 0, -1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's request for nodes: how many, which of them, in what way."""
+"""A job's request for nodes: how many, which, and under what conditions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeRequest:
-    """Nodes as a command, the page or a Python user requests them, of a machine of n nodes.
+    """A request for some of a machine's n nodes, from a command, the page or Python.
 
     Attributes
     ----------

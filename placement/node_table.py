@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of dumps as tables: what is known, and which rows are one node.
+"""Node tables built from dumps: which values are known, and which rows are the same node.
 
 Rows are the same node by NID where both sides have NIDs (``nid00045`` is one), else by cname,
 else by name; two dumps that disagree on who a node is are refused, the later one at its line.
@@ -51,36 +51,36 @@ class Table:
 
     @classmethod
     def of(cls, dump: Dump) -> Table:
-        """Return the table of one dump that has nodes."""
+        """Return the table of a single dump that lists nodes."""
         assert dump.nodes is not None
         line = dump.nodes.line.astype(np.int64)
         return cls(np.zeros_like(line), line, _all_columns(dump.nodes), [dump.source], [])
 
     def has(self, name: str) -> bool:
-        """Return True where some row knows the column."""
+        """Tell whether the column is known in any row."""
         return name in self.columns and bool(is_known(name, self.columns[name]).any())
 
     def known(self, name: str) -> Mask:
-        """Return the mask of the rows that know the column."""
+        """Return the mask of the rows in which the column is known."""
         if name not in self.columns:
             return np.zeros(len(self), dtype=np.bool_)
         return is_known(name, self.columns[name])
 
     def where(self, row: int) -> tuple[str, int]:
-        """Return the source and line that a row comes from."""
+        """Return the source and line of a row."""
         return self.sources[self.source[row]], int(self.line[row])
 
     def finding(self, row: int, kind: str, text: str, hint: str = "") -> Finding:
-        """Return the fault of one row."""
+        """Return a fault found in one row."""
         source, line = self.where(row)
         return Finding(line, kind, text, hint, source=source)
 
     def error(self, row: int, text: str, hint: str = "") -> ParseError:
-        """Return the error that blames one row."""
+        """Return the error caused by one row."""
         return self.finding(row, "", text, hint).error()
 
     def called(self, row: int) -> str:
-        """Return the best name of a row for a message."""
+        """Return the best available name of a row for a message."""
         for name in ("cname", "name"):
             if self.columns[name][row]:
                 return str(self.columns[name][row])
@@ -99,7 +99,7 @@ class Table:
         return self if (np.diff(nid) >= 0).all() else self.take(np.argsort(nid, kind="stable"))
 
     def _numbers(self) -> Ints:
-        """Return the numbers the names end in where they tell all nodes apart, else the index."""
+        """Return the trailing numbers of the names if they are all distinct, else the index."""
         prefixes, numbers, _ = name_numbers(self["name"])
         alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
         distinct = len(np.unique(numbers)) == len(numbers)
@@ -107,7 +107,7 @@ class Table:
 
 
 def is_known(name: str, column: Array) -> Mask:
-    """Return the mask of the values that say something."""
+    """Return the mask of the values that are not marked unknown."""
     if name in ("planned", "weight"):
         return np.ones(len(column), dtype=np.bool_)
     known = np.asarray(column != "" if column.dtype.kind == "U" else column > UNKNOWN[name])
@@ -127,7 +127,7 @@ def _all_columns(records: NodeRecords) -> dict[str, Array]:
 
 
 def _find_nids(records: NodeRecords) -> Ints:
-    """Return the NIDs as given or as the name says (``nid00045``), -1 for none."""
+    """Return the NIDs as given or as part of the name (``nid00045``); -1 for none."""
     nid = np.full(len(records), -1) if records.nid is None else records.nid.astype(np.int64)
     if records.name is None or (nid >= 0).all():
         return nid
@@ -165,7 +165,7 @@ def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
 
 
 def refuse_other_nodes(table: Table, new: Table, at: Ints, key: str) -> None:
-    """Refuse a dump whose nodes are not those they are joined with."""
+    """Refuse a dump with repeated nodes, or with NIDs or cnames that contradict the table."""
     rows = np.flatnonzero(at >= 0)
     first = np.unique(at[rows], return_index=True)[1]
     if len(first) < len(rows):

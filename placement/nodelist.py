@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ordered lists of node names, folded and expanded without losing their order."""
+"""Ordered node lists, folded and expanded without losing their order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nidmap.placement.names.pasted import pieces
 
 
 class NodeList(tuple[str, ...]):
-    """An ordered tuple of node names; the order is that of the job's slots.
+    """An ordered tuple of node names, in the order of the job's slots.
 
     It is a tuple: it can be indexed, sliced, added, compared and hashed, and
     equals a plain tuple of the same names. A name may be in it more than
@@ -103,7 +103,7 @@ class NodeList(tuple[str, ...]):
 
     @staticmethod
     def length_of(text: str, source: str = "") -> int:
-        """Return how many names a text holds, repeats counted, without expanding it.
+        """Return how many names a text holds, duplicates included, without expanding it.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class NodeList(tuple[str, ...]):
         return count(pieces(text, source)[0], source)
 
     def fold(self, sort: bool = False) -> str:
-        """Write the list as Slurm does, runs of consecutive numbers in brackets.
+        """Fold the list as Slurm does, with runs of consecutive numbers in brackets.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class NodeList(tuple[str, ...]):
         return fold(self.sorted() if sort else self)
 
     def sorted(self) -> NodeList:
-        """Return the list sorted: numbers anywhere in a name by value, repeats kept.
+        """Return the list sorted by text and by numbers anywhere in a name, keeping duplicates.
 
         Examples
         --------
@@ -158,7 +158,7 @@ class NodeList(tuple[str, ...]):
 
     @property
     def unique(self) -> NodeList:
-        """The list with only the first of each name.
+        """The list without duplicates, in order of first occurrence.
 
         Examples
         --------
@@ -172,7 +172,7 @@ class NodeList(tuple[str, ...]):
     @overload
     def __getitem__(self, key: slice, /) -> NodeList: ...
     def __getitem__(self, key: SupportsIndex | slice, /) -> str | NodeList:
-        """Return one name, or a part of the list."""
+        """Return one name, or a slice of the list."""
         if isinstance(key, slice):
             return tuple.__new__(NodeList, tuple.__getitem__(self, key))
         return tuple.__getitem__(self, key)
@@ -182,7 +182,7 @@ class NodeList(tuple[str, ...]):
         return tuple.__new__(NodeList, tuple.__add__(self, tuple(NodeList(other))))
 
     def __mul__(self, times: SupportsIndex, /) -> NodeList:
-        """Return the list `times` over."""
+        """Return the list repeated `times` times."""
         return tuple.__new__(NodeList, tuple.__mul__(self, times))
 
     def __str__(self) -> str:
@@ -193,7 +193,7 @@ class NodeList(tuple[str, ...]):
 
 
 def _check_names(names: list[str]) -> list[str]:
-    """Return the names, or raise for the first that is not valid."""
+    """Return the names, or raise for the first invalid one."""
     for name in names:
         if not NAME.fullmatch(name) or len(name) > MAX_LENGTH:
             raise ParseError(
@@ -212,7 +212,7 @@ _MANY = 100_000
 
 
 def fold(names: Sequence[str]) -> str:
-    """Write names as Slurm folds them, keeping their order.
+    """Fold names as Slurm does, keeping their order.
 
     A range is as wide as its first number, as Slurm expands it: ``n9,n10`` is
     ``n[9-10]`` and ``n09,n10`` is ``n[09-10]``, but ``n9,n010`` is two numbers.
@@ -230,13 +230,13 @@ def fold(names: Sequence[str]) -> str:
 
 
 def _follows(digits: str, after: str) -> bool:
-    """Tell whether a number is the one before it plus one, in a range's writing."""
+    """Tell whether a number continues a range: one more than the last, padded alike."""
     grown = len(after) == len(digits) + 1 and after[0] == "1"
     return int(after) == int(digits) + 1 and (len(after) == len(digits) or grown)
 
 
 def _fold_group(prefix: str, runs: list[list[str]]) -> str:
-    """Return names that differ in their number alone, by the first and last of each run."""
+    """Fold names that differ only in their number, given the ends of each run."""
     texts = [first if first == last else f"{first}-{last}" for first, last in runs]
     alone = len(runs) == 1 and texts[0] == runs[0][0]
     return f"{prefix}{texts[0]}" if alone else f"{prefix}[{','.join(texts)}]"
@@ -248,7 +248,7 @@ def nid_ranges(values: Iterable[int]) -> str:
 
 
 def numeric_order(names: Sequence[str]) -> list[int]:
-    """Return the order that sorts names with every number in them by its value.
+    """Return the order that sorts names, comparing the numbers in them by value.
 
     Equal numbers of different width are sorted narrow first; names that are the
     same keep their order.
@@ -269,7 +269,7 @@ def numeric_order(names: Sequence[str]) -> list[int]:
 
 
 def _sorting_key(text: str) -> list[tuple[str, int, int]]:
-    """Return a key that compares text as text and the numbers in it as numbers."""
+    """Return a sort key that compares text as text and embedded numbers as numbers."""
     words = _NUMBER.split(text)
     numbers = [*words[1::2], ""]
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words of ``-m`` that have options: ``torus:8x8x8,nodes=2``, ``shaheen2,process=2``.
+"""Options within an ``-m`` word: ``torus:8x8x8,nodes=2``, ``shaheen2,process=2``.
 
 Every machine takes figures after its name, a site, a file or a synthetic one:
 
@@ -55,7 +55,7 @@ MPIS = ("cray-mpich", "mpich", "intel", "mvapich", "openmpi")
 
 
 class Options:
-    """The options of one word, each given at most once; errors name the word.
+    """The options in a word, each given at most once; errors name the word.
 
     `text`: the whole word: what it is of, a colon, and ``key=value`` between commas. `sizes`:
     True where the first of them may be sizes alone. `rest`: the part of the word that holds
@@ -79,17 +79,17 @@ class Options:
                 self.given[key] = value
 
     def wrong(self, text: str, hint: str = "") -> UsageError:
-        """Return the error for a faulty word."""
+        """Return the error for an invalid word."""
         return UsageError(f"{self.text}: {text}", hint)
 
     def only(self, *known: str) -> None:
-        """Refuse a key that is not one of `known`."""
+        """Refuse keys that are not among `known`."""
         for key in self.given:
             if key not in known:
                 raise self.wrong(f"unknown option {_quote_text(key)}", close_names(key, known))
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
-        """Return a value that is one of `choices`."""
+        """Return a value that must be one of `choices`."""
         value = self.given.get(key, default)
         if value != default and value not in choices:
             there = f"choose from {', '.join(choices)}"
@@ -97,7 +97,7 @@ class Options:
         return value
 
     def whole(self, key: str, default: int | None = None, most: int = 10**18) -> int:
-        """Return a whole number above 0."""
+        """Return a positive integer."""
         if key not in self.given:
             if default is None:
                 raise self.wrong(f"{key}= is missing")
@@ -105,7 +105,7 @@ class Options:
         return self.number(self.given[key], key, most)
 
     def number(self, text: str, what: str, most: int = 10**18) -> int:
-        """Return a part of a value that is a whole number above 0."""
+        """Parse part of a value as a positive integer."""
         digits = text.isascii() and text.isdigit() and len(text) <= 18
         if not digits or not int(text):
             shown = "0" if digits else _quote_text(text)
@@ -115,7 +115,7 @@ class Options:
         return int(text)
 
     def dims(self, text: str, what: str, most: int) -> tuple[int, ...]:
-        """Return whole numbers above 0 that stand between ``x``."""
+        """Return positive integers separated by ``x``."""
         if not text:
             raise self.wrong(f"{what} is missing", "as in 8x8x8")
         numbers = tuple(self.number(part, what) for part in text.lower().split("x"))
@@ -124,12 +124,12 @@ class Options:
         return numbers
 
     def figures(self, key: str, what: str, least: float) -> list[float]:
-        """Return the finite numbers between ``:``, all at least `least`; () where not given."""
+        """Return finite numbers separated by ``:``, all at least `least`; () if not given."""
         texts = self.given[key].split(":") if key in self.given else []
         return [self.figure(text, key, what, least) for text in texts]
 
     def figure(self, text: str, key: str, what: str, least: float, most: float = MOST) -> float:
-        """Return a number from `least` to `most`."""
+        """Return a number between `least` and `most`."""
         try:
             value = float(text)
         except ValueError:
@@ -143,7 +143,7 @@ class Options:
         return self.speeds(key).get(key, default)
 
     def speeds(self, *keys: str) -> dict[str, float]:
-        """Return those of the bandwidths in GB/s that are given; inf where asked for."""
+        """Return the given bandwidths in GB/s; inf where requested."""
         what, above = "bandwidth in GB/s above 0", math.ulp(0.0)
         texts = {key: self.given[key] for key in keys if key in self.given}
         return {
@@ -157,7 +157,7 @@ def _quote_text(text: str) -> str:
 
 
 def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
-    """Return a word of ``-m`` without the figures in it, and these; `CHOICES` are words as given.
+    """Separate an ``-m`` word from the figures in it; values of `CHOICES` stay words.
 
     `word`: a machine and, after commas, ``key=value``; a file's own commas are its name's.
     `mixed`: True for a synthetic machine, whose own options are among the figures.
@@ -182,7 +182,7 @@ def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
 
 
 def with_figures(machine: Machine, **figures: str | float | None) -> Machine:
-    """Return a machine with figures replaced, as ``-m`` takes them.
+    """Return a machine with figures replaced, in the syntax of ``-m``.
 
     `figures`: those of `FIGURES`, ``_`` for ``-``; None and '' leave the machine's own.
     """
@@ -195,7 +195,7 @@ def with_figures(machine: Machine, **figures: str | float | None) -> Machine:
 
 
 def lay_figures(machine: Machine, figures: Figures) -> Machine:
-    """Return a machine with figures that `split_figures` has read."""
+    """Return a machine with figures replaced by those that `split_figures` read."""
     if not figures:
         return machine
     stated = dict(machine.topology.parameters)
@@ -209,7 +209,7 @@ def lay_figures(machine: Machine, figures: Figures) -> Machine:
 
 
 def _read_figures(options: Options) -> Figures:
-    """Return figures as parameters of a topology, each checked here alone."""
+    """Return figures as parameters of a topology, each checked individually."""
     if not options.given:
         return {}
     options.only(*FIGURES)

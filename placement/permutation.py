@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Permutations: their inverse, and what exactly is wrong with a broken one."""
+"""Permutations: their inverse, and what exactly is wrong with an invalid one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nidmap.placement.support.array_types import Ints
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The first thing wrong with a would-be permutation of 0 … n-1."""
+    """The first fault in an alleged permutation of 0 … n-1."""
 
     kind: str  # ``outside``, ``twice`` or ``missing``
     value: int  # the value that is outside, listed twice, or missing
@@ -29,7 +29,7 @@ def inverse(values: Ints) -> Ints:
 
 
 def why_broken(values: Ints, n: int) -> Broken | None:
-    """Return what keeps `values` from being a permutation of 0 … n-1; None where it is one."""
+    """Return what keeps `values` from being a permutation of 0 … n-1; None if it is one."""
     outside = np.flatnonzero((values < 0) | (values >= n))
     if len(outside):
         return Broken("outside", int(values[outside[0]]), int(outside[0]), -1, len(outside))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A placement: which nodes a job has, how many ranks each, and where every rank is.
+"""A placement: a job's nodes, the ranks on each, and the slot of every rank.
 
 A node's slots are the places for its ranks. They are numbered node by node in the order of the
 nodes: a node's first slot comes after all slots of the nodes before it. That order is the only
@@ -29,7 +29,7 @@ MOST_RANKS = 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a placement's order.
+    """How a placement's order came about.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Placement:
     origin: Origin = Origin()
 
     def __post_init__(self) -> None:
-        """Refuse a placement without a job, and keep a private copy of the order."""
+        """Refuse a placement without ranks, and keep a private copy of the order."""
         for column in (self.counts, self.names if self.machine is None else self.rows):
             if len(column) != len(self.names):
                 what = "counts of ranks" if column is self.counts else "rows"
@@ -114,7 +114,7 @@ class Placement:
     def on_rows(
         cls, machine: Machine, rows: Ints, counts: Ints, order: Ints | None = None
     ) -> Placement:
-        """Return ranks on rows of a machine.
+        """Place ranks on rows of a machine.
 
         Examples
         --------
@@ -127,7 +127,7 @@ class Placement:
         return cls(machine.names[rows], counts, machine, rows, order)
 
     def __eq__(self, other: object) -> bool:
-        """Two placements are equal when each rank has the same slot of the same nodes."""
+        """Placements are equal if every rank has the same slot of the same nodes."""
         if not isinstance(other, Placement):
             return NotImplemented
         return self.on_same_nodes(other) and np.array_equal(self.slot_of_rank, other.slot_of_rank)
@@ -135,17 +135,17 @@ class Placement:
     __hash__ = None  # type: ignore[assignment]  # columns are arrays: see `key`
 
     def on_same_nodes(self, other: Placement) -> bool:
-        """Return whether another one has the same nodes in the same order, each with its ranks."""
+        """Tell whether another placement has the same nodes, order of nodes and rank counts."""
         return np.array_equal(self.names, other.names) and np.array_equal(self.counts, other.counts)
 
     @cached_property
     def ranks(self) -> int:
-        """Ranks of the job, and slots."""
+        """Number of the job's ranks, which is also its number of slots."""
         return int(self.counts.sum())
 
     @property
     def ppn(self) -> int | None:
-        """Ranks of a node where all nodes have equally many, else None."""
+        """Ranks per node if all nodes have equally many, else None."""
         return int(self.counts[0]) if (self.counts == self.counts[0]).all() else None
 
     @property
@@ -180,7 +180,7 @@ class Placement:
 
     @property
     def known_machine(self) -> Machine:
-        """The machine.
+        """The machine; raises if there is none.
 
         Raises
         ------
@@ -193,12 +193,12 @@ class Placement:
 
     @property
     def key(self) -> bytes:
-        """What tells this placement from others of the machine."""
+        """A key that identifies this placement among others on the machine."""
         order = b"" if self.order is None else self.order.tobytes()
         return self.rows.tobytes() + b"|" + order
 
     def words(self) -> str:
-        """Return nodes and ranks per node as text: ``4 nodes x 24``.
+        """Describe nodes and ranks per node: ``4 nodes x 24``.
 
         Examples
         --------
@@ -211,11 +211,11 @@ class Placement:
         return f"{nodes}, {self.counts.min()} to {self.counts.max()} ranks each"
 
     def demand(self, traffic: Traffic) -> Demand:
-        """Return the network's demand of traffic between these nodes, by their places."""
+        """Return the network demand of traffic between these nodes, by node positions."""
         return Demand.of(self.known_machine, traffic.at(self.rows))
 
     def with_order(self, order: Ints | None, origin: Origin = Origin()) -> Placement:
-        """Return the same nodes with another order of the ranks, None: rank r on slot r."""
+        """Return the same nodes with another rank order; None: rank r on slot r."""
         return replace(self, order=order, origin=origin)
 
     def with_ranks_on(self, node: Ints) -> Placement:
@@ -230,15 +230,15 @@ class Placement:
         return self.with_order(inverse(np.argsort(node, kind="stable")))
 
     def with_origin(self, **changes: Any) -> Placement:
-        """Return the same placement with something else stated about its order; see `Origin`."""
+        """Return the same placement with changes to its `Origin`."""
         return replace(self, origin=replace(self.origin, **changes))
 
     def on_nodes(self, rows: Ints) -> Placement:
-        """Return the same order of the ranks on other nodes, place by place."""
+        """Return the same rank order on other nodes, slot by slot."""
         return Placement.on_rows(self.known_machine, rows, self.counts, self.order)
 
     def take(self, positions: Ints) -> Placement:
-        """Return some of the nodes in an order of their own, rank r on slot r.
+        """Return some of the nodes, in the given order, with rank r on slot r.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class Placement:
         return Placement(self.names[positions], self.counts[positions], self.machine, rows)
 
     def renumbered(self, positions: Ints) -> Placement:
-        """Return the same placement with its nodes, and so its slots, numbered anew.
+        """Return the same placement with its nodes, and therefore its slots, renumbered.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class Placement:
         return nodes.with_order(first + self.slot_of_rank - self.first_slot[node], self.origin)
 
     def sorting(self) -> Ints:
-        """Return the positions of the nodes in the order that native Slurm gives them, int64 (n,).
+        """Return the nodes' indices in the order that native Slurm gives them, int64 (n,).
 
         Whatever list was asked for, a job's nodes are in the order of Slurm's node table
         (`nidmap.placement.switch_tree`). For nodes named by NID that is NID order.
@@ -275,11 +275,11 @@ class Placement:
         return slurm_order(self.names)
 
     def sorted(self) -> Placement:
-        """Return the same placement on the node list as native Slurm sorts it."""
+        """Return the same placement with its node list sorted as native Slurm does."""
         return self.renumbered(self.sorting())
 
     def listed_as(self, rows: Ints) -> Placement:
-        """Return the same placement with its nodes, and so its slots, numbered as in `rows`.
+        """Return the same placement with its nodes and slots numbered in the order of `rows`.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class Placement:
         return self.renumbered(ascending[np.searchsorted(self.rows, rows, sorter=ascending)])
 
     def canonical(self) -> Placement:
-        """Return the same placement with its nodes listed by their lowest rank.
+        """Return the same placement with its nodes ordered by their lowest rank.
 
         Where all nodes have equally many ranks the places are alike, so the order of the nodes can
         say most of the order of the ranks: with one rank a node all of it. Where counts differ
@@ -315,7 +315,7 @@ class Placement:
 
 
 def _checked_order(order: Ints, slots: int) -> Ints | None:
-    """Return a read-only copy of an order; None where rank r has slot r."""
+    """Return a read-only copy of an order; None if rank r has slot r."""
     order = np.array(order, dtype=np.int64)
     if len(order) != slots:
         raise PlanError(f"{len(order)} ranks for {slots} slots")
@@ -327,7 +327,7 @@ def _checked_order(order: Ints, slots: int) -> Ints | None:
 
 
 def _fault_of(order: Ints) -> str:
-    """Return what keeps an order from being a permutation."""
+    """Describe what keeps an order from being a permutation."""
     fault = why_broken(order, len(order))
     assert fault is not None  # whoever asks has seen one
     if fault.kind == "outside":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose nodes: from a machine and a wish to a `Plan`, by any planner's name."""
+"""Choosing nodes: from a machine and a request to a `Plan`, with any planner by name."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def choose_nodes(
 
 
 def request_for(machine: Machine, nodes: NodeRequest, *, any_tree: bool = False) -> Request:
-    """Return what every planner is asked.
+    """Return the request that is passed to planners.
 
     `any_tree`: whether the planner chooses the tree of a topology.conf itself.
     """
@@ -177,7 +177,7 @@ def request_for(machine: Machine, nodes: NodeRequest, *, any_tree: bool = False)
 
 
 def _on_fast_cables(machine: Machine, request: Request) -> Request:
-    """Leave nodes with slow cables to others, where enough are free without them."""
+    """Leave nodes with slow cables to others if enough are free without them."""
     free, note = with_fast_cables(machine, request.free, request.count, request.include)
     if not note:
         return request
@@ -186,7 +186,7 @@ def _on_fast_cables(machine: Machine, request: Request) -> Request:
 
 
 def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:
-    """Let a planner without predictions choose, in segments where the job has segments.
+    """Apply a planner without predictions, in segments if the job has segments.
 
     Among nodes that the links listed join, but for Slurm, which knows no links.
     """
@@ -203,7 +203,7 @@ def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:
 
 
 def usual_strategy(pattern: object) -> str:
-    """Return the default strategy: ``auto`` where the job's pattern is known.
+    """Return the default strategy: ``auto`` if the job's pattern is known.
 
     Without a pattern there is nothing to predict, and ``compact`` disturbs
     and is disturbed by the fewest other jobs.
@@ -212,7 +212,7 @@ def usual_strategy(pattern: object) -> str:
 
 
 def _free_rows(machine: Machine, nodes: NodeRequest) -> tuple[Mask, Ints]:
-    """Return the mask of the rows that may be chosen, and the rows that must be."""
+    """Return masks of the rows that may be chosen and of those that must be."""
     count = nodes.count
     if count < 1:
         raise UsageError(f"{count} nodes wanted: at least 1 is needed")
@@ -238,7 +238,7 @@ def _free_rows(machine: Machine, nodes: NodeRequest) -> tuple[Mask, Ints]:
 
 
 def _take_up_first(request: Request, boots: Mask) -> Request:
-    """Return a request that takes nodes which have to boot only after all that are up.
+    """Return a request that takes nodes in need of booting only after all that are up.
 
     So does Slurm, whose scheduling weight of a powered-down node is above all others.
     """
@@ -254,7 +254,7 @@ def _take_up_first(request: Request, boots: Mask) -> Request:
 
 
 def _without_promised(request: Request, promised: Mask) -> Mask:
-    """Return which rows are free and not waited for by others, or are to be included."""
+    """Return which rows are free and not promised to other jobs, or must be included."""
     free = request.free & ~promised
     free[request.include] = True
     have, lost = int(free.sum()), int((request.free & ~free).sum())
@@ -279,7 +279,7 @@ def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int = 0) ->
 
 
 def _verify_choice(machine: Machine, request: Request, rows: Ints, strategy: str) -> None:
-    """Hold every planner, also one of another distribution, to the contract."""
+    """Check that a planner, even one from another distribution, keeps its contract."""
     chosen = np.zeros(len(machine), dtype=bool)
     chosen[rows] = True
     broken = ""
@@ -296,7 +296,7 @@ def _verify_choice(machine: Machine, request: Request, rows: Ints, strategy: str
 
 
 def describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
-    """Return a choice as a plan, with what its nodes touch and what the baseline's do."""
+    """Return a choice as a plan, with the parts that its nodes and the baseline's touch."""
     rows = choice.rows
     segment = choice.facts.get("segment") or request.segment  # 0: what the strategy makes of it
     waits = block_waits(machine, replace(request, segment=segment), rows)
@@ -321,7 +321,7 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
 
 
 def overfull(machine: Machine, rows: Ints, counts: Ints) -> str:
-    """Name the nodes that get more ranks than they have cores; '' where none does.
+    """Name the nodes that get more ranks than they have cores; '' if there are none.
 
     `rows`, `counts` (k,): nodes, and the ranks on each.
     """

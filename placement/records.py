@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader hands on: the records of one dump, before they become a `Machine`.
+"""The output of a reader: the records of one dump, before they become a `Machine`.
 
 A reader knows one format and nothing of any machine. It fills the columns
 that its format has, leaves the others None, and keeps for each record the
@@ -26,7 +26,7 @@ BOOTING_STATES = ("powering_up", "powered_down")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong where: in a dump, between dumps, or in the machine that they make."""
+    """A fault and its location: in a dump, between dumps, or in the resulting machine."""
 
     line: int  # from 1; 0 where no single line is to blame
     # A short stable word for it: ``hex``, ``duplicate-nid``, ``coordinates``, ``one-ended-link``,
@@ -46,18 +46,18 @@ class Finding:
         return printable_message(text)
 
     def error(self) -> ParseError:
-        """Return the error that refuses the source for this."""
+        """Return the error that refuses the source because of this."""
         return ParseError(self.source, self.line, self.text, self.hint)
 
     @classmethod
     def of(cls, error: ParseError, kind: str) -> Finding:
-        """Return the text of an error."""
+        """Return the text of an error as a finding."""
         return cls(error.line, kind, error.text, error.hint, source=error.source)
 
 
 @dataclass(frozen=True, slots=True)
 class LineCounts:
-    """How the lines of a dump divide; ``rows + comments + headers + blank`` is all of them."""
+    """Counts of a dump's lines; ``rows + comments + headers + blank`` covers all of them."""
 
     rows: int
     comments: int = 0
@@ -108,7 +108,7 @@ class NodeRecords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkRecords:
-    """One row per link end as printed: the port of `a` sees the port of `b`."""
+    """One row per link end as printed: the port of `a` connects to the port of `b`."""
 
     line: Ints32  # (m,)
     # a, b: (m,), names of the routers or hosts at the two ends (``c0-0c0s0a0``, a Gemini
@@ -140,14 +140,14 @@ class LinkRecords:
         return len(self.line)
 
     def host_ends(self) -> Mask:
-        """Return which links have a host at an end."""
+        """Return which links have a host at one end."""
         out = np.zeros(len(self), dtype=np.bool_)
         for hosts in (self.host_a, self.host_b):
             out |= False if hosts is None else hosts
         return out
 
     def host_cables(self) -> dict[tuple[str, int | str], tuple[str, float]]:
-        """Return each cable of a host once: host and GB/s (NaN: unknown) by switch and port."""
+        """Return each host cable once: host and GB/s (NaN: unknown) by switch and port."""
         gbs = np.full(len(self), np.nan) if self.bandwidth is None else self.bandwidth
         ends = zip(self.a.tolist(), self.a_port.tolist(), self.b.tolist(), self.b_port.tolist(),
                    gbs.tolist(), strict=True)  # fmt: skip
@@ -176,7 +176,7 @@ class SwitchRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dump:
-    """All that one dump says.
+    """The contents of one dump.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class Dump:
 
     @property
     def lists_jobs(self) -> bool:
-        """True where it names the nodes that jobs have: others are unknown."""
+        """True if it names the nodes that jobs hold; the states of others are unknown."""
         return bool(self.parameters.get("jobs"))
 
 

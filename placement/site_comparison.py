@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a site's file and the fabric that the machine prints say different things.
+"""Differences between a site's file and the fabric that the machine itself reports.
 
 Together they make one machine, in which each has its part; what the other says of that part is
 compared here and not used. All are remarks: the file may be old, or a host may be off today.
@@ -28,7 +28,7 @@ _NAMED = 3
 
 
 def compare_with_fabric(site: Source, dumps: Sequence[Dump]) -> list[Finding]:
-    """Return remarks on nodes, switches, links and bandwidths that a fabric shows otherwise.
+    """Return remarks on nodes, switches, links and bandwidths that differ in a fabric.
 
     `dumps`: those without links say nothing of it. Nothing where either alone makes no machine.
     """
@@ -48,7 +48,7 @@ def compare_with_fabric(site: Source, dumps: Sequence[Dump]) -> list[Finding]:
 
 
 def _compare_names(stated: Machine, printed: Machine, source: str) -> Iterator[str]:
-    """Yield what is said of nodes that one of the two lacks, where names are of one kind."""
+    """Yield remarks on nodes missing from either side, if both use the same kind of names."""
     mine, theirs = set(stated.names.tolist()), set(printed.names.tolist())
     if not mine & theirs:
         return
@@ -65,7 +65,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _compare_links(stated: Machine, printed: Machine, source: str) -> Iterator[str]:
-    """Yield what is said of switches, of links by class, and of their bandwidths."""
+    """Yield remarks on switches, on links by class, and on their bandwidths."""
     in_site, in_fabric = summarise(stated), summarise(printed)
     if in_site["kind"] != in_fabric["kind"]:
         yield f"is a {in_site['kind']}, {source} shows a {in_fabric['kind']}"
@@ -94,7 +94,7 @@ def _rates_of(attachments: dict[str, Any]) -> list[float] | None:
 def _compare_rates(
     kind: str, mine: list[float] | None, theirs: list[float] | None, source: str
 ) -> Iterator[str]:
-    """Yield what is said of one class's bandwidths, least and most, where both are known."""
+    """Yield a remark on one class's minimum and maximum bandwidths, if both are known."""
     if mine is None or theirs is None:
         return
     if any(abs(a - b) > _ROUNDED * max(a, b) for a, b in zip(mine, theirs, strict=True)):

@@ -84,7 +84,7 @@ MINICRAY_HEADER = 99
 
 
 def is_spec(text: str) -> bool:
-    """Return True where `text` begins with the name of a synthetic kind and a colon."""
+    """Tell whether `text` begins with the name of a synthetic kind and a colon."""
     return text.partition(":")[0] in KINDS and ":" in text
 
 
@@ -101,12 +101,12 @@ def parse_spec(text: str) -> Machine:
 
 
 def _refuse_others(options: Options, known: str) -> None:
-    """Refuse a key that is neither one of the `known` words nor one that every kind takes."""
+    """Refuse keys that neither this kind (`known`) nor every kind takes."""
     options.only(*known.split(), "header", *FIGURES)
 
 
 def _links_of(fabric: str) -> dict[str, float]:
-    """Return GB/s per direction of links between routers where a spec states none."""
+    """Return GB/s per direction of links between routers if a spec states none."""
     figures = FABRICS[fabric].bandwidth
     return {kind: gbs for kind, gbs in figures.items() if kind != "injection"}
 
@@ -145,7 +145,7 @@ def _make_slingshot(options: Options) -> Machine:
 
 
 def _set_wiring(options: Options, topology: Topology) -> Topology:
-    """State wiring and links per group pair, and refuse here what the wiring rule cannot make."""
+    """Set wiring and links per group pair, refusing what the wiring rule cannot build."""
     rule = options.choice("wiring", RULES, DEFAULT)
     parameters = dict(topology.parameters)
     if "global" in options.given:
@@ -244,7 +244,7 @@ def _make_tree(options: Options) -> Machine:
 
 
 def _level_distances(options: Options, height: int) -> tuple[float, ...]:
-    """Return the distance of nodes that part at each level, nearest first."""
+    """Return the distance between nodes that diverge at each level, nearest first."""
     figures = options.figures("dist", "distance of 0 or more", 0.0)
     distances = [int(value) if value == int(value) else value for value in figures]
     if "dist" not in options.given:
@@ -257,7 +257,7 @@ def _level_distances(options: Options, height: int) -> tuple[float, ...]:
 
 
 def _with_injection(topology: Topology) -> tuple[Topology, tuple[str, ...]]:
-    """Return a topology whose nodes' own links have a bandwidth, and what was assumed of them."""
+    """Return a topology with the given injection bandwidth, and the assumption made."""
     carried = topology.fabric or topology.kind in TAKEN_FOR
     if not carried or "injection" in topology.bandwidth:
         return topology, ()
@@ -267,7 +267,7 @@ def _with_injection(topology: Topology) -> tuple[Topology, tuple[str, ...]]:
 
 
 def _fill_machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
-    """Return the machine with every position of the topology filled."""
+    """Return the machine with every position of the topology occupied."""
     count = math.prod(topology.extents)
     if count > MAX_NODES:
         raise options.wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
@@ -312,7 +312,7 @@ def _all_coords(topology: Topology) -> Ints32:
 
 
 def _make_minicray(options: Options) -> Machine:
-    """Return a small machine by its name; options that are given replace its own."""
+    """Return a small predefined machine by name; given options override its own."""
     name = options.sizes
     if name not in MINICRAYS:
         there = f"choose from {', '.join(MINICRAYS)}"

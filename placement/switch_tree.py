@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switches that Slurm sees over a machine: its topology.conf, or one derived from it.
+"""Slurm's switches over a machine, from its topology.conf or derived from its network.
 
 Slurm's tree and dragonfly choices look at switches only. Where a
 topology.conf (or ``scontrol show topology``) was read, its switches are
@@ -61,14 +61,14 @@ def slurm_switches(machine: Machine) -> Switches:
 
 
 def members(switches: Switches) -> list[Ints]:
-    """Return the rows directly below each switch in the machine's order; none above the leaves."""
+    """Return the rows directly below each switch, in machine order; none above the leaves."""
     rows = np.argsort(switches.leaf_of, kind="stable")
     ends = np.searchsorted(switches.leaf_of[rows], np.arange(len(switches.names) + 1))
     return [rows[a:b] for a, b in pairwise(ends)]
 
 
 def block_sizes(blocks: Switches) -> list[int]:
-    """Return the sizes of blocks in nodes, the base blocks' first; without ``BlockSizes`` five.
+    """Return block sizes in nodes, base blocks' first; five if ``BlockSizes`` is missing.
 
     Slurm takes the first block's nodes for the base size then, and all powers
     of two of it up to 16.
@@ -80,7 +80,7 @@ def block_sizes(blocks: Switches) -> list[int]:
 
 
 def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) -> Ints:
-    """Return for each switch the sum over the leaves in its subtree.
+    """Return, for each switch, the sum over the leaves in its subtree.
 
     `at_leaf` (s,): a figure per leaf; what is at other switches counts, too. `combine`: what to
     do instead of adding, such as ``np.minimum``. Returns (s,).
@@ -93,7 +93,7 @@ def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) 
 
 
 def forest_roots(switches: Switches) -> NDArray[np.int32]:
-    """Return the root above each switch, itself where nothing is above."""
+    """Return the root above each switch; a switch without a parent is its own root."""
     root = np.arange(len(switches.parent), dtype=np.int32)
     for level in range(int(switches.level.max(initial=0)) - 1, -1, -1):
         here = np.flatnonzero((switches.level == level) & (switches.parent >= 0))
@@ -102,7 +102,7 @@ def forest_roots(switches: Switches) -> NDArray[np.int32]:
 
 
 def _distinct_rows(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
-    """Return the distinct rows in ascending order and which of them each row is."""
+    """Return the distinct rows in ascending order, and the index of each row in them."""
     shape = places.max(axis=0).astype(np.int64) + 1
     flat = np.ravel_multi_index(tuple(places.T), tuple(shape.tolist()))
     _, first, which = np.unique(flat, return_index=True, return_inverse=True)
@@ -110,7 +110,7 @@ def _distinct_rows(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
 
 
 def _name_leaves(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Return the names above each node's leaf, outermost first, and the words for them."""
+    """Return the names above each node's leaf, outermost first, and what they denote."""
     topology = machine.topology
     if topology.kind == "torus" and machine.cname.astype(bool).any():
         parts = parse_cnames(machine.cname)
@@ -123,7 +123,7 @@ _TOKEN = re.compile(r"[0-9]+|[^0-9]")
 
 
 def slurm_order(names: Strs) -> Ints:
-    """Return the indices that put node names into Slurm's order.
+    """Return the indices that sort node names in Slurm's order.
 
     `names` (n,). Returns (n,): ``names[slurm_order(names)]`` is sorted as slurmctld's node table
     is.
@@ -138,7 +138,7 @@ def slurm_order(names: Strs) -> Ints:
 
 @once
 def machine_slurm_order(machine: Machine) -> Ints:
-    """Return the rows of a machine's nodes as slurmctld sorts them; made once per machine."""
+    """Return a machine's rows in slurmctld's sort order; computed once per machine."""
     return slurm_order(machine.names)
 
 
@@ -147,7 +147,7 @@ _ZEROS = str.maketrans("123456789", "0" * 9)
 
 
 def _digits_alike(names: Strs) -> bool:
-    """Tell whether all names differ in their digits alone, each in the same place.
+    """Tell whether all names differ only in digits, at the same positions.
 
     Then comparing them character by character is Slurm's order.
     """
@@ -155,7 +155,7 @@ def _digits_alike(names: Strs) -> bool:
 
 
 def _slurm_key(name: str) -> tuple[tuple[int, int, int, str], ...]:
-    """Return a key that sorts as Slurm compares: character codes, numbers by value.
+    """Return a key that sorts as Slurm compares: character codes, and numbers by value.
 
     A run of digits is at its first digit's place among the characters. With a
     leading zero it comes before every run without and is compared as text.

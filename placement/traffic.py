@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends how much to whom: the one form of it, from a pattern or a recording to the network.
+"""Who sends how much to whom: the one representation, from patterns to the network.
 
 Traffic is a list of flows between ends, ranks or nodes, and of all-to-alls in
 product form that are never written out. What is sent one after the other is a
@@ -39,7 +39,7 @@ class Traffic:
     def of(
         cls, source: Ints, target: Ints, size: Array | float, messages: Array | float = 1.0
     ) -> Traffic:
-        """Return listed flows; one size, and one number of messages, may stand for all."""
+        """Build traffic from flows; sizes and message counts may be scalars for all flows."""
         source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
         return cls(
             source,
@@ -50,12 +50,12 @@ class Traffic:
 
     @classmethod
     def undirected(cls, a: Ints, b: Ints, weight: Array | float) -> Traffic:
-        """Return edges between ends in either order, each as a flow from its lower end."""
+        """Build traffic from undirected edges, each a flow from its lower end."""
         return cls.of(np.minimum(a, b), np.maximum(a, b), weight)
 
     @classmethod
     def everyone(cls, ends: Ints, ranks: Ints | int, size: float) -> Traffic:
-        """Return an all-to-all: every ordered pair of ranks at different ends.
+        """Build an all-to-all: every ordered pair of ranks at different ends.
 
         `ends` (k,): each once. `ranks` (k,): ranks at each. `size`: bytes from each rank to each
         other.
@@ -64,7 +64,7 @@ class Traffic:
 
     @classmethod
     def lines(cls, line: Ints, end: Ints, ranks: Ints | int, size: float) -> Traffic:
-        """Return one all-to-all a line, as an FFT's rows and columns have.
+        """Build one all-to-all per line, such as an FFT's rows and columns.
 
         `line` (e,): line of each entry, any numbers. `end` (e,): a (line, end) that comes twice
         counts as one with the ranks of both. `ranks` (e,): ranks of that line there. `size`:
@@ -77,12 +77,12 @@ class Traffic:
 
     @property
     def columns(self) -> tuple[Ints, Ints, Array, Array]:
-        """The listed flows: source, target, bytes and messages."""
+        """The listed flows as columns: source, target, bytes and messages."""
         return self.source, self.target, self.bytes, self.messages
 
     @property
     def key(self) -> int:
-        """A key that distinguishes this traffic from others."""
+        """A key that identifies this traffic among others."""
         lines = self.all_to_alls
         columns = self.source, self.target, self.bytes, lines.line, lines.end, lines.weight
         return hash(tuple(column.tobytes() for column in (*columns, lines.scale)))
@@ -95,7 +95,7 @@ class Traffic:
         return join_traffic([self, other])
 
     def __mul__(self, times: float) -> Traffic:
-        """Return this traffic times a number: bytes and messages."""
+        """Return this traffic scaled by a number, both bytes and messages."""
         return replace(
             self,
             bytes=self.bytes * times,
@@ -111,25 +111,25 @@ class Traffic:
         return Traffic(source, target, size, messages)
 
     def blocks(self, most: int) -> Iterator[Traffic]:
-        """Yield the listed flows in blocks of at most this many."""
+        """Yield the listed flows in blocks of limited size."""
         for low in range(0, len(self), most):
             yield self.some(slice(low, low + most))
 
     def sized(self, factor: float) -> Traffic:
-        """Return as many messages of `factor` times the bytes."""
+        """Return as many messages, each `factor` times as large."""
         return replace(self, bytes=self.bytes * factor, all_to_alls=self.all_to_alls * factor)
 
     def reversed(self) -> Traffic:
-        """Return the traffic in the other direction; an all-to-all is its own reverse."""
+        """Return the traffic in the opposite direction; an all-to-all is symmetric."""
         return replace(self, source=self.target, target=self.source)
 
     def away(self) -> Traffic:
-        """Return the flows from one end to another, without what ends send to themselves."""
+        """Return the flows between different ends, without what ends send to themselves."""
         apart = self.source != self.target
         return self if apart.all() else replace(self.some(apart), all_to_alls=self.all_to_alls)
 
     def sent_and_received(self, ends: int) -> tuple[Floats, Floats]:
-        """Return the bytes that each end sends to others and receives, float64 (ends,) each."""
+        """Return the bytes each end sends to, and receives from, others, float64 (ends,) each."""
         away = self.away()
         sent, received = (add_by_key(end, away.bytes, ends) for end in (away.source, away.target))
         if len(self.all_to_alls):
@@ -138,7 +138,7 @@ class Traffic:
         return sent, received
 
     def inside(self, ends: int) -> Floats:
-        """Return the bytes that each end, or the ranks there, send to itself, float64 (ends,)."""
+        """Return the bytes that each end, or its ranks, send to itself, float64 (ends,)."""
         stays = self.source == self.target
         return add_by_key(self.source[stays], self.bytes[stays], ends) + self.all_to_alls.inside(
             ends
@@ -151,12 +151,12 @@ class Traffic:
         return listed + self.all_to_alls.messages(ends)
 
     def listed(self) -> Traffic:
-        """Return the flows from one end to another, those of all-to-alls written out."""
+        """Return the flows between different ends, with all-to-alls expanded."""
         flows = replace(self.away(), all_to_alls=NO_ALL_TO_ALLS)
         return flows + Traffic(*self.all_to_alls.pairs()) if len(self.all_to_alls) else flows
 
     def by_pair(self, ends: int) -> Traffic:
-        """Return each ordered pair once, ascending, with the sums of its flows.
+        """Return each ordered pair once, in ascending order, with its flows summed.
 
         All-to-alls stay as they are.
         """
@@ -166,7 +166,7 @@ class Traffic:
         return Traffic(source, target, size, messages, self.all_to_alls)
 
     def at(self, place: Ints) -> Traffic:
-        """Return the traffic with end e at place[e], no two at the same."""
+        """Return the traffic with end e at place[e], no two at the same place."""
         lines = self.all_to_alls
         return replace(
             self,
@@ -176,7 +176,7 @@ class Traffic:
         )
 
     def by_node(self, node: Ints, nodes: int) -> Traffic:
-        """Return the traffic from node to node: each ordered pair of nodes once.
+        """Return the traffic between nodes, each ordered pair of nodes once.
 
         `node` (ends,): node of each end, 0 … nodes-1. What stays inside a node is a flow from it
         to itself; all-to-alls count pairs of ranks on different nodes.
@@ -186,13 +186,13 @@ class Traffic:
         return moved.by_pair(nodes)
 
     def largest_pair(self, ends: int) -> float:
-        """Return bytes that no end exceeds to any single other one."""
+        """Return an upper bound on the bytes from any end to any other."""
         listed = float(self.away().by_pair(ends).bytes.max(initial=0.0))
         return listed + self.all_to_alls.largest_pair(ends)
 
 
 def _sum_pairs(key: Ints, size: Array, messages: Array, keys: int) -> tuple[Ints, Array, Array]:
-    """Return each key once, ascending, the sum of its bytes and of its messages."""
+    """Return each key once, in ascending order, with its bytes and messages summed."""
     filled = keys <= min(_TABLE, 16 * len(key))
     # A column of one number is a broadcast one, as `Traffic.of` makes it: counting will do then.
     one_size, one_message = not size.strides[0], not messages.strides[0]
@@ -210,7 +210,7 @@ def _sum_pairs(key: Ints, size: Array, messages: Array, keys: int) -> tuple[Ints
 
 
 def join_traffic(parts: Iterable[Traffic]) -> Traffic:
-    """Return several traffics as one; a pair may occur once in each part."""
+    """Merge several traffics; the same pair may occur in more than one of them."""
     several = [part for part in parts if len(part) or len(part.all_to_alls)]
     if len(several) < 2:
         return several[0] if several else NO_TRAFFIC

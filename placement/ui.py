@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees besides the result: remarks and progress, on stderr."""
+"""Messages besides the result: remarks and progress, on stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nidmap.placement.errors import printable
 
 
 def say(text: str) -> None:
-    """Write one line of talk to stderr, unless ``--quiet``: stdout carries the result only."""
+    """Write a line to stderr, unless ``--quiet``: stdout carries only the result."""
     if not is_quiet():
         warn(text)
 
@@ -27,7 +27,7 @@ def is_quiet() -> bool:
 
 
 def warn(text: str) -> None:
-    """Write one line to stderr, under ``--quiet`` too: the answer is no, or another than asked."""
+    """Write a line to stderr even under ``--quiet``: the answer is negative, or not as asked."""
     lines = (printable(line, limit=len(line)) for line in text.split("\n"))
     click.echo("\n".join(lines), err=True)
 
@@ -44,7 +44,7 @@ _ERASE = "\r\x1b[K\x1b[?25h"
 
 @contextmanager
 def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | None]:
-    """Yield a function that shows the share done (0 to 1) and a text; None without a terminal.
+    """Yield a function that shows progress (0 to 1) and a text; None without a terminal.
 
     The bar goes to stderr, after this many seconds (None: `AFTER`), and is removed at the end.
     """
@@ -55,7 +55,7 @@ def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | N
     shown: list[Any] = []
 
     def show(done: float, text: str) -> None:
-        """Show how much is done, from the first moment that a person would wonder."""
+        """Show the progress, once it has taken long enough to be of interest."""
         if not shown:
             if time.monotonic() < begun + (AFTER if after is None else after):
                 return

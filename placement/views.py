@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine as users see it: pandas table, networkx graph, the figures of ``machine show``.
+"""Views of a machine: pandas table, networkx graph, the figures of ``machine show``.
 
 Hot paths never come here: they read the columns of `Machine` and the arrays
 of `nidmap.placement.topologies.links`.
@@ -38,7 +38,7 @@ COLUMNS = (
 
 
 def to_pandas(machine: Machine) -> pandas.DataFrame:
-    """Return one row per node, the coordinates as columns by their level's name.
+    """Return one row per node, the coordinates as columns named after their levels.
 
     Indexed by node name; columns nid, cname, one per level (the last is called ``node``), role,
     state, mode, sockets, cores, memory_mb, nics, gpus, features, planned, free, router (the first
@@ -72,7 +72,7 @@ def attachment_class(machine: Machine) -> str:
 
 
 def injection(machine: Machine) -> float:
-    """Return GB/s a direction of one node-to-router link; NaN where unlimited or unknown."""
+    """Return GB/s per direction of one node-to-router link; NaN if unlimited or unknown."""
     figures = machine.topology.bandwidth
     for name in (attachment_class(machine), "injection", "up"):
         if name in figures:
@@ -137,7 +137,7 @@ def attachment_rates(machine: Machine) -> Floats:
 
 
 def graph_routers(machine: Machine) -> list[str]:
-    """Return the routers' names, ``router:`` before all where one is also a node's name.
+    """Return the routers' names, all prefixed ``router:`` if one is also a node's name.
 
     An InfiniBand switch is called what others wrote into it: control
     characters are escaped.
@@ -171,7 +171,7 @@ def _add_edge(
 
 
 def edge_data(kind: str, count: int, bandwidth: float) -> dict[str, Any]:
-    """Return the attributes of an edge; a bandwidth that is unknown or unlimited is left out."""
+    """Return an edge's attributes, leaving out unknown or unlimited bandwidth."""
     known = {"bandwidth": bandwidth} if math.isfinite(bandwidth) else {}
     return {"class": kind, "count": count, **known}
 
@@ -183,7 +183,7 @@ HARDWARE = ("sockets", "cores", "memory_mb", "nics", "gpus", "features")
 
 
 def summarise(machine: Machine) -> dict[str, Any]:
-    """Return the figures of a machine.
+    """Return the key figures of a machine.
 
     ``name``, ``kind``, ``fabric``, ``site``, ``scheduler``, ``sources``, ``wiring`` (in words),
     ``levels`` (each with its extent and how many are present), ``nodes`` (total, compute,
@@ -216,7 +216,7 @@ def summarise(machine: Machine) -> dict[str, Any]:
 
 
 def _count_present(machine: Machine, depth: int) -> int:
-    """Return how many distinct places the nodes take in the first `depth` levels."""
+    """Return how many distinct positions the nodes occupy in the first `depth` levels."""
     keys = number_coords(machine.coords[:, :depth], machine.topology.extents[:depth])
     return len(np.unique(keys, return_index=True)[0])
 
@@ -234,7 +234,7 @@ def _level_rows(machine: Machine) -> list[dict[str, Any]]:
 
 
 def count_holes(machine: Machine) -> dict[str, int]:
-    """Return how many places are empty at each level, inside what is there of the level above.
+    """Count the empty positions at each level within the occupied units one level up.
 
     Only where every place could hold something: an XC's dragonfly and tori.
     """
@@ -314,7 +314,7 @@ def _attachment_figures(machine: Machine) -> dict[str, Any]:
 
 
 def _hardware_rows(machine: Machine) -> list[dict[str, Any]]:
-    """Return the kinds of compute node, most frequent first; [] where nothing is known."""
+    """Return the kinds of compute node, most frequent first; [] if nothing is known."""
     columns = [getattr(machine, name)[machine.compute].tolist() for name in HARDWARE]
     kinds = sorted(
         Counter(zip(*columns, strict=True)).items(), key=lambda kind: (-kind[1], kind[0])

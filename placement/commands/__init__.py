@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line's frame: commands found by name, loaded when asked for.
+"""The command line's frame: commands are found by name and loaded on demand.
 
 Each room brings its own commands; the front door names them in
 `nidmap.placement.hooks`, so that ``nidmap plan`` never pays for the web page or for MPI.
@@ -25,7 +25,7 @@ from nidmap.placement.support.writing import silence_stdout
 
 
 class _Commands(LazyGroup):
-    """The commands of all rooms."""
+    """The command group with the commands of all rooms."""
 
     lazy = COMMANDS
 
@@ -47,7 +47,7 @@ def cli() -> None:
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
-    """Run the command line and leave with the design's exit codes.
+    """Run the command line and exit with nidmap's exit codes.
 
     0 success; 1 the answer is no; 2 usage; 3 bad input; 4 launcher or Slurm;
     5 the output cannot be written; 130 on Ctrl-C.
@@ -80,7 +80,7 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _stand_in_for_closed() -> None:
-    """Put something where standard output or standard error was closed before we started."""
+    """Open a substitute where standard output or standard error is closed."""
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass  # no file of ours may get the number of a standard stream
     os.close(handle)
@@ -91,7 +91,7 @@ def _stand_in_for_closed() -> None:
 
 
 def _explain_error(error: BaseException) -> int:
-    """Say in one line what an error means and return its exit code."""
+    """Print what an error means on one line and return its exit code."""
     if isinstance(error, NidmapError):
         return fail(f"{error} (see {error.page})" if error.page else str(error), error.exit_code)
     if isinstance(error, click.UsageError):
@@ -116,7 +116,7 @@ def _explain_error(error: BaseException) -> int:
 
 
 def fail(message: str, code: int) -> int:
-    """Write one line on stderr and return `code`."""
+    """Write one line to stderr and return `code`."""
     one_line = printable(" ".join(message.split("\n")), limit=2000)
     try:
         sys.stderr.write(f"nidmap: {one_line}\n")
@@ -127,10 +127,10 @@ def fail(message: str, code: int) -> int:
 
 
 class _Closed(io.TextIOBase):
-    """Stands for a standard output that was closed before we started."""
+    """Stand-in for a standard output that was closed before the start."""
 
     def write(self, text: str, /) -> int:
-        """Refuse as the closed descriptor would."""
+        """Fail as writing to the closed descriptor would."""
         raise OSError(errno.EBADF, "standard output is closed")
 
 
@@ -167,7 +167,7 @@ NAMES = {
 
 
 def missing(module: str, what: str = "this") -> UsageError | None:
-    """Return the error to raise where a module of an extra is not installed.
+    """Return the error to raise where a module of an optional extra is not installed.
 
     `module`: the module that could not be imported. `what`: what needs it, for the message. None
     where no extra brings it: then the install is broken.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes that a command may choose from: ``--from``, ``--include``, ``--exclude``, Slurm's."""
+"""The nodes that a command may choose from: ``--from``, ``--include``, ``--exclude``, Slurm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """What a command's options say of the nodes to choose from."""
+    """The nodes to choose from, according to a command's options."""
 
     # include, exclude: (k,), rows to have, and not to have
     include: Ints
@@ -35,11 +35,11 @@ class Candidates:
 
     @property
     def slurm(self) -> SlurmNodes | None:
-        """What Slurm said of its nodes, where it was asked."""
+        """What Slurm reported about its nodes, if it was asked."""
         return None if self.availability is None else self.availability.slurm
 
     def request(self, count: int, kind: str) -> NodeRequest:
-        """Return the request for this many of the nodes that may be chosen.
+        """Return the request for `count` of the nodes that may be chosen.
 
         `kind`: the kind of nodes that is wanted (`scheduler.kinds`); '': of a list all.
         """
@@ -58,7 +58,7 @@ def candidates(
     exclude: str | None = None,
     **slurm: str | None,
 ) -> Candidates:
-    """Read what the options name, or ask Slurm what is idle and promised where they want that.
+    """Read the lists that the options name, or ask Slurm for idle and promised nodes.
 
     `count`: nodes wanted. `source`, `include`, `exclude`: ``--from``, ``--include``,
     ``--exclude``. `slurm`: ``partition``, ``constraint``, ``reservation``.
@@ -79,7 +79,7 @@ def candidates(
 
 
 def refuse_slurm_options(source: str | None, values: Collection[str | None]) -> None:
-    """Refuse options that narrow what Slurm offers where something else says what is free."""
+    """Refuse options that filter Slurm's nodes where another source says what is free."""
     if source not in (None, "idle") and any(values):
         raise UsageError(
             "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"
@@ -87,7 +87,7 @@ def refuse_slurm_options(source: str | None, values: Collection[str | None]) -> 
 
 
 def _listed_rows(machine: Machine, text: str | None, option: str) -> Ints:
-    """Return the rows that a list option names, in its order; none for None."""
+    """Return the rows that a list option names, in its order; no rows for None."""
     if text is None:
         return np.empty(0, dtype=np.int64)
     content, source = read_list(text, option)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands share: options, and what a shell completes of them."""
+"""What all commands share: options, and their shell completion."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _NAMES = {
 
 
 class LazyGroup(click.Group):
-    """A click group some of whose commands are imported when they are asked for."""
+    """A click group that imports some of its commands only when they are needed."""
 
     # Command -> where it lives, and its one line of help
     lazy: ClassVar[dict[str, tuple[str, str]]] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the command names: those of our own by name, the others in their order."""
+        """Return the command names: our own sorted, then the others in their order."""
         return [*super().list_commands(ctx), *self.lazy]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return one command, imported where need be."""
+        """Return one command, importing it if necessary."""
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
         command: click.Command = load(self.lazy[cmd_name][0])
         return name_page(command, " ".join([*ctx.command_path.split()[1:], cmd_name]))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any."""
+        """Write the list of commands without importing any of them."""
         rows = [
             (name, self.commands[name].get_short_help_str(60)) for name in sorted(self.commands)
         ]
@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
 
 
 def among(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Return what completes a word to the names of a kind.
+    """Return a shell completion for the names of a kind.
 
     `kind`: ``machine``, ``planner``, ``order``, ``pattern`` or ``launcher``.
     """
@@ -92,22 +92,22 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 class AdvancedOption(click.Option):
-    """An option for rare cases: ``--help-all`` lists it, ``--help`` does not."""
+    """An option for rare cases, shown by ``--help-all`` but not by ``--help``."""
 
 
 def advanced(*flags: str, **attributes: Any) -> Callable[..., Any]:
-    """Return `click.option` of an option that ``--help-all`` lists; of an `AdvancedCommand`."""
+    """Return `click.option` for an option of an `AdvancedCommand` shown by ``--help-all`` only."""
     return click.option(*flags, cls=AdvancedOption, **attributes)
 
 
 class AdvancedCommand(click.Command):
-    """A command whose ``--help`` fits a screen; ``--help-all`` says the rest.
+    """A command whose ``--help`` fits on one screen; ``--help-all`` shows the rest.
 
     The rest are the options of `advanced`, and the text after a form feed.
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, with ``--help-all``."""
+        """Return the parameters, including ``--help-all``."""
         show = click.Option(
             ["--help-all"], is_flag=True, is_eager=True, expose_value=False,
             callback=self._show_all, help="Show advanced options too, and exit.",
@@ -121,7 +121,7 @@ class AdvancedCommand(click.Command):
             ctx.exit()
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the text: all of it for ``--help-all``."""
+        """Write the description, in full for ``--help-all``."""
         short = self.help
         if ctx.meta.get("help-all"):
             self.help = (short or "").replace("\f\n", "\n")
@@ -129,7 +129,7 @@ class AdvancedCommand(click.Command):
         self.help = short
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options: the advanced ones after the others, for ``--help-all`` alone."""
+        """Write the options; for ``--help-all``, the advanced ones after the others."""
         rows = [
             (isinstance(p, AdvancedOption), p.get_help_record(ctx)) for p in self.get_params(ctx)
         ]
@@ -150,7 +150,7 @@ kind_option = advanced(
 
 
 def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which of Slurm's nodes count."""
+    """Add the options that select among Slurm's nodes."""
     for option, flags, text in (
         (advanced, ("--reservation",), "Only nodes of this Slurm reservation (--from idle)."),
         (advanced, ("--constraint", "-C"), "Only nodes with these Slurm features, e.g. gpu&a100."),
@@ -175,7 +175,7 @@ class ByteCount(Param):
         self.whole = whole
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the bytes as float, or int."""
+        """Return the bytes as a float or int."""
         match = _SIZE.fullmatch(str(value))
         if match is None:
             return self.fail(f"{value!r} is not a size; use 8, 64kB or 4MiB", param, ctx)
@@ -199,7 +199,7 @@ SENDING: dict[str, tuple[Any, str, str]] = {
 
 
 def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what a job sends; None where one is not given."""
+    """Add the options that say what a job sends; each defaults to None."""
     for word, (kind, metavar, text) in reversed(SENDING.items()):
         declare = click.option if word == "bytes" else advanced
         command = declare(f"--{word}", type=kind, metavar=metavar, help=text)(command)

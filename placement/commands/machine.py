@@ -73,7 +73,7 @@ def show(specs: tuple[str, ...], as_json: bool) -> None:
 
 
 def _summary_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines of the summary: a word and what there is to say."""
+    """Return the lines of the summary as pairs of label and text."""
     nodes, fabric = summary["nodes"], summary["fabric"]
     rows = [
         ("machine", summary["name"]),
@@ -109,7 +109,7 @@ def _summary_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _level_words(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return how much of each level is present; the axes of a torus are not nested."""
+    """Return how much of each level is present; a torus's axes are not nested."""
     rows = []
     torus, above = summary["kind"] == "torus", ""
     for level in summary["levels"]:
@@ -140,7 +140,7 @@ def _hardware_words(row: dict[str, Any]) -> str:
 
 
 def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the table of links: a header and one row per class."""
+    """Return the table of links: a header, then one row per class."""
     end = summary["attachments"]
     rates = "-".join(dict.fromkeys(f"{g:g}" for g in end["gbs_range"] or ()))
     figures = (rates, f"{end['gbs_total']:g}") if rates else ("unlimited", "")
@@ -223,7 +223,7 @@ def _check_document(
 
 
 def _closing_line(report: dict[str, Any]) -> str:
-    """Return the line that sums the report up."""
+    """Return the line that summarises the report."""
     count = (
         f"{counted(len(report['faults']), 'fault')}, {counted(len(report['remarks']), 'remark')}"
     )

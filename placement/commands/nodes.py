@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free.
+"""``nidmap nodes``: fold, expand and look up node lists, and list the free nodes.
 
 ``nidmap nodes sort`` needs distances and comes from a later room (`nidmap.placement.hooks.NODES`).
 """
@@ -44,7 +44,7 @@ _OPTIONAL = ("cname", "mode", "sockets", "cores", "memory_mb", "nics", "gpus", "
 
 
 class _Nodes(LazyGroup):
-    """The commands below, and what later rooms bring."""
+    """The command group ``nodes``, with the commands that later rooms add."""
 
     lazy = NODES
 
@@ -70,7 +70,7 @@ _lists = click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
 
 
 def _make_command(text_of: Callable[..., str]) -> Callable[..., None]:
-    """Return a command that arranges what lists name, and writes it as JSON or as text."""
+    """Return a command that rearranges node lists and writes them as JSON or text."""
 
     def write_names(
         lists: tuple[str, ...], specs: tuple[str, ...], in_order: bool, unique: bool,
@@ -94,7 +94,7 @@ def _make_command(text_of: Callable[..., str]) -> Callable[..., None]:
 @nodes.command()
 @_make_command
 def fold(names: NodeList, machine: Machine | None) -> str:
-    """Fold node lists into one as Slurm writes it, keeping the order.
+    """Fold node lists into a single list in Slurm's notation, keeping the order.
 
     Without a LIST, standard input is read. Bare integers are NIDs: 45-47 is
     nid[00045-00047], or with -m the machine's own names; with -m cnames, whole
@@ -119,7 +119,7 @@ def fold(names: NodeList, machine: Machine | None) -> str:
     help="lines, nids, cnames: one per line; commas: on one line.",
 )
 def expand(names: NodeList, machine: Machine | None, form: str) -> str:
-    """Write each node of node lists, keeping order and repeats.
+    """Write every node of the node lists, keeping order and duplicates.
 
     Without a LIST, standard input is read. Bare integers are NIDs, as in
     `nodes fold`. Without -m the NIDs are the numbers that the names end in;
@@ -137,7 +137,7 @@ def expand(names: NodeList, machine: Machine | None, form: str) -> str:
 
 
 def _numbers_or_cnames(names: NodeList, form: str, machine: Machine | None) -> list[str]:
-    """Return the NID or cname of each node; without a machine the number that its name ends in."""
+    """Return each node's NID or cname; without a machine, the number ending its name."""
     import numpy as np
 
     if machine is not None:
@@ -160,7 +160,7 @@ def _numbers_or_cnames(names: NodeList, form: str, machine: Machine | None) -> l
 
 
 def _read_lists(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
-    """Read all lists; with a machine given, resolve them on it."""
+    """Read all lists, and resolve them on the machine if one is given."""
     from nidmap.placement import lookup
 
     texts = _fetch_texts(lists)
@@ -171,7 +171,7 @@ def _read_lists(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
 
 
 def _fetch_texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Fetch the texts that the arguments mean; several direct ones are one list."""
+    """Fetch the texts that the arguments refer to; several literal ones form one list."""
     fetched = [read_list(argument) for argument in lists] or [_piped_or_allocated()]
     if all(not source for _, source in fetched):
         return [(" ".join(text for text, _ in fetched), "")]
@@ -179,7 +179,7 @@ def _fetch_texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def piped_text() -> tuple[str, str]:
-    """Return the text of standard input, and its name; nothing on a terminal."""
+    """Return the text of standard input and its name; nothing if it is a terminal."""
     typed = sys.stdin is not None and sys.stdin.isatty()
     text, source = ("", "-") if typed else read_list("-")
     if typed and load(SERVICES["job here"])(os.environ) is None:
@@ -188,7 +188,7 @@ def piped_text() -> tuple[str, str]:
 
 
 def _piped_or_allocated() -> tuple[str, str]:
-    """Return the text of standard input, else the nodes of the job that this runs in."""
+    """Return the text of standard input, else the nodes of the surrounding job."""
     text, source = piped_text()
     job = None if text.strip() else load(SERVICES["job here"])(os.environ)
     if job is None:
@@ -198,7 +198,7 @@ def _piped_or_allocated() -> tuple[str, str]:
 
 
 def _without_machine(text: str, source: str) -> NodeList:
-    """Read a list, its bare integers being NIDs."""
+    """Read a list without a machine; bare integers are NIDs."""
     names = NodeList.parse(text, source)
     if not names:
         raise ParseError(source or "node list", 0, "names no nodes", "the list is empty")
@@ -218,7 +218,7 @@ def _without_machine(text: str, source: str) -> NodeList:
 
 
 def _name_nids(match: re.Match[str]) -> str:
-    """Return the names that Slurm has on a Cray for a NID or a range of them."""
+    """Return Slurm's node names on a Cray for a NID or a range of NIDs."""
     low, high = (f"{int(nid or match[1]):05d}" for nid in match.groups())
     return f"nid[{low}-{high}]" if match[2] else f"nid{low}"
 
@@ -237,7 +237,7 @@ def _list_document(names: NodeList) -> dict[str, Any]:
 @_lists
 @json_option
 def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
-    """Show where nodes are and what they have.
+    """Show where nodes are and what hardware they have.
 
     One row per node, in the order given and each once, then how many groups,
     chassis and blades they touch. Without a LIST, standard input is read.
@@ -261,7 +261,7 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
 
 
 def _node_columns(machine: Machine, rows: Ints) -> dict[str, list[Any]]:
-    """Return the table of nodes, column by column."""
+    """Return the node table, column by column."""
     table = {"nid": machine.nid[rows], "name": machine.names[rows], "cname": machine.cname[rows]}
     for k, level in enumerate(machine.topology.levels):
         table[level] = machine.coords[rows, k]
@@ -322,7 +322,7 @@ def _format_table(machine: Machine, rows: Ints) -> str:
 @slurm_options
 @json_option
 def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any) -> None:
-    """List the nodes that Slurm or a dump says are free.
+    """List the nodes that are free according to Slurm or a dump.
 
     The folded list goes to stdout, the number of nodes in each state to stderr; the
     exit code is 1 where none is free. Slurm is asked unless -m or a file says it: with

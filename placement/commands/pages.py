@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which page of the guide explains a command; its help names it."""
+"""The page of the guide that explains each command; the command's help links to it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ PAGES = {
 
 
 def page_of(path: str) -> str:
-    """Return the page of a command, by the words behind ``nidmap``."""
+    """Return the page of a command, given the words after ``nidmap``."""
     while path not in PAGES:
         path = path.rpartition(" ")[0]
     return PAGES[path]
 
 
 def name_page(command: click.Command, path: str) -> click.Command:
-    """Let a command's help, and that of the commands below it, end with its page."""
+    """End the help of a command, and of its subcommands, with a link to its page."""
     command.epilog = f"Guide: {page_of(path)}"
     if isinstance(command, click.Group):
         for name, below in command.commands.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap plan``: choose the nodes that a job should sit on."""
+"""``nidmap plan``: choose the nodes that a job should run on."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _SLURM_TIME = re.compile(r"\d{1,6}(?::\d\d){0,2}|\d{1,4}-\d{1,2}(?::\d\d){0,2}",
 
 
 def _segment_nodes(text: str) -> int:
-    """Return the nodes of a segment; ``auto`` is 0."""
+    """Return the number of nodes per segment; 0 stands for ``auto``."""
     if text == "auto":
         return 0
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
@@ -72,7 +72,7 @@ def _segment_nodes(text: str) -> int:
 
 
 def _slurm_time(text: str) -> str:
-    """Return a time as sbatch takes one: minutes, minutes:seconds, days-hours, …."""
+    """Return a time limit in a form that sbatch accepts: minutes, minutes:seconds, …."""
     if not _SLURM_TIME.fullmatch(text):
         what = f"{text!r} is not a time of Slurm: minutes, [hours:]minutes:seconds, days-hours"
         raise click.BadParameter(what)
@@ -146,7 +146,7 @@ def _slurm_time(text: str) -> str:
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE; its suffix sets the format.")
 @quiet_option
 def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -> int:
-    """Choose the nodes that a job should sit on.
+    """Choose the nodes that a job should run on.
 
     The list goes to stdout in the planner's order; stderr says in words what was
     chosen. auto picks the nodes and the rank order with the least predicted time
@@ -208,7 +208,7 @@ plan.help = (plan.help or "").replace("STRATEGIES", _wrapped)
 
 
 def _shorten_lines(text: str) -> str:
-    """Return a text whose lines a terminal shows: long node lists by their beginning and end."""
+    """Shorten long node lists to their beginning and end, for a terminal."""
     return "".join(map(_shorten_line, text.splitlines(keepends=True)))
 
 
@@ -222,7 +222,7 @@ def _shorten_line(line: str) -> str:
 
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **params: Any) -> PlanReport:
-    """Return the report on the plan that the options of ``nidmap plan`` ask for."""
+    """Return the report on the plan that the options of ``nidmap plan`` request."""
     if params["count"] is None:
         params |= _of_job(params)
     options = PlanOptions(
@@ -238,7 +238,7 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **params: A
 
 
 def _of_job(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the nodes of the job that this runs in: how many, which, and the ranks on each."""
+    """Return the nodes of the surrounding job: how many, which, and the ranks on each."""
     job = load(SERVICES["job here"])(os.environ)
     if job is None:
         raise click.MissingParameter(param_type="option", param_hint="'-N' / '--count'")
@@ -256,7 +256,7 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_unpredicted(options: PlanOptions) -> None:
-    """Refuse what only goes with a strategy that predicts, and what does not go with one."""
+    """Refuse options that do not fit a strategy with, or without, predictions."""
     if options.strategy in PREDICTING:
         if options.order_out is not None and options.form == "exclude":
             raise UsageError(
@@ -280,7 +280,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
 
 
 def _choose_nodes(machine: Machine, options: PlanOptions) -> PlanReport:
-    """Choose the nodes, with a progress bar where a strategy that predicts searches."""
+    """Choose the nodes, showing a progress bar while a predicting strategy searches."""
     lists = options.include, options.exclude
     offered = candidates(machine, options.count, options.source, *lists, **options.slurm)
     live = offered.slurm is not None
@@ -304,7 +304,7 @@ def _choose_nodes(machine: Machine, options: PlanOptions) -> PlanReport:
 
 
 def _node_weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
-    """Return Slurm's weight of each node of the machine, None where Slurm states none."""
+    """Return Slurm's weight of each node of the machine; None if Slurm states none."""
     if slurm is None or slurm.weight is None:
         return None
     at = find_hosts(slurm.names, machine.names, "sinfo")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``nidmap plan`` writes and says of a plan: the job's header, the document, the talk."""
+"""What ``nidmap plan`` writes about a plan: the job's header, the document, the remarks."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class PlanOptions(SimpleNamespace):
-    """The options as the command declares them; `form` and `strategy` as they apply."""
+    """The options of the command, with defaults of `form` and `strategy` resolved."""
 
     @property
     def traffic(self) -> dict[str, Any]:
-        """The options on the job's traffic, by name."""
+        """The options that describe the job's traffic, by name."""
         names = ("pattern", *SENDING, "deadline")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property
     def slurm(self) -> dict[str, str | None]:
-        """The options that narrow what Slurm offers."""
+        """The options that filter Slurm's nodes."""
         return {name: getattr(self, name) for name in ("partition", "constraint", "reservation")}
 
 
@@ -50,7 +50,7 @@ _PINNING = ("nodelist", "lines", "sbatch", "pbs")
 
 @dataclass(frozen=True)
 class PlanReport:
-    """A plan, and what it was asked with."""
+    """A plan, and the options it was made with."""
 
     machine: Machine
     plan: Plan
@@ -89,7 +89,7 @@ class PlanReport:
         )
 
     def _leaves(self) -> int:
-        """Return the leaf switches of the plan, 0 where Slurm honours no ``--switches``.
+        """Return the plan's number of leaf switches; 0 where Slurm ignores ``--switches``.
 
         topology/tree alone does (sbatch(1)), and not with TopologyParam=Dragonfly.
         """
@@ -100,7 +100,7 @@ class PlanReport:
         return 0 if (leaves < 0).any() else len(leaves)
 
     def _with_switches(self, pinned: HeaderJob) -> HeaderJob:
-        """Return a job of any nodes on as few leaf switches as the plan's, waited for so long."""
+        """Return a job on any nodes of as few leaf switches as the plan, waiting for them."""
         if not pinned.leaves:
             words = self.own.words
             what = f"--switch-wait needs a Slurm that honours --switches: here it is {words}"
@@ -111,11 +111,11 @@ class PlanReport:
 
     @cached_property
     def exclusion(self) -> Exclusion:
-        """The part of the machine that ``--format exclude`` keeps the job to."""
+        """The part of the machine to which ``--format exclude`` restricts the job."""
         return best_exclusion(self.machine, self.plan, self.own)
 
     def _without_list(self, pinned: HeaderJob) -> HeaderJob:
-        """Return a job of several segments that has the plan's nodes because it has no others.
+        """Return a segmented job that can only get the plan's nodes, without listing them.
 
         Slurm 24.11 takes no list of nodes for such a job, and 25.05 none but the whole one.
         """
@@ -123,7 +123,7 @@ class PlanReport:
         return replace(pinned, nodelist=NodeList(), exclude=nodes_of(self.machine, outside))
 
     def _outside(self) -> NodeList:
-        """Return the nodes that a job without a list of its nodes must not have."""
+        """Return the nodes to exclude for a job that does not list its nodes."""
         answer = self.offered.availability
         allowed = self.machine.compute.copy()
         if self.exclusion.pays or self.plan.outlook is None:  # who asks a plain strategy gets it
@@ -137,7 +137,7 @@ class PlanReport:
         return nodes_of(self.machine, np.flatnonzero(outside))
 
     def text(self, check: PlanCheck | None) -> str:
-        """Return the plan in the format that was asked for."""
+        """Return the plan in the requested format."""
         machine, rows = self.machine, self.plan.rows
         emission = Emission(
             nodes=self.plan.nodes,
@@ -163,7 +163,7 @@ class PlanReport:
 
     @property
     def _on(self) -> str:
-        """The machine, and how its routers are joined."""
+        """The machine, and how its routers are connected."""
         return f"{self.machine.name}, wiring {wiring_text(self.machine)}"
 
     def _document(self, check: PlanCheck | None) -> dict[str, Any]:
@@ -172,13 +172,13 @@ class PlanReport:
         return document if check is None else {**document, "check": check.document()}
 
     def _warnings(self) -> list[str]:
-        """Return what is odd about the job on these nodes."""
+        """Return warnings about the job on these nodes."""
         ranks = np.full(len(self.plan.rows), self.options.ppn or 1)
         warning = overfull(self.machine, self.plan.rows, ranks)
         return [warning] if warning else []
 
     def say(self, check: PlanCheck | None) -> None:
-        """Say on stderr what was chosen and what pinning costs."""
+        """Report on stderr what was chosen and how long pinning delays the job."""
         options = self.options
         say(f"{self.plan.strategy} on {self._on}: {self.plan.why}")
         for note in (*self.machine.notes, *self.plan.warnings, *self._warnings()):
@@ -197,7 +197,7 @@ class PlanReport:
         sys.stderr.flush()
 
     def exclusion_words(self) -> str:
-        """Return where a header without the plan's nodes leads."""
+        """Describe what Slurm would choose for a header that does not list the nodes."""
         exclusion = self.exclusion
         if exclusion.rows is None:
             return f"Slurm would leave the job pending in {exclusion.part}"
@@ -209,7 +209,7 @@ class PlanReport:
         return f"{lead}: {why}" if why else lead
 
     def _say_order(self) -> None:
-        """Say that the plan needs its order of the ranks, where it does."""
+        """Point out that the plan depends on its rank order, where it does."""
         predicted = self.plan.facts["predicted"]
         order = predicted.get("order")
         if not order or not order["needed"]:

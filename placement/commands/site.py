@@ -52,7 +52,7 @@ def list_sites(as_json: bool) -> None:
 
 
 def _list_entry(name: str) -> dict[str, Any] | None:
-    """Return one row of the list; a user's own broken file is reported, and the list goes on."""
+    """Return one row of the list, with the error in it where the user's own file is broken."""
     try:
         site = load_site(name)
     except SiteError as error:
@@ -74,7 +74,7 @@ def _list_entry(name: str) -> dict[str, Any] | None:
 @click.argument("name")
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Show every figure of a site with its mark and its source.
+    """Show every figure of a site with its provenance and its source.
 
     NAME is a site's name or a .toml file, including one from `nidmap calibrate`.
 
@@ -114,7 +114,7 @@ def _site_document(site: Site | Overlay) -> dict[str, Any]:
 
 
 def _list_figures(site: Site | Overlay) -> dict[str, dict[str, Any]]:
-    """Return every figure by its key."""
+    """Return all figures by key."""
     return {
         key: {"value": f.value, "mark": f.mark, "source": f.source}
         | ({"unit": f.unit} if f.unit else {})
@@ -148,7 +148,7 @@ def _format_table(site: Site | Overlay) -> str:
 
 
 def _format_value(value: Any) -> str:
-    """Return a figure's value on one line."""
+    """Format a figure's value on one line."""
     if isinstance(value, dict):
         return ", ".join(f"{key}: {_format_value(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):

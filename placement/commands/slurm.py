@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap slurm``: one line in the job script instead of a plan by hand.
+"""``nidmap slurm``: one line in the job script instead of planning by hand.
 
 Slurm's commands run a script at submission, which is in `nidmap.placement.slurm`.
 ``cli_filter.lua`` is run by sbatch, salloc and srun themselves, with the user's
@@ -125,7 +125,7 @@ def slurm() -> None:
 def install(
     specs: tuple[str, ...], folder: str, command: str | None, seconds: float, agreed: bool
 ) -> None:
-    """Write the script that Slurm's commands run at submission.
+    """Write the script that Slurm's commands run when a job is submitted.
 
     sbatch, salloc and srun run DIR/cli_filter.lua where slurm.conf has
     CliFilterPlugins=lua; no daemon is touched. A script that is there is kept
@@ -149,12 +149,12 @@ def install(
 
 
 def _site_script(path: str) -> str:
-    """Return where a site's own script is while ours has its name."""
+    """Return the path under which a site's own script is kept while ours is installed."""
     return f"{path.removesuffix('.lua')}.site.lua"
 
 
 def _lua_string(text: str) -> str:
-    """Return a text as Lua writes it."""
+    """Return a text as a Lua string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
@@ -168,7 +168,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _install_script(folder: str, settings: str, agreed: bool) -> None:
-    """Write the script, its settings first; an existing one that is not ours is kept next to it."""
+    """Write the script, settings first; back up an existing one that is not ours."""
     path = os.path.join(folder, CLI_FILTER)
     kept = _site_script(path)
     replaces_site = os.path.exists(path) and not _is_ours(path)
@@ -189,7 +189,7 @@ def _install_script(folder: str, settings: str, agreed: bool) -> None:
 
 
 def _script_text(settings: str, kept: str) -> str:
-    """Return the script: its head, its settings and what is the same everywhere."""
+    """Return the script: its header, its settings and the fixed part."""
     head = _HEAD.format(
         version=__version__,
         name=CLI_FILTER,
@@ -201,7 +201,7 @@ def _script_text(settings: str, kept: str) -> str:
 
 
 def _ask_to_write(path: str, text: str, kept: str) -> None:
-    """Show what would change as a diff, and go on only once somebody agrees."""
+    """Show the change as a diff, and continue only after confirmation."""
     before = _read_script(path) if os.path.exists(path) and not kept else ""
     lines = difflib.unified_diff(
         before.splitlines(keepends=True),
@@ -260,7 +260,7 @@ def remove(folder: str) -> int:
 @slurm.command(hidden=True)
 @click.argument("options")
 def constrain(options: str) -> None:
-    """Print what is to be added to a job's options, for ``cli_filter.lua``.
+    """Print the options to add to a job, for ``cli_filter.lua``.
 
     OPTIONS is the JSON of the options that the user has set.
 
@@ -282,7 +282,7 @@ def constrain(options: str) -> None:
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
-    """Print the options that start a step's ranks in order, for ``cli_filter.lua``.
+    """Print the options that start a job step's ranks in order, for ``cli_filter.lua``.
 
     \b
     nidmap slurm launch --comment nidmap:pattern=fft:8x16 --pid 4711 -- srun -n 128 ./app
@@ -293,7 +293,7 @@ def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
 
 
 def _print_options(work: Any) -> None:
-    """Print the options that some work returns, and remarks on them, all or nothing."""
+    """Print the options that a function returns, and its remarks; nothing if it fails."""
     try:
         options, remark = work()
     except NidmapError as error:
@@ -304,7 +304,7 @@ def _print_options(work: Any) -> None:
 
 
 def _comment_words(comment: str) -> dict[str, str]:
-    """Return what a comment says."""
+    """Return the settings in a job's comment."""
     words: dict[str, str] = {}
     for part in comment.removeprefix("nidmap:").split(";"):
         name, mark, value = part.partition("=")
@@ -340,7 +340,7 @@ def _constraint_options(job_options: dict[str, Any]) -> tuple[dict[str, str], st
 
 
 def _job_size(job_options: dict[str, Any]) -> tuple[int, int | None]:
-    """Return nodes, and ranks per node where the options say them."""
+    """Return the number of nodes, and ranks per node if the options state them."""
     ranks, per_node = (int(job_options.get(name) or 0) for name in ("ntasks", "ntasks-per-node"))
     low, _, high = str(job_options.get("nodes", "")).partition("-")
     if low.isdigit() and high in ("", low):
@@ -354,7 +354,7 @@ def _job_size(job_options: dict[str, Any]) -> tuple[int, int | None]:
 
 
 def _plan_job(job_options: dict[str, Any], words: dict[str, str]) -> PlanReport:
-    """Return the report on the plan that ``nidmap plan`` makes for a job."""
+    """Return the report that ``nidmap plan`` makes for a job."""
     count, ppn = _job_size(job_options)
     pattern = words.get("pattern")
     options = {
@@ -378,13 +378,13 @@ def _plan_job(job_options: dict[str, Any], words: dict[str, str]) -> PlanReport:
 
 
 def _asked_segment(job_options: dict[str, Any]) -> str:
-    """Return the --segment of the job itself, '' for none."""
+    """Return the job's own --segment; '' for none."""
     segment = str(job_options.get("segment") or "")
     return segment if segment.isdigit() and int(segment) else ""
 
 
 def _no_later(report: PlanReport) -> bool:
-    """Tell whether Slurm would start the job on exactly these nodes as soon as on any."""
+    """Tell whether Slurm would start the job on exactly these nodes as soon as on any others."""
     os.environ["NIDMAP_FILTER"] = "off"  # sbatch asks its filter, which would ask us
     job = replace(report.job, nodelist=report.plan.nodes, exclude=NodeList())
     try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the records of one or more dumps to a machine, and what contradicts itself in them."""
+"""From the records of one or more dumps to a machine, and contradictions between dumps."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From dumps to a `Machine`: names and states from one, links from another.
+"""Assembles a `Machine` from dumps: names and states from one, links from another.
 
 In one pass: what contradicts itself is refused at the file and line it is on, the nodes
 are joined into one table (what a later dump says of a node replaces what an earlier one said),
@@ -53,7 +53,7 @@ def assemble(
     groups: GroupRule | None = None,
     prefer: str = "",
 ) -> Machine:
-    """Build the machine that some dumps describe together.
+    """Build the machine that several dumps describe together.
 
     `dumps`: in any order. Nodes are joined by NID, cname or name; Slurm's states count more than
     a Cray's. `site`: states what the dumps do not: the numbering, the wiring, bandwidths, what is
@@ -108,7 +108,7 @@ def _what_is_missing(dump: Dump) -> list[str]:
 
 
 def _places_of(site: Source, absent: set[str]) -> Ints32 | None:
-    """Return where a site has nodes, those of cabinets left out that a whole dump lacks."""
+    """Return a site's node positions, without cabinets that are missing from a complete dump."""
     nodes = site.records().nodes
     if nodes is None or nodes.position is None or nodes.cname is None:
         return None if nodes is None else nodes.position
@@ -119,7 +119,7 @@ def _places_of(site: Source, absent: set[str]) -> Ints32 | None:
 
 
 def _join_nodes(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Table:
-    """Join the nodes, a site's own where no dump says where its nodes are."""
+    """Join the nodes; where no dump locates its nodes, they are the site's own."""
     if site is None or any(d.kind == "site" for d in dumps):
         table = join_dumps(dumps, as_given=as_given)
         if {d.kind for d in dumps} == {"links"}:
@@ -135,7 +135,7 @@ def _join_nodes(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -
 
 
 def _says_places(dump: Dump) -> bool:
-    """Return True where a dump says where its nodes are, without a site's help."""
+    """Tell whether a dump locates its nodes without a site's help."""
     if dump.nodes is None:
         return False
     if dump.kind == "cables" or dump.nodes.coords is not None:
@@ -176,7 +176,7 @@ def join_dumps(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
 
 
 def _no_nodes(dumps: Sequence[Dump]) -> ParseError:
-    """Return the error that no dump lists nodes, naming other topologies of a file that do."""
+    """Return the error for dumps without nodes; it names other topologies in the file with some."""
     for dump in dumps:
         topologies = dump.parameters.get("topologies")
         if isinstance(topologies, dict) and len(topologies) > 1:
@@ -195,7 +195,7 @@ def _no_nodes(dumps: Sequence[Dump]) -> ParseError:
 
 
 def fill_from_site(table: Table, site: Dump) -> None:
-    """Fill in what only a site states of the nodes: roles and hardware."""
+    """Add what only a site knows about the nodes: roles and hardware."""
     new = Table.of(site)
     try:
         _, at = match_rows(table, new)
@@ -210,7 +210,7 @@ def fill_from_site(table: Table, site: Dump) -> None:
 
 
 def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
-    """Return `table` with the information of the table of `dump` added."""
+    """Return `table` with the information from `dump`'s table added."""
     key, at = match_rows(table, new)
     refuse_other_nodes(table, new, at, key)
     if (at < 0).any():
@@ -231,7 +231,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
 
 
 def _add_rows(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
-    """Return the table with empty rows for the nodes that only `new` has, and their places."""
+    """Append empty rows for nodes that only `new` has; return the table and their positions."""
     missing = np.flatnonzero(at < 0)
     sources = [*table.sources, *new.sources]
     source = np.append(table.source, np.full(len(missing), len(table.sources)))
@@ -246,7 +246,7 @@ def _add_rows(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
 
 
 def _overwrite_rows(table: Table, new: dict[str, Array], at: Ints) -> None:
-    """Enter the known columns of the rows `at` into the table."""
+    """Copy the known columns into the table's rows `at`."""
     for name, values in new.items():
         known = is_known(name, values)
         if not known.any():
@@ -262,7 +262,7 @@ def _overwrite_rows(table: Table, new: dict[str, Array], at: Ints) -> None:
 
 
 def _mark_unlisted(table: Table, listed: Ints) -> None:
-    """Mark compute nodes that Slurm does not list: no job can have them."""
+    """Mark compute nodes that Slurm does not list, since no job can have them."""
     mask = table["role"] != "service"
     mask[listed] = False
     if mask.any():
@@ -271,7 +271,7 @@ def _mark_unlisted(table: Table, listed: Ints) -> None:
 
 
 def _refuse_twins(table: Table) -> None:
-    """Raise where two rows of different dumps have the same NID, cname or name."""
+    """Raise where rows of different dumps share a NID, cname or name."""
     if len(table.sources) == 1:
         return
     for key, word in KEYS.items():
@@ -324,7 +324,7 @@ def _host_names(table: Table, nid: Ints) -> Strs:
 
 
 def _slurm_switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
-    """Return Slurm's switches where a dump has them."""
+    """Return Slurm's switches, if a dump has them."""
     for dump in reversed(dumps):
         if dump.kind == "topology" and (dump.switches or dump.fabric == "flat"):
             return slurm_tree.switches_of(dump, names)

@@ -22,14 +22,14 @@ CHOICES = {"rails": "lists of cables (ibnetdiscover, LLDP)", "topology": "topolo
 
 
 def choose_parts(dump: Dump, chosen: Mapping[str, str]) -> Dump:
-    """Return the part of a dump that the words after a file's name select."""
+    """Return the parts of a dump selected by the options after a file's name."""
     if "rails" in chosen:
         dump = choose_rails(dump, chosen["rails"])
     return choose_topology(dump, chosen["topology"]) if "topology" in chosen else dump
 
 
 def choose_topology(dump: Dump, name: str) -> Dump:
-    """Return the topology of a ``topology.yaml`` that is called so."""
+    """Return the named topology of a ``topology.yaml``."""
     topologies = dump.parameters.get("topologies")
     if not isinstance(topologies, dict):
         raise _no_choice(dump, "topology", name)
@@ -45,7 +45,7 @@ def choose_topology(dump: Dump, name: str) -> Dump:
 
 
 def choose_rails(dump: Dump, words: str) -> Dump:
-    """Return a list of cables without the cables of other adapters than these.
+    """Return a list of cables restricted to the given adapters.
 
     `words`: ``mlx5_[0-3]``, several between colons; an adapter means all its ports. The first one
     that a node has says where it is.
@@ -72,7 +72,7 @@ def _no_choice(dump: Dump, key: str, value: str) -> UsageError:
 
 
 def _adapter_names(words: str, source: str) -> tuple[str, ...]:
-    """Return the adapters of a list, in its order."""
+    """Return the adapters in a list of cables, in its order."""
     pieces = [TextPiece(word, 0) for word in words.split(":")]
     try:
         return tuple(dict.fromkeys(hostlist.expand(pieces, source)))
@@ -85,14 +85,14 @@ def _are_names(words: Strs) -> bool:
 
 
 def _some_links(links: LinkRecords, kept: Mask) -> LinkRecords:
-    """Return some rows of a list of links."""
+    """Return the selected rows of a list of links."""
     columns: dict[str, Any] = {name: getattr(links, name) for name in LinkRecords.__slots__}
     columns = {k: None if c is None else c[kept] for k, c in columns.items()}
     return LinkRecords(**columns)
 
 
 def _cabled_nodes(dump: Dump, links: LinkRecords) -> NodeRecords | None:
-    """Return the hosts that have cables left, with their number."""
+    """Return the hosts that still have cables, with their number."""
     nodes = dump.nodes
     if nodes is None or nodes.name is None:
         return nodes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node-by-node differences between the dumps of a machine.
+"""Node-by-node differences between a machine's dumps.
 
 Dumps that were taken at different dates, or of different machines, can be
 joined without anything falling apart. So each difference is named, and a
@@ -43,19 +43,19 @@ class Contradictions(NamedTuple):
     absent: set[str]  # cabinets of the site that a whole dump of its nodes lacks
 
     def error(self) -> ParseError:
-        """Return the error that refuses the dumps: the first contradiction, the others counted."""
+        """Return the error that refuses the dumps: the first contradiction and how many more."""
         others = len(self.findings) - 1
         text = self.findings[0].text + (f", and {others} more" if others else "")
         return replace(self.findings[0], text=text, hint=_HINT).error()
 
     def settle(self, dumps: Sequence[Dump]) -> list[Dump]:
-        """Return the dumps with only the last one of each contradicting format."""
+        """Keep only the last dump of each format that contradicts another."""
         last = {dump.format: dump for dump in dumps}
         return [d for d in dumps if d.format not in self.formats or last[d.format] is d]
 
 
 def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contradictions:
-    """Return all that some dumps say differently, pair by pair.
+    """Return all contradictions between dumps, pair by pair.
 
     Compared are the role of a node, its coordinates and what is in it, its
     state where both dumps are of one kind (two inventories, two lists of
@@ -82,7 +82,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
 
 
 def _absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
-    """Return the cabinets of a site that a whole dump of its nodes does not have.
+    """Return the cabinets of a site that are missing from a complete dump of its nodes.
 
     A dump that lists far fewer nodes than the site is an extract, and only
     one that lists roles lists all nodes.
@@ -101,7 +101,7 @@ def _absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
 
 
 def _contradict(earlier: Dump, later: Dump) -> Iterator[Finding]:
-    """Yield the values that differ in the later dump."""
+    """Yield the values of the later dump that differ."""
     if earlier.lists_jobs or later.lists_jobs:
         return
     mine, theirs = Table.of(earlier), Table.of(later)
@@ -133,7 +133,7 @@ def _contradict(earlier: Dump, later: Dump) -> Iterator[Finding]:
 
 
 def _differing_rows(mine: Table, theirs: Table, name: str, rows: Ints, at: Ints) -> Ints:
-    """Return those of the later dump's `rows` that both dumps know a column of, and differently."""
+    """Return the later dump's `rows` in which a column known to both dumps differs."""
     known = theirs.known(name)[rows] & mine.known(name)[at[rows]]
     rows = rows[known]
     if not len(rows):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node positions: one module per kind of machine, chosen by the evidence.
+"""Node positions: one module per kind of machine, selected by the evidence.
 
 A site's own positions count first, then cables that a dump lists,
 then cnames (an XC, an XE or XK, or an EX, told apart by how the NIDs and
@@ -38,7 +38,7 @@ def locate_nodes(
     groups: GroupRule | None = None,
     places: NDArray[np.int32] | None = None,
 ) -> Geometry:
-    """Return the topology of a machine and the places of its nodes.
+    """Return the topology of a machine and the positions of its nodes.
 
     `table`: the nodes, in their final order. `dumps`: for links, switches and what fabric they
     are of. `site`: the site (or the spec) that states the network. `groups`: how xnames make
@@ -64,7 +64,7 @@ def locate_nodes(
 
 
 def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -> Geometry:
-    """Return the network of a site or spec that places its own nodes."""
+    """Return the network of a site or spec that positions its nodes itself."""
     coords = table["position"].astype(np.int32)
     lists = [d for d in dumps if d.links is not None and d.fabric == topology.fabric]
     if topology.fabric == "aries":
@@ -75,7 +75,7 @@ def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -
 
 
 def _stated_attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
-    """Return the switches of the nodes' NICs as a site states them, in the table's order."""
+    """Return the switches of each node's NICs as a site states them, in table order."""
     for dump in dumps:
         switches = dump.parameters.get("attachments")
         if isinstance(switches, np.ndarray) and len(switches) == len(table):
@@ -87,7 +87,7 @@ def _stated_attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
 def number_positions(
     topology: Topology, coords: NDArray[np.int32], switches: Ints | None = None
 ) -> Geometry:
-    """Return a network all of whose positions have a router.
+    """Return a network in which every position has a router.
 
     `coords` (n, levels). `switches` (n, k): with several NICs: the group's switches that each
     node's are on; None takes a rule.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics of which a dump lists the cables: fat trees, DragonFly+, dragonflies.
+"""Fabrics whose dumps list the cables: fat trees, DragonFly+, dragonflies.
 
 *DragonFly+.* Leaves have hosts and cables to spines of their own group only. So what
 cables at leaves hold together is a group, and cables between spines join groups.
@@ -54,7 +54,7 @@ MOST_SWITCHES = 5000
 
 
 class Islands(NamedTuple):
-    """A partition of s switches."""
+    """A partition of s switches into groups."""
 
     kind: str  # ``dragonfly`` or ``dragonfly+``
     group: Ints  # (s,), any number for each group
@@ -62,7 +62,7 @@ class Islands(NamedTuple):
 
 
 def find_islands(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
-    """Return the groups of a DragonFly+ or a dragonfly; None where the cables make neither.
+    """Return the groups of a DragonFly+ or a dragonfly; None if the cables form neither.
 
     `a`, `b` (m,): ends of cables between switches. `hosts` (s,): hosts on each switch.
     """
@@ -75,7 +75,7 @@ def find_islands(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
 
 
 def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
-    """Return the groups of a DragonFly+ whose leaves are known."""
+    """Return the groups of a DragonFly+, given its leaves."""
     count = len(leaf)
     leaf = leaf | idle_leaves(a, b, leaf)
     group = _first_switch(a, b, leaf)
@@ -99,7 +99,7 @@ def _first_switch(a: Ints, b: Ints, leaf: Mask) -> Ints:
 
 
 def idle_leaves(a: Ints, b: Ints, leaf: Mask) -> Mask:
-    """Return the switches without hosts all of whose cables go to the spines of one group.
+    """Return host-less switches cabled only to the spines of a single group.
 
     Those are leaves whose hosts are all switched off; a spine's cables go to other groups,
     and so do those of the core of a fat tree, to other pods.
@@ -117,7 +117,7 @@ def idle_leaves(a: Ints, b: Ints, leaf: Mask) -> Mask:
 
 
 def _clique_groups(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
-    """Return the groups of a dragonfly: of all that are nearly cliques the largest."""
+    """Return a dragonfly's groups: the largest groups that are nearly cliques."""
     count = len(hosts)
     if count > MOST_SWITCHES or (hosts > 0).sum() < count / 2:
         return None
@@ -140,7 +140,7 @@ def _clique_groups(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
 
 
 def _nearly_cliques(group: Ints, near: Floats) -> bool:
-    """Return whether most switches of every group are connected, and none is isolated."""
+    """Tell whether most switches of every group are connected, and none is isolated."""
     size = np.bincount(group)
     rows, columns = np.nonzero(near)
     inside = group[rows] == group[columns]
@@ -150,7 +150,7 @@ def _nearly_cliques(group: Ints, near: Floats) -> bool:
 
 
 def _mostly_joined(ends: tuple[Ints, Ints], groups: Ints) -> bool:
-    """Return whether there are several groups, and cables join most pairs of them.
+    """Tell whether there are several groups, and cables between most pairs of them.
 
     `ends` (m,): groups at the ends of cables between groups. `groups` (g,): the groups that
     count.
@@ -167,7 +167,7 @@ MOST_CABLES = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ListedCables:
-    """Every cable once."""
+    """The cables of a fabric, each listed once."""
 
     names: Strs  # (s,), switches, sorted
     # a, b: (m,), switches at the ends of cables between switches
@@ -181,7 +181,7 @@ class _ListedCables:
 
 
 def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geometry:
-    """Return the places of hosts on the switches of a fabric.
+    """Return the positions of hosts on the switches of a fabric.
 
     `table`: hosts by name, in their final order. `dumps`: of hosts, switches and cables. `given`:
     a site's, for its bandwidths. Kind ``fattree`` with levels ``…, level2, leaf, node``;
@@ -212,7 +212,7 @@ def _named_rails(dump: Dump) -> tuple[str, ...]:
 
 
 def _join_ends(dumps: Sequence[Dump]) -> _ListedCables:
-    """Return each cable once, whichever of its ends are printed."""
+    """Return each cable once, even if both of its ends are listed."""
     names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
     # by the end that is lower
     cables: dict[tuple[str, int | str], tuple[bool, str, float, str]] = {}
@@ -247,7 +247,7 @@ def _listed(column: Array | None) -> list[Any]:
 
 
 def _attach_hosts(table: Table, cables: _ListedCables, wanted: Sequence[str]) -> Attachments:
-    """Return the switches of each node and the rates of its cables, its first rail first."""
+    """Return each node's switches and cable rates, its first rail first."""
     rows = find_hosts(table["name"], cables.host, table.sources[0])
     listed = np.flatnonzero(rows >= 0)
     counts = np.bincount(rows[listed], minlength=len(table))
@@ -268,7 +268,7 @@ def _attach_hosts(table: Table, cables: _ListedCables, wanted: Sequence[str]) ->
 
 
 def _place_switches(cables: _ListedCables, cabled: Ints) -> Ints:
-    """Return the switch that is each node's place: that of its first cable.
+    """Return the switch that locates each node: that of its first cable.
 
     Of rails that no cable joins the first says the place. Where a node has lost it, it is taken
     to be where most of the others are that share the switch it has left; where these are on many
@@ -289,7 +289,7 @@ def _place_switches(cables: _ListedCables, cabled: Ints) -> Ints:
 
 
 def _switch_levels(cables: _ListedCables, leaves: Ints) -> Ints:
-    """Return each switch's level: 1 at a leaf, else one more than the lowest neighbour's.
+    """Return each switch's level: 1 for a leaf, else one above its lowest neighbour.
 
     A switch that no cable joins to the leaves is at level 2.
     """
@@ -307,7 +307,7 @@ def _switch_levels(cables: _ListedCables, leaves: Ints) -> Ints:
 
 
 def _switch_parts(cables: _ListedCables, level: Ints) -> list[Ints]:
-    """Return, for each level below the top, which part of the fabric up to it a switch is in."""
+    """Return which part of the fabric each switch is in, for every level below the top."""
     top = int(level.max(initial=1))
     parts = [np.arange(len(level))]
     for k in range(2, top):
@@ -334,7 +334,7 @@ class _NetworkShape:
 
 
 def _shape_of_levels(cables: _ListedCables, level: Ints, layered: bool) -> _NetworkShape:
-    """Return a fat tree; where the cables make no layers, a graph of switches."""
+    """Return a fat tree, or a graph of switches where the cables form no layers."""
     units = _switch_parts(cables, level) if layered else [np.arange(len(level))]
     lower = np.minimum(level[cables.a], level[cables.b])
     top = max(1, int(level.max(initial=1)) - 1)
@@ -377,7 +377,7 @@ def _shape_of_groups(cables: _ListedCables, islands: Islands) -> _NetworkShape:
 def _make_network(
     cables: _ListedCables, attached: Attachments, shape: _NetworkShape, stated: dict[str, float]
 ) -> Geometry:
-    """Put coordinates, routers and links together; `stated` are a site's bandwidths."""
+    """Assemble coordinates, routers and links; `stated` holds a site's bandwidths."""
     cabled, usual = attached.switch, _usual_bandwidths(cables, shape)
     leaf = _place_switches(cables, cabled)
     first = np.full(len(cables.names), len(leaf), dtype=np.int64)
@@ -407,7 +407,7 @@ def _make_network(
 
 
 def _uneven_rates(gbs: Floats, usual: float, topology: Topology) -> Floats | None:
-    """Return GB/s of each attachment, None where all are alike.
+    """Return GB/s of each attachment; None if all are equal.
 
     Where a site states another figure than the usual one of the list, each is as many times as
     fast as the usual one.
@@ -421,7 +421,7 @@ def _uneven_rates(gbs: Floats, usual: float, topology: Topology) -> Floats | Non
 
 
 def _usual_bandwidths(cables: _ListedCables, shape: _NetworkShape) -> dict[str, float]:
-    """Return the most common rate of the cables of each class, the fastest of equals."""
+    """Return the most common rate of each class's cables, the fastest in a tie."""
     rates = {shape.host_class: cables.host_gbs}
     for k, name in enumerate(shape.classes):
         rates[name] = cables.gbs[shape.kind_of == k]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of a Cray's nodes, and the Cray that it is: XC or XE/XK, decided by fit.
+"""Positions of a Cray's nodes, and whether it is an XC or an XE/XK, by the best fit.
 
 The rule that gives every node its NID wins; where one node in hundreds
 disagrees, that node's line is wrong and is named. A small Gemini machine
@@ -42,7 +42,7 @@ def locate_cray(
     site: Source | None,
     places: Ints32 | None,
 ) -> Geometry:
-    """Return the network that cnames tell.
+    """Return the network implied by cnames.
 
     `parts` (n, 5): places of the nodes by their cnames. `dumps`: for links, and the fabric that
     coordinates or links tell. `places` (m, levels): where that site has nodes, listed or not.
@@ -67,7 +67,7 @@ def locate_cray(
 
 
 def _fitting_numbering(table: Table, parts: Ints32, fabric: str) -> Rule | None:
-    """Return the numbering that gives every node its NID; None on a torus that follows no rule."""
+    """Return the numbering that yields every node's NID; None for a torus without one."""
     nid = table["nid"]
     kinds: tuple[type[Xc] | type[GeminiNumbering], ...] = (Xc, GeminiNumbering)
     if fabric:
@@ -89,7 +89,7 @@ def _fitting_numbering(table: Table, parts: Ints32, fabric: str) -> Rule | None:
 
 
 def most_follow(parts: Ints32, nid: Ints) -> Rule | None:
-    """Return the numbering that more than half of some nodes follow: an XC's, else an XE's."""
+    """Return the numbering that most of the nodes follow: an XC's, else an XE's."""
     return _vote_numbering(Xc, parts, nid) or _vote_numbering(GeminiNumbering, parts, nid)
 
 
@@ -101,13 +101,13 @@ def _vote_numbering(
 
 
 def first_wrong(table: Table, parts: Ints32, rule: Rule) -> Ints:
-    """Return the rows whose NID differs from the rule's for their cname."""
+    """Return the rows whose NID differs from the one that the rule gives for their cname."""
     nid = table["nid"]
     return np.flatnonzero((nid >= 0) & (rule.nid(parts) != nid))
 
 
 def _refuse_wrong_nids(table: Table, parts: Ints32, rule: Rule, hint: str) -> None:
-    """Raise ParseError at the first node whose NID differs from the rule's for its cname."""
+    """Raise ParseError at the first node whose NID contradicts the rule for its cname."""
     wrong = first_wrong(table, parts, rule)
     if len(wrong):
         row, more = int(wrong[0]), f"; {len(wrong)} such nodes in all" if len(wrong) > 1 else ""
@@ -115,7 +115,7 @@ def _refuse_wrong_nids(table: Table, parts: Ints32, rule: Rule, hint: str) -> No
 
 
 def wrong_nid(table: Table, parts: Ints32, rule: Rule, row: int) -> str:
-    """Explain the NID of a row that is wrong."""
+    """Explain why the NID of a row is wrong."""
     expected = int(rule.nid(parts[row : row + 1])[0])
     name, nid = table.called(row), int(table["nid"][row])
     if expected < 0:
@@ -140,7 +140,7 @@ def locate_xc(
     stated: Topology | None,
     places: NDArray[np.int32] | None = None,
 ) -> Geometry:
-    """Return where the nodes of an XC sit.
+    """Return the positions of an XC's nodes.
 
     `parts` (n, 5): places of the nodes by their cnames. `xc`: the machine's numbering. `dumps`:
     their link lists are the machine's links. `stated`: what a site states. `places` (m, 4): where
@@ -169,7 +169,7 @@ def _refuse_other_coords(table: Table, coords: NDArray[np.int32]) -> None:
 def _xc_shape(
     coords: NDArray[np.int32], positions: int, stated: Topology | None
 ) -> tuple[Topology, tuple[str, ...]]:
-    """Return the topology of an XC with these nodes, and what was assumed."""
+    """Return the topology of an XC with these nodes, and the assumptions made."""
     groups = int(coords[:, 0].max(initial=-1)) + 1
     if stated is not None:
         extents = (max(groups, stated.extents[0]), *stated.extents[1:])
@@ -200,7 +200,7 @@ def attach_aries(
     dumps: Sequence[Dump],
     places: NDArray[np.int32] | None = None,
 ) -> Geometry:
-    """Return the network with its routers: those of the link lists, else those of the nodes.
+    """Return the network with its routers: those in link lists, else those of the nodes.
 
     A site's routers (`places`) are there too when a dump lists only some of
     the nodes: the wiring rules count the groups that the machine has.
@@ -230,7 +230,7 @@ def locate_xe(
     dumps: Sequence[Dump],
     stated: Topology | None,
 ) -> Geometry:
-    """Return where the nodes of an XE or XK sit.
+    """Return the positions of an XE's or XK's nodes.
 
     `parts` (n, 5): places of the nodes by their cnames. `rule`: the numbering that fits; None
     where coordinates alone tell. `dumps`: their link lists are the machine's links. `stated`:
@@ -249,7 +249,7 @@ def locate_xe(
 def _torus_coords(
     table: Table, parts: NDArray[np.int32], rule: GeminiNumbering | None
 ) -> tuple[NDArray[np.int32], bool]:
-    """Return x, y, z of all nodes, and whether the rule holds."""
+    """Return x, y, z of all nodes, and whether the numbering rule holds."""
     known = table.known("coords")
     if rule is None:
         hint = "add a file that lists all coordinates"
@@ -287,7 +287,7 @@ def _xe_shape(
 
 
 def xe_topology(columns: int, rows: int) -> Topology:
-    """Return the topology of an XE or XK on a floor of this many columns and rows of cabinets."""
+    """Return the topology of an XE or XK with the given columns and rows of cabinets."""
     extents, parameters = (columns, 2 * rows, 24, 2), {"columns": columns, "rows": rows}
     return Topology(
         "torus", XE_LEVELS, extents, "gemini", "", dict(FABRICS["gemini"].bandwidth), parameters
@@ -307,7 +307,7 @@ def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology)
 def attach_geminis(
     table: Table, topology: Topology, coords: NDArray[np.int32], lists: Sequence[Dump]
 ) -> Geometry:
-    """Return the network: every position has a Gemini, or those of the link lists do."""
+    """Return the network with a Gemini at every position, or those in the link lists."""
     extents = topology.extents[:3]
     topologies.refuse_huge(extents, table.sources[0])
     router_place = topologies.number_coords(coords[:, :3], extents, first_fastest=True)
@@ -318,7 +318,7 @@ def attach_geminis(
 
 
 def _refuse_crowded(table: Table, router: Ints, coords: NDArray[np.int32]) -> None:
-    """Raise where two nodes have the same place on the same Gemini."""
+    """Raise where two nodes occupy the same place on the same Gemini."""
     if repeat := first_repeat(router * 2 + coords[:, 3]):
         first, row = repeat
         at = tuple(coords[row, :3].tolist())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of a host's adapters says where it is, and in which order its attachments are.
+"""Which of a host's adapters determines its position, and the order of its attachments.
 
 The order of the lines of a dump says nothing. Adapters whose switches no cable joins are rails of
 their own; otherwise a rail is what all hosts call alike (``mlx5_0``). Of several rails the first
@@ -25,7 +25,7 @@ WIDE = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostCables:
-    """Cables of hosts, one row each."""
+    """Cables of hosts, one per row."""
 
     host: Ints  # (c,), row of the host
     switch: Ints  # (c,)
@@ -34,7 +34,7 @@ class HostCables:
 
 
 class Attachments(NamedTuple):
-    """The attachments of n hosts, at most k each; -1 and NaN where there is none."""
+    """The attachments of n hosts, at most k each; -1 and NaN for missing ones."""
 
     switch: Ints
     gbs: Floats
@@ -55,7 +55,7 @@ class _Rail(NamedTuple):
 def attach_hosts(
     cables: HostCables, part: Ints, hosts: int, wanted: Sequence[str] = ()
 ) -> Attachments:
-    """Return the attachments of each host, that of the first rail first.
+    """Return each host's attachments, the one on the first rail first.
 
     `part` (s,): equal for switches that cables join. `wanted`: adapters that the user named, in
     the order that counts; none: all.
@@ -82,7 +82,7 @@ def attach_hosts(
 
 
 def _number_rails(cables: HostCables, wanted: Sequence[str]) -> tuple[Ints, list[str]]:
-    """Return the rail of each cable by its name, in natural order, and what the rails are called.
+    """Return each cable's rail by its name, in natural order, and the names of the rails.
 
     Where a host calls several adapters alike, or nothing, they are counted instead.
     """
@@ -107,7 +107,7 @@ def _place_in(name: str, wanted: Sequence[str]) -> int:
 
 
 def _find_rails(cables: HostCables, unit: Ints, label: Ints, among: Mask) -> list[_Rail]:
-    """Return the common part of the adapter names of each unit, in the order of the names."""
+    """Return a rail for each unit of cables, in the order of their adapters' names."""
     rails = []
     single = np.bincount(cables.host)[cables.host] == 1
     for number in np.unique(unit[among]).tolist():
@@ -128,7 +128,7 @@ def _find_rails(cables: HostCables, unit: Ints, label: Ints, among: Mask) -> lis
 
 
 def _choose_rail(rails: list[_Rail], as_named: bool) -> tuple[_Rail, str]:
-    """Return the rail that says where nodes are, and why where it is not the only one."""
+    """Return the rail that locates the nodes, and why, if there are several."""
     if as_named or len(rails) == 1:
         return rails[0], ""
     why = "the first by name"
@@ -155,7 +155,7 @@ def _fastest(rails: list[_Rail]) -> list[_Rail]:
 
 
 def _shared_least(rails: list[_Rail]) -> list[_Rail]:
-    """Return rails without storage servers; a few hosts that lost a rail do not count as such."""
+    """Return the rails with the fewest hosts that have no other rail (storage servers)."""
     least = min(rail.alone for rail in rails)
     return [rail for rail in rails if rail.alone < max(2, 2 * least + 1)]
 
@@ -167,7 +167,7 @@ def _on_several_switches(rails: list[_Rail]) -> list[_Rail]:
 def _say_choice(
     cables: HostCables, words: Sequence[str], rail: _Rail, rails: Sequence[_Rail], why: str
 ) -> tuple[str, ...]:
-    """Say which rail was taken, where another one puts nodes next to other neighbours."""
+    """Report which rail was chosen, if another would give nodes different neighbours."""
     others = [
         words[r.number]
         for r in rails
@@ -184,7 +184,7 @@ def _say_choice(
 
 
 def _divides_otherwise(cables: HostCables, rail: _Rail, other: _Rail) -> bool:
-    """Tell whether two rails put different hosts on a switch together."""
+    """Tell whether two rails group the hosts by switch differently."""
     _, a, b = np.intersect1d(cables.host[rail.rows], cables.host[other.rows], return_indices=True)
     here, there = cables.switch[rail.rows][a], cables.switch[other.rows][b]
     pairs = len(np.unique(np.stack([here, there]), axis=1).T)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Link lists of Crays: routers and bundles as ``rtr --interconnect`` prints them.
+"""Crays' link lists: routers and link bundles as ``rtr --interconnect`` prints them.
 
 Such a list has routers, not nodes. Alone it still makes a machine (`with_nodes`):
 every router has all its nodes, four an Aries, two a Gemini, their NIDs follow from the
@@ -34,7 +34,7 @@ NODES = {"aries": 4, "gemini": 2}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedLinks:
-    """The routers and links that link lists name."""
+    """The routers and links in link lists."""
 
     topology: Topology  # with the lists as its wiring
     keys: Ints  # (r,), number of each router's position in the box, ascending
@@ -74,12 +74,12 @@ class _LinkEnds(NamedTuple):
 
 
 def wiring_of(dumps: Sequence[Dump]) -> str:
-    """Return the wiring's name for links that these dumps list."""
+    """Return the wiring's name for links listed by these dumps."""
     return LISTED + " and ".join(d.source for d in dumps)
 
 
 def router_lists(dumps: Sequence[Dump]) -> tuple[Strs, NDArray[np.int32]]:
-    """Return all routers that the dumps name, and their printed coordinates (-1 unknown)."""
+    """Return all routers in the dumps, and their printed coordinates (-1 unknown)."""
     names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
     coords = np.full((len(names), 3), -1, dtype=np.int32)
     for dump in dumps:
@@ -101,7 +101,7 @@ def blades(names: Strs) -> NDArray[np.int32]:
 
 
 def aries(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
-    """Return the routers and links of an XC as its lists say.
+    """Return the routers and links in an XC's link lists.
 
     `dumps`: with links. `topology`: its ``positions`` tell groups from cnames; its bandwidths
     count.
@@ -123,7 +123,7 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
 
 
 def gemini(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
-    """Return the Geminis and links of an XE or XK as its lists say.
+    """Return the Geminis and links in an XE's or XK's link lists.
 
     A direction of a Gemini (x+ …) has several tiles; all of them together are
     one link of the torus with one bandwidth, and `count` says how many tiles.
@@ -146,7 +146,7 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
 
 
 def _by_rule(names: Strs, printed: NDArray[np.int32], topology: Topology) -> NDArray[np.int32]:
-    """Return the routers' coordinates: as printed, else by the rule that is stated."""
+    """Return the routers' coordinates: as printed, else by the stated rule."""
     rule = numbering_of(topology) if (printed < 0).any() else None
     ruled = printed if rule is None else rule.coords(blades(names))[:, :3]
     return np.where(printed[:, :1] >= 0, printed, ruled)
@@ -169,7 +169,7 @@ def _router_coordinates(
 def _tiles_of_links(
     ends: _LinkEnds, axis: NDArray[np.int8], start: Ints, extents: Sequence[int]
 ) -> Ints:
-    """Return for each tile-to-tile link the number of tiles that form the same torus link."""
+    """Return, for each tile-to-tile link, how many tiles form the same torus link."""
     low, high = np.minimum(ends.a, ends.b), np.maximum(ends.a, ends.b)
     size = int(np.prod(extents))
     key = ((low * size + high) * 3 + axis) * max(extents) + start
@@ -183,7 +183,7 @@ def _kind_index(words: Strs, kinds: Sequence[str]) -> NDArray[np.int8]:
 
 
 def _index_links(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, _LinkEnds]:
-    """Return the order of the routers by position, and each physical link once between them."""
+    """Return the routers' order by position, and each physical link between them once."""
     order = np.argsort(position, kind="stable")
     rank = np.argsort(order)
     rows = [_drop_far_ends(d, names, rank) for d in dumps if d.links is not None]
@@ -193,7 +193,7 @@ def _index_links(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[In
 
 
 def _drop_far_ends(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Ints, Strs]:
-    """Return one row a link of a dump that lists it from both ends: the lower end's."""
+    """Keep one row per link, its lower end's, of a dump that lists both ends."""
     links = dump.links
     assert links is not None
     a, b = rank[np.searchsorted(names, links.a)], rank[np.searchsorted(names, links.b)]
@@ -203,7 +203,7 @@ def _drop_far_ends(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Int
 
 
 def with_nodes(dump: Dump) -> Dump:
-    """Return the dump with the nodes of its routers, or unchanged where it lists none."""
+    """Return the dump with its routers' nodes, or unchanged if it lists none."""
     if dump.fabric not in NODES or dump.routers is None or dump.nodes is not None:
         return dump
     per = NODES[dump.fabric]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of the geometry modules, the position of each node of a table, and helpers."""
+"""The result of the geometry modules, the position of each node in a table, and helpers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_NAMES: Strs = np.empty(0, dtype=np.str_)
 
 @dataclass(frozen=True, eq=False, repr=False)  # as little as may be: start-up counts
 class Geometry:
-    """A topology and the places of n nodes in it."""
+    """A topology and the positions of n nodes in it."""
 
     topology: Topology
     coords: NDArray[np.int32]  # (n, levels)
@@ -42,7 +42,7 @@ class Geometry:
 def refuse_first(
     table: Table, wrong: Mask | np.bool_, text: Callable[[int], str], hint: str = ""
 ) -> None:
-    """Refuse the first marked node of a table, with the remark that `text` gives on its row."""
+    """Raise for the first marked node of a table, with the remark that `text` gives on its row."""
     if wrong.any():
         row = int(np.argmax(wrong))
         raise table.error(row, text(row), hint)
@@ -93,7 +93,7 @@ def _dense_rank(outer: Ints, key: Ints) -> Ints:
 
 
 def numbering_of(topology: Topology) -> Rule | None:
-    """Return the numbering that a network states, None where it states none."""
+    """Return the numbering that a network states; None if it states none."""
     parameters = topology.parameters
     if topology.fabric == "aries" and "positions" in parameters:
         return Xc(int(parameters["positions"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the nodes of an HPE Cray EX sit: (group, switch, node).
+"""Positions of an HPE Cray EX's nodes: (group, switch, node).
 
 A site's configuration places its own nodes. Where only SLS lists them, their
 xnames say the cabinet, chassis and slot; which cabinets make a dragonfly
@@ -43,7 +43,7 @@ RULES = ("cabinet", "rack", "half-cabinet", "2-racks")
 
 @dataclass(frozen=True, slots=True)
 class GroupRule:
-    """Rules that make dragonfly groups of xnames."""
+    """The rule that assigns xnames to dragonfly groups."""
 
     # ``cabinet`` or ``rack`` (one per group), ``half-cabinet`` (chassis 0-3 and 4-7), ``racks``
     # (`racks` consecutive ones of those present)
@@ -56,7 +56,7 @@ class GroupRule:
 
 
 def parse_groups(text: str) -> GroupRule:
-    """Read ``xname:group=half-cabinet,nics=4``.
+    """Parse a rule such as ``xname:group=half-cabinet,nics=4``.
 
     `text`: ``group=`` cabinet, rack, half-cabinet or ``2-racks``; ``nics=`` a node.
     """
@@ -76,7 +76,7 @@ def locate_ex(
     groups: GroupRule | None,
     bandwidth: Mapping[str, float] | None = None,
 ) -> Geometry:
-    """Return the places of nodes by their xnames.
+    """Return the positions of nodes from their xnames.
 
     `table`: with xnames in ``cname``. `dumps`: `routers` with the switches' xnames where SLS
     lists them. `groups`: None means one cabinet per group, one NIC per node. `bandwidth`: a site's,
@@ -119,7 +119,7 @@ def locate_ex(
 
 
 def _what_is_assumed(groups: GroupRule | None, switches: bool) -> tuple[str, ...]:
-    """Report what no dump states: the cabinets of a group, switches, and global links."""
+    """Report assumptions not covered by dumps: cabinets per group, switches, global links."""
     chosen = f"groups: {groups or GroupRule()}"
     notes = [chosen if groups else f"{chosen} (assumed: no site says)"]
     if switches:
@@ -143,14 +143,14 @@ def _split_xnames(table: Table) -> Ints:
 
 
 def _count_switches(dumps: Sequence[Dump]) -> Counter[int]:
-    """Return how many switches are listed in each chassis, by 8 times its cabinet plus itself."""
+    """Return the number of switches listed in each chassis, keyed by 8 · cabinet + chassis."""
     lists = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
     parts = (parse_xname(text).parts for routers in lists for text in routers.tolist())
     return Counter(cabinet * 8 + chassis for cabinet, chassis, *_ in parts if chassis >= 0)
 
 
 def _group_keys(places: Ints, groups: GroupRule) -> Ints:
-    """Return a number for the group of each chassis, ascending in the order of the groups."""
+    """Return a number for each chassis's group, ascending in the order of the groups."""
     if groups.rule == "half-cabinet":
         return places // HALF
     rank = np.unique(places // 8, return_inverse=True)[1]
@@ -160,7 +160,7 @@ def _group_keys(places: Ints, groups: GroupRule) -> Ints:
 def attach_switches(
     topology: Topology, coords: NDArray[np.int32], switches: Ints | None = None
 ) -> Geometry:
-    """Return the network of a Slingshot machine: all switches of its groups, NICs by rule.
+    """Return a Slingshot machine's network: all switches of its groups, NICs by rule.
 
     `topology`: `switches` in its parameters where groups differ in size. `coords` (n, 3).
     `switches` (n, k): switches in the group that each node's NICs are on, -1 for none; None takes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of switches as Slurm's topology files describe them, uneven ones too.
+"""Switch trees from Slurm's topology files, including uneven ones.
 
 A switch's level counts from the leaves. A leaf's coordinate at level k is the
 highest switch above it that is no higher than k: so two nodes part at the
@@ -51,7 +51,7 @@ def switches_of(dump: Dump, names: Strs) -> Switches:
 
 
 def locate_leaves(table: Table, dump: Dump) -> Geometry:
-    """Return the places of nodes that only Slurm's topology describes.
+    """Return the positions of nodes that only Slurm's topology describes.
 
     `table`: nodes by name. `dump`: a tree, blocks (grouped by their sizes, below one root) or
     rings (below one root). Kind ``tree``; levels ``level<k>`` … ``level1``, ``node``, the leaf
@@ -70,7 +70,7 @@ def locate_leaves(table: Table, dump: Dump) -> Geometry:
 
 
 def _as_domains(network: Geometry) -> Geometry:
-    """Return a tree whose leaves are accelerator domains: fast links inside, NICs between them.
+    """Return a tree whose leaves are accelerator domains: fast links inside, NICs between.
 
     The bandwidths are assumed. Each node's NICs are one cable out of its domain, which carries
     what this node sends and receives there, and nothing of others (``own_cables``).
@@ -111,7 +111,7 @@ def _tree_height(forest: Switches) -> int:
 
 
 def _group_blocks(forest: Switches) -> Switches:
-    """Put consecutive blocks below one another by BlockSizes: 4,8 joins them in pairs."""
+    """Nest consecutive blocks by BlockSizes: 4,8 joins them in pairs."""
     below = np.arange(len(forest.names))
     blocks = len(below)
     for size in sorted(forest.block_sizes[1:]):
@@ -123,7 +123,7 @@ def _group_blocks(forest: Switches) -> Switches:
 
 
 def _add_root(forest: Switches) -> Switches:
-    """Return the forest below one root."""
+    """Return the forest under a single new root."""
     roots = np.flatnonzero(forest.parent < 0)
     if len(roots) == 1:
         return forest
@@ -168,7 +168,7 @@ def place_forest(forest: Switches) -> Geometry:
 
 
 def _highest_ancestors(forest: Switches) -> list[Ints]:
-    """Return, for each level k, every switch's highest ancestor that is no higher than level k."""
+    """Return, for each level k, every switch's highest ancestor no higher than level k."""
     ancestors = []
     at = np.arange(len(forest.names))
     for k in range(_tree_height(forest)):
@@ -183,7 +183,7 @@ def _highest_ancestors(forest: Switches) -> list[Ints]:
 
 
 def _uplinks(forest: Switches, rank: Ints) -> Links:
-    """Return the links from every switch to the one above; class ``up<k>`` starts at level k."""
+    """Return the links from each switch to its parent; class ``up<k>`` starts at level k."""
     child = np.flatnonzero(forest.parent >= 0)
     kinds = tuple(f"up{k}" for k in range(1, _tree_height(forest))) or ("up1",)
     ends, level = (rank[child], rank[forest.parent[child]]), forest.level[child].astype(np.int8)
@@ -194,7 +194,7 @@ def _uplinks(forest: Switches, rank: Ints) -> Links:
 
 
 def place_alike(table: Table) -> Geometry:
-    """Return the places of nodes whose location is unknown: all equally near."""
+    """Return positions for nodes of unknown location: all equally near."""
     n = len(table)
     topology = Topology(
         kind="tree",

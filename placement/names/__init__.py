@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of nodes: a Cray's cnames, HPE's xnames, NIDs; one by one, and many at once.
+"""Node names: a Cray's cnames, HPE's xnames, NIDs; one at a time or in bulk.
 
 A cname says where a node sits in the machine room, a NID is its number; how one follows from
 the other on a Cray is in `nidmap.placement.names.numbering`. For one component there are
@@ -38,7 +38,7 @@ _DIGITS = 18
 
 
 def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 1) -> Strs:
-    """Write rows of numbers as names.
+    """Format rows of numbers as names.
 
     `table` (n, k). `before`: what is before each number, and after the last. `width`: digits
     of each number at least, zeros in front. Returns (n,): '' where a row holds a negative number.
@@ -53,7 +53,7 @@ def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 
 
 
 def parse_cnames(names: ArrayLike) -> Ints32:
-    """Read node cnames.
+    """Parse node cnames.
 
     `names` (n,): upper or lower case. Returns (n, 5): columns col, row, cage, slot, node; a row
     of -1 where the text is not the cname of a node or names a cage, slot or node that no Cray has
@@ -65,7 +65,7 @@ def parse_cnames(names: ArrayLike) -> Ints32:
 
 
 def format_cnames(parts: ArrayLike) -> Strs:
-    """Write node cnames.
+    """Format node cnames.
 
     `parts` (n, 5): columns col, row, cage, slot, node. Returns (n,): '' where a row holds a
     negative number.
@@ -74,7 +74,7 @@ def format_cnames(parts: ArrayLike) -> Strs:
 
 
 def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> Strs:
-    """Write numbers as node names.
+    """Format numbers as node names.
 
     `numbers` (n,). `width`: digits at least, zeros in front; larger numbers take more. Returns
     (n,): '' where the number is negative.
@@ -83,7 +83,7 @@ def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> Strs:
 
 
 def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, Ints32]:
-    """Part names from the number they end in.
+    """Separate names from the numbers that they end in.
 
     `names` (n,). Returns `prefixes` (n,): what is before the number. Returns `numbers` (n,):
     -1 where a name does not end in a digit. Returns `widths` (n,): digits of the number, leading
@@ -97,7 +97,7 @@ def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, Ints32]:
 
 
 def split_number(name: str) -> tuple[str, str]:
-    """Return a name without the number that it ends in, and the digits of that."""
+    """Return a name without its trailing digits, and these digits."""
     begin = max(len(name.rstrip("0123456789")), len(name) - _DIGITS)
     return name[:begin], name[begin:]
 
@@ -124,7 +124,7 @@ _XNAME_LIMITS = {"cabinet": 9999, "chassis": 7, "nic": 3}
 
 
 def parse_cname(text: str) -> tuple[int, ...]:
-    """Return column, row, cage, slot, node and Gemini of a cname, -1 for what it leaves out.
+    """Return column, row, cage, slot, node and Gemini of a cname; -1 for omitted parts.
 
     `text`: of a cabinet (its position in the row, and the row), of a cage, of a blade, of a node,
     or of one of the two Geminis of a blade; in upper or lower case.
@@ -151,7 +151,7 @@ class Xname(NamedTuple):
 
 
 def parse_xname(text: str) -> Xname:
-    """Read an xname, upper or lower case, with or without leading zeros."""
+    """Parse an xname, upper or lower case, with or without leading zeros."""
     match = _XNAME.fullmatch(text)
     if match is None:
         raise ParseError(text or "''", 0, "not an xname", "a node's looks like x1000c0s3b1n0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's host list language, expanded in the order given.
+"""Slurm's host list notation, expanded in the given order.
 
 One word is a name, a name with brackets (``r[1-2]n[01-03]``), any of these
 repeated (``nid00045*3``) or with its slots (``node1:4``, LSF's ``node1 4``). The rules are
@@ -25,7 +25,7 @@ from nidmap.placement.errors import ParseError
 
 
 def compile_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    r"""Compile a pattern whose possessive quantifiers only save time.
+    r"""Compile a pattern whose possessive quantifiers serve speed only.
 
     Python 3.10 lacks ``*+``, ``++`` and ``?+``, and before 3.11.5 they match too much
     where what they repeat goes back (gh-106052): there the greedy ones stand for them.
@@ -40,7 +40,7 @@ def compile_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
 def with_lines(
     matches: Iterable[re.Match[str]], text: str, first: int = 1
 ) -> Iterator[tuple[re.Match[str], int]]:
-    r"""Yield each match in a text with the line on which it begins; the text's first is `first`."""
+    r"""Yield each match in a text with its line number, counting from `first`."""
     done = 0
     for match in matches:
         first += text.count("\n", done, match.start())
@@ -56,7 +56,7 @@ NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*|#\d+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A stretch of host list text and where it stood."""
+    """A stretch of host list text and its position."""
 
     text: str
     line: int = 1  # line of the source on which it begins, from 1
@@ -118,7 +118,7 @@ class _Ranges(NamedTuple):
     width: int  # digits of the longest number
 
     def numbers(self) -> Iterator[str]:
-        """Yield the numbers as written; those of a range as wide as its first."""
+        """Yield the numbers as written; a range pads all of its numbers like its first."""
         for item in self.items:
             low, dash, high = item.partition("-")
             if dash:
@@ -130,7 +130,7 @@ class _Ranges(NamedTuple):
 
 @dataclass(slots=True)
 class _ListWord:
-    """One word in pieces: the text between its brackets, and their contents."""
+    """One word split up: the text outside its brackets, and their contents."""
 
     word: str
     line: int
@@ -143,7 +143,7 @@ class _ListWord:
         return prod(r.total for r in self.ranges) * self.times * self.slots
 
     def longest(self) -> int:
-        """Return the characters of the longest name."""
+        """Return the length of the longest name."""
         return sum(map(len, self.literals)) + sum(r.width for r in self.ranges)
 
     def names(self) -> list[str]:
@@ -164,7 +164,7 @@ class _ListWord:
 
 
 def expand(pieces: Iterable[TextPiece], source: str, most: int = MAX_NAMES) -> list[str]:
-    """Return all names of some host list text, in order, repeats kept.
+    """Return all names in some host list text, in order, keeping duplicates.
 
     `most`: nodes that there are: a word that makes more different names is refused before it is
     expanded.
@@ -176,7 +176,7 @@ def expand(pieces: Iterable[TextPiece], source: str, most: int = MAX_NAMES) -> l
 
 
 def count(pieces: Iterable[TextPiece], source: str) -> int:
-    """Return how many names a text holds, repeats counted, without expanding it."""
+    """Return how many names a text holds, duplicates included, without expanding it."""
     reader = _WordReader(source)
     for piece in pieces:
         reader.read(piece)
@@ -184,7 +184,7 @@ def count(pieces: Iterable[TextPiece], source: str) -> int:
 
 
 class _WordReader:
-    """Splits pieces of text, and keeps count against the limits."""
+    """Splits pieces of text into words, and enforces the limits."""
 
     def __init__(self, source: str, most: int = MAX_NAMES) -> None:
         self.source, self.most = source, most
@@ -208,7 +208,7 @@ class _WordReader:
             raise self.error(line, what, f"a list may hold {MAX_CHARACTERS}")
 
     def read(self, piece: TextPiece) -> list[_ListWord] | list[list[str]]:
-        """Take one piece apart; text of plain names only, the usual host file, at once."""
+        """Split one piece; text of plain names only, as in most host files, is read at once."""
         self.several = self.several or piece.line > 1 or "\n" in piece.text.strip()
         before = self.names
         marked = "#" in piece.text or "(" in piece.text
@@ -223,7 +223,7 @@ class _WordReader:
         return entries
 
     def _plain(self, text: str, line: int) -> list[str] | None:
-        """Read text of plain names only; None for any other."""
+        """Read text of plain names only; None for any other text."""
         if not _PLAIN.fullmatch(text) or _mixes_numbers(text):
             return None
         words = text.replace(",", " ").split()
@@ -262,7 +262,7 @@ class _WordReader:
         return entries
 
     def _refuse_number(self, word: str, line: int, gap: str, entries: list[_ListWord]) -> None:
-        """Raise for a number among names that is not the count of the name before it."""
+        """Raise for a number among names that is not the preceding name's count."""
         before = entries[-1] if entries and not gap.strip() else None
         if (
             before is None
@@ -275,7 +275,7 @@ class _WordReader:
             raise self.error(line, what, hint)
 
     def _refuse_uncounted(self, entries: list[_ListWord], counted: set[int]) -> None:
-        """Raise where some names of a line have a bare count and one has none: LSF counts all."""
+        """Raise where some names of a line have a bare count and others none: LSF counts all."""
         lines = {entries[k].line for k in counted}
         for k, entry in enumerate(entries):
             if entry.line in lines and k not in counted and entry.slots == 1:
@@ -283,7 +283,7 @@ class _WordReader:
                 raise self.error(entry.line, what, "give each a count, as in node1 4 node2 2")
 
     def _set_slots(self, count: str | None, word: str, line: int, entries: list[_ListWord]) -> None:
-        """Give the node before it its slots; other options of host files say no names."""
+        """Give the preceding node its slots; skip other host file options, which name no node."""
         if not entries:
             raise self.error(line, f"'{word}' comes before any node")
         if count is not None:
@@ -295,7 +295,7 @@ class _WordReader:
             self.spend(line, word, more, more * entry.longest())
 
     def _entry(self, word: str, line: int) -> _ListWord:
-        """Take one word apart."""
+        """Split one word."""
         if ":" in word and _IPV6.fullmatch(word):
             what = f"'{word}' is an IPv6 address, not a node name"
             raise self.error(line, what, "write host names, or IPv4 addresses")
@@ -328,7 +328,7 @@ class _WordReader:
         return (match[1], number, 1) if match[2] == "*" else (match[1], 1, number)
 
     def _ranges(self, text: str, word: str, line: int) -> _Ranges:
-        """Take one bracket apart."""
+        """Split one bracket."""
         packed = "".join(text.split())
         items = packed.split(",")
         if not _RANGES.fullmatch(packed):
@@ -350,7 +350,7 @@ class _WordReader:
         return _Ranges(items, total, width)
 
     def _refuse_bad_name(self, entry: _ListWord) -> None:
-        """Raise where what is outside the brackets is not part of a host name."""
+        """Raise where the text outside brackets cannot be part of a host name."""
         sample, shown = "0".join(entry.literals), f"'{entry.word}'"
         if entry.longest() > MAX_LENGTH:
             what = f"{shown} is {len(entry.word)} characters long"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Crays number their nodes: places to NIDs and network coordinates, and back.
+"""How Crays number their nodes: positions to NIDs and network coordinates, and back.
 
 On an XC (`Xc`) and on an XE or XK (`GeminiNumbering`) the NID follows from the place once the
 shape of the machine room is known, and that shape follows from any dump that lists both
@@ -28,12 +28,12 @@ def columns_of(table: ArrayLike, width: int) -> list[Ints]:
 
 
 def mark_missing(good: Mask, *columns: Ints) -> Ints32:
-    """Return the columns as int32 (n, k), rows that are not good as -1."""
+    """Return the columns as int32 (n, k), invalid rows filled with -1."""
     return np.where(good[:, None], np.stack(columns, axis=1), -1).astype(np.int32)
 
 
 class Numbering(ABC):
-    """A rule that gives every place of a machine its NID and its coordinates.
+    """A rule that assigns NIDs and coordinates to all positions of a machine.
 
     Each has ``coords`` of places, int (n, 5), and ``parts_of_coords``. What is impossible is
     marked with -1.
@@ -43,7 +43,7 @@ class Numbering(ABC):
 
     @abstractmethod
     def nid(self, parts: ArrayLike) -> Ints:
-        """Return the NIDs of places, int (n, 5)."""
+        """Return the NIDs of positions, int (n, 5)."""
 
     @property
     @abstractmethod
@@ -53,11 +53,11 @@ class Numbering(ABC):
     @classmethod
     @abstractmethod
     def candidates(cls: type[Rule], parts: Ints, nid: Ints) -> Iterator[Rule]:
-        """Yield the numberings that may be the one of nodes that state place and NID."""
+        """Yield the numberings that may fit nodes of known position and NID."""
 
     @classmethod
     def vote(cls: type[Rule], parts: ArrayLike, nid: ArrayLike) -> tuple[Rule, Mask] | None:
-        """Find the numbering with which most nodes agree, and which do.
+        """Find the numbering that fits most nodes, and which nodes it fits.
 
         Returns (n,): the numbering and the mask of the nodes that agree with it (those left out
         count as agreeing); None where no node agrees with any.
@@ -76,7 +76,7 @@ class Numbering(ABC):
 
     @classmethod
     def fit(cls: type[Rule], parts: ArrayLike, nid: ArrayLike) -> Rule | None:
-        """Find the numbering of a machine from nodes that state place and NID.
+        """Find a machine's numbering from nodes of known position and NID.
 
         `parts` (n, 5): places; rows with a negative number say nothing and are left out. `nid`
         (n,): their NIDs; negative ones are left out. The numbering with which all nodes agree,
@@ -87,7 +87,7 @@ class Numbering(ABC):
         return None if vote is None or not vote[1].all() else vote[0]
 
     def inside(self, *parts: Ints) -> Mask:
-        """Return which places, given by their five columns, are inside the machine."""
+        """Return which positions, given by their five columns, are inside the machine."""
         inside = [(p >= 0) & (p < limit) for p, limit in zip(parts, self.limits, strict=True)]
         return np.asarray(np.logical_and.reduce(inside))
 
@@ -98,7 +98,7 @@ _ROWS = 10_000  # a cname's row has at most four digits
 
 @dataclass(frozen=True, slots=True)
 class Xc(Numbering):
-    """Places, NIDs and Aries coordinates of a Cray XC.
+    """Positions, NIDs and Aries coordinates of a Cray XC.
 
     With P cabinet positions in a row (absent cabinets counted), column C, row R,
     cage H, slot S and node N::
@@ -124,12 +124,12 @@ class Xc(Numbering):
 
     @property
     def floor(self) -> str:
-        """The shape of the machine room in words."""
+        """The layout of the machine room in words."""
         return f"{self.positions} cabinet positions in a row"
 
     @property
     def groups_a_row(self) -> int:
-        """Groups in a row of cabinets: two neighbouring cabinets each."""
+        """Groups per row of cabinets; two neighbouring cabinets form a group."""
         return (self.positions + 1) // 2
 
     @property
@@ -138,7 +138,7 @@ class Xc(Numbering):
         return self.positions, _ROWS, 3, 16, 4
 
     def nid(self, parts: ArrayLike) -> Ints:
-        """Return the NIDs of places.
+        """Return the NIDs of positions.
 
         `parts` (n, 5): columns col, row, cage, slot, node. Returns (n,): -1 where the place is
         outside the machine.
@@ -148,7 +148,7 @@ class Xc(Numbering):
         return np.where(self.inside(*columns), number, -1)
 
     def coords(self, parts: ArrayLike) -> Ints32:
-        """Return the Aries coordinates of places.
+        """Return the Aries coordinates of positions.
 
         `parts` (n, 5): columns col, row, cage, slot, node. Returns (n, 4): columns group, chassis
         (0 to 5), blade (0 to 15), node; the first three name the router. A row of -1 outside the
@@ -160,7 +160,7 @@ class Xc(Numbering):
         return mark_missing(good, group, cage + 3 * (col % 2), slot, node)
 
     def parts_of_coords(self, coords: ArrayLike) -> Ints32:
-        """Return the places of Aries coordinates.
+        """Return the positions of Aries coordinates.
 
         `coords` (n, 4): columns group, chassis, blade, node. Returns (n, 5): a row of -1 where
         there is no such place.
@@ -184,7 +184,7 @@ class Xc(Numbering):
 
 
 def _vote_positions(parts: Ints, nid: Ints) -> int | None:
-    """Return the P that most nodes imply; the smallest even one where all are in row 0."""
+    """Return the P that most nodes imply, or the smallest even one if all are in row 0."""
     col, row, cage, slot, node = parts.T
     cabinet, rest = np.divmod(nid, _CABINET)
     sound = rest == 64 * cage + 4 * slot + node
@@ -209,7 +209,7 @@ _TIES = 64  # equally good candidates that are tried on all nodes
 
 @dataclass(frozen=True, slots=True)
 class GeminiNumbering(Numbering):
-    """Places, NIDs and torus coordinates of a Cray XE or XK (Gemini).
+    """Positions, NIDs and torus coordinates of a Cray XE or XK (Gemini).
 
     With P columns and Q rows of cabinets, column C, row R, cage H, slot S, node N
     (nodes 0 and 1 on the blade's Gemini 0, nodes 2 and 3 on Gemini 1, g = N div 2)::
@@ -238,7 +238,7 @@ class GeminiNumbering(Numbering):
 
     @property
     def floor(self) -> str:
-        """The shape of the machine room in words."""
+        """The layout of the machine room in words."""
         return f"{self.columns} x {self.rows} cabinets"
 
     @property
@@ -247,7 +247,7 @@ class GeminiNumbering(Numbering):
         return self.columns, self.rows, 3, _SLOTS, 4
 
     def nid(self, parts: ArrayLike) -> Ints:
-        """Return the NIDs of places.
+        """Return the NIDs of positions.
 
         `parts` (n, 5): columns col, row, cage, slot, node. Returns (n,): -1 where the place is
         outside the machine.
@@ -256,7 +256,7 @@ class GeminiNumbering(Numbering):
         return np.where(self.inside(*columns), _nid_of(self.columns, self.rows, columns), -1)
 
     def _place(self, x: Ints, y: Ints, z: Ints) -> tuple[Ints, ...]:
-        """Return col, row, cage, slot of the Gemini at x, y, z: the folds undone."""
+        """Return col, row, cage, slot of the Gemini at x, y, z, undoing the folds."""
         odd_x = (x > 0) & (x <= self.columns // 2)
         col = np.where(x == 0, 0, np.where(odd_x, 2 * x - 1, 2 * (self.columns - x)))
         k = y // 2
@@ -267,7 +267,7 @@ class GeminiNumbering(Numbering):
         return col, row, cage, slot
 
     def coords(self, parts: ArrayLike) -> Ints32:
-        """Return the torus coordinates of places.
+        """Return the torus coordinates of positions.
 
         `parts` (n, 5): columns col, row, cage, slot, node. Returns (n, 4): columns x, y, z and
         the node on its Gemini (0 or 1); a row of -1 outside the machine.
@@ -277,7 +277,7 @@ class GeminiNumbering(Numbering):
         return mark_missing(self.inside(*columns), *xyz, columns[4] % 2)
 
     def parts_of_coords(self, coords: ArrayLike) -> Ints32:
-        """Return the places of torus coordinates.
+        """Return the positions of torus coordinates.
 
         `coords` (n, 4): columns x, y, z and the node on its Gemini. Returns (n, 5): a row of -1
         where there is no such place.
@@ -313,7 +313,7 @@ def _nid_of(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints])
 
 
 def _likely_floors(parts: Ints, nid: Ints) -> list[tuple[int, int]]:
-    """Return the (columns, rows) that most of a sample agrees with, fewest rows first."""
+    """Return the (columns, rows) that fit most of a sample, fewest rows first."""
     if not len(nid):
         return []
     some = np.unique(np.linspace(0, len(nid) - 1, min(_SAMPLE, len(nid))).astype(np.intp))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lists as people paste them: what a command printed, cut down to its node lists.
+"""Node lists as people paste them: the output of commands, reduced to its node lists.
 
 `pieces` recognises by content the tables of ``squeue``, ``sinfo`` and
 ``sacct``, the records of ``scontrol show job|node|step|reservation|partition``, PBS's
@@ -113,7 +113,7 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
 
 
 def _pbs_hosts(text: str, source: str, head: str) -> list[TextPiece]:
-    """Read the nodes of a job as PBS writes them; host list text where it does not."""
+    """Read a job's nodes as PBS writes them; host list text otherwise."""
     matches = [*with_lines(_EXEC.finditer(text), text)]
     if not matches and not _SLOTS.fullmatch(head):
         return [TextPiece(text)]
@@ -126,7 +126,7 @@ def _pbs_hosts(text: str, source: str, head: str) -> list[TextPiece]:
 
 
 def _pbs_state(text: str, begins: list[int], at: int) -> str:
-    """Return the state of the job whose record a place is in; '' where it has none."""
+    """Return the state of the job whose record contains a position; '' if it has none."""
     k = bisect.bisect_right(begins, at)
     start, end = begins[k - 1] if k else 0, begins[k] if k < len(begins) else len(text)
     state = _PBS_STATE.search(text, start, end)
@@ -134,7 +134,7 @@ def _pbs_state(text: str, begins: list[int], at: int) -> str:
 
 
 def pe_hosts(text: str, source: str) -> list[TextPiece]:
-    """Return the nodes of Grid Engine's PE_HOSTFILE, each with its slots."""
+    """Return the nodes in Grid Engine's PE_HOSTFILE, each with its slots."""
     text_pieces: list[TextPiece] = []
     for line, row in enumerate(text.split("\n"), start=1):
         match = _PE_HOST.fullmatch(row)
@@ -161,7 +161,7 @@ def lsf_hosts(text: str) -> list[TextPiece]:
 
 
 def scontrol(text: str, source: str) -> list[TextPiece]:
-    """Return the node lists of ``scontrol show job``, ``node``, ``step`` and the like.
+    """Return the node lists in the output of ``scontrol show job``, ``node``, ``step``, ….
 
     A job that has no nodes yet has ``NodeList=(null)``; ``ReqNodeList`` and
     ``ExcNodeList`` are what it asked for, not what it has.
@@ -174,7 +174,7 @@ def scontrol(text: str, source: str) -> list[TextPiece]:
 
 
 def split_records(text: str, begin: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int, str]]:
-    """Yield the beginning of each record of a text, its line and the whole record."""
+    """Yield start, line and full text of each record of a text."""
     begins = list(begin.finditer(text))
     ends = [match.start() for match in begins[1:]] + [len(text)]
     for (match, line), end in zip(with_lines(begins, text), ends[: len(begins)], strict=True):
@@ -217,7 +217,7 @@ def exec_host(value: str, line: int, source: str, state: str = "") -> list[TextP
 
 
 def _count_slots(match: re.Match[str]) -> int:
-    """Return how many slots one part of ``exec_host`` says."""
+    """Return the number of slots in one part of ``exec_host``."""
     if match[3]:
         return int(match[3])
     ends = (item.partition("-") for item in match[4].split(","))
@@ -225,7 +225,7 @@ def _count_slots(match: re.Match[str]) -> int:
 
 
 def qstat_json(text: str, source: str) -> list[TextPiece]:
-    """Return the nodes of the jobs that ``qstat -f -F json`` prints; a job that waits has none."""
+    """Return the nodes of the jobs in ``qstat -f -F json``; waiting jobs have none."""
     try:
         jobs = json.loads(text)["Jobs"].values()
         begun = [job for job in jobs if job.get("exec_host")]
@@ -254,14 +254,14 @@ def flux_resource_set(text: str, source: str) -> list[TextPiece]:
 
 
 class _TableLine(NamedTuple):
-    """A line of a table and its number."""
+    """A line of a table, with its number."""
 
     line: int
     text: str
 
 
 def table(text: str, source: str) -> tuple[list[TextPiece], bool] | None:
-    """Return the node lists of a table, and whether it repeats nodes without meaning it.
+    """Return a table's node lists, and whether nodes occur repeatedly without significance.
 
     None where the text is not a table of Slurm's.
     """
@@ -283,7 +283,7 @@ def table(text: str, source: str) -> tuple[list[TextPiece], bool] | None:
 
 
 class _TableHeader:
-    """A table's header: where its columns stand."""
+    """A table's header: the position of each column."""
 
     def __init__(self, text: str, words: list[str], at: int) -> None:
         self.words = upper = [word.upper() for word in words]
@@ -296,7 +296,7 @@ class _TableHeader:
         self.sinfo = bool(named) or states
 
     def cell(self, row: str) -> tuple[str, int] | None:
-        """Return a row's node list and how many nodes it says; None where it has no list."""
+        """Return a row's node list and node count; None if it has no list."""
         words = [(match.group(), match.start()) for match in _WORD.finditer(row)]
         if self.at == len(self.words) - 1 and (row.endswith(")") or row.endswith("None assigned")):
             return None
@@ -312,13 +312,13 @@ class _TableHeader:
         return words[self.at + shift][0], int(count) if _COUNT.fullmatch(count) else 0
 
     def state(self, row: str) -> str:
-        """Return the state of a row's job; '' where the table has no such column."""
+        """Return the state of a row's job; '' if the table has no such column."""
         words = row.split()
         shift = self._shift(len(words) - len(self.words), self.state_at)
         return words[self.state_at + shift] if self.state_at >= 0 and shift is not None else ""
 
     def _shift(self, extra: int, at: int) -> int | None:
-        """Return by how many words column `at` is shifted; None where it is unknown."""
+        """Return by how many words column `at` is shifted; None if unknown."""
         before = bool(_BLANKS & set(self.words[:at]))
         after = bool(_BLANKS & set(self.words[at + 1 :]))
         if extra == 0 or (extra > 0 and after and not before):
@@ -330,7 +330,7 @@ class _TableHeader:
 def _read_headed(
     header: _TableHeader, rows: Iterator[_TableLine], source: str
 ) -> tuple[list[TextPiece], bool]:
-    """Read the rows under a header."""
+    """Read the rows below a header."""
     text_pieces: list[TextPiece] = []
     once = header.sinfo
     for row in rows:
@@ -355,7 +355,7 @@ def _read_headed(
 def _read_barred(
     header: str, rows: Iterator[_TableLine], source: str
 ) -> tuple[list[TextPiece], bool] | None:
-    """Read a table of ``sacct -P`` or ``squeue -o "%i|%N"``; None where it has no node lists."""
+    """Read a table of ``sacct -P`` or ``squeue -o "%i|%N"``; None if it has no node lists."""
     names = [name.strip() for name in header.split("|")]
     columns = {name.upper(): k for k, name in reversed([*enumerate(names)])}
     at = next((columns[name] for name in _LISTS if name in columns), None)
@@ -376,7 +376,7 @@ def _read_barred(
 
 
 def _is_leaving(row: str) -> bool:
-    """Tell a job that is giving its nodes back: its list is shorter than its count."""
+    """Tell whether a job is releasing its nodes: its list is shorter than its count."""
     return " CG " in row or " COMPLETI" in row
 
 
@@ -386,7 +386,7 @@ def _refuse_row(row: _TableLine, source: str) -> ParseError:
 
 
 def read_list(argument: str, option: str = "") -> tuple[str, str]:
-    """Fetch the text that an argument means: standard input, a file, or itself.
+    """Fetch the text that an argument refers to: standard input, a file, or itself.
 
     ``-`` is standard input, ``@FILE`` and the path of an existing file are
     read, gzip too; everything else is the list itself. A node called like a file in the

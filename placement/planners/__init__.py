@@ -39,7 +39,7 @@ _NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The baseline that a plan is compared with."""
+    """The baseline against which a plan is compared."""
 
     strategy: str = "slurm-none"  # the planner that chooses the same nodes; rank r is on slot r
     # What that is, for a sentence: ``Slurm's own choice (topology/none)``
@@ -49,7 +49,7 @@ class Baseline:
 
 
 class Moment(NamedTuple):
-    """A report to the watcher of a search.
+    """A progress report of a search.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ Watch = Callable[[Moment], bool | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """A job that wants nodes.
+    """A job's request for nodes of a machine, as planners get it.
 
     Attributes
     ----------
@@ -142,25 +142,25 @@ class Request:
 
 
 class Outlook(ABC):
-    """The additional results of a strategy that predicts."""
+    """The predictions that come with a predicting strategy's answer."""
 
     @property
     @abstractmethod
     def order(self) -> Placement:
-        """The order of the ranks that was chosen with the nodes."""
+        """The rank order that was chosen along with the nodes."""
 
     @abstractmethod
     def order_text(self, path: str) -> tuple[str, str]:
-        """Return the order as text of the format that a file's name asks for, and a remark."""
+        """Return the order in the format implied by a file name, and a remark."""
 
     @abstractmethod
     def judge(self, rows: Ints) -> tuple[bool, str]:
-        """Return whether other nodes, rank r on slot r, beat the baseline, and by what."""
+        """Tell whether other nodes, with rank r on slot r, beat the baseline, and by how much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """A planner's answer with more than the rows."""
+    """A planner's answer, if it is more than the rows."""
 
     rows: Ints  # (count,)
     why: str = ""  # one sentence; '' for the usual one
@@ -173,13 +173,13 @@ class Choice:
 
     @property
     def order(self) -> Placement | None:
-        """The order of the ranks that was chosen with the nodes; None for none."""
+        """The rank order that was chosen along with the nodes; None if there is none."""
         return None if self.outlook is None else self.outlook.order
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Plan(Choice):
-    """The nodes chosen, in the order that the planner means, with what the planner answered.
+    """The chosen nodes, in the planner's order, with the rest of the planner's answer.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ _planners: Registry[Planner] = Registry(
 
 
 class Needs(NamedTuple):
-    """A strategy's requirements of a machine, known before it makes a plan."""
+    """What a strategy requires of a machine, known before it makes a plan."""
 
     kinds: tuple[str, ...] = ()  # kinds of topology, one of which it must be; empty: any
     switches: str = ""  # kind of Slurm's switches (``tree``, ``block``); '': any
@@ -252,7 +252,7 @@ class Needs(NamedTuple):
     links: bool = False
 
     def lacking(self, machine: Machine) -> str:
-        """Name the requirement that the machine does not meet; '' where it meets all."""
+        """Name the requirement that the machine does not meet; '' if it meets all."""
         kind = machine.topology.kind
         if self.kinds and kind not in self.kinds:
             return f"a {' or a '.join(self.kinds)}, and {machine.name} is a {kind}"
@@ -273,7 +273,7 @@ _needs: dict[str, Needs] = {}
 def planner(
     name: str, kinds: tuple[str, ...] = (), switches: str = "", links: bool = False
 ) -> Callable[[Planner], Planner]:
-    """Register the decorated function as the planner `name`, with what it needs (`Needs`).
+    """Register the decorated function as the planner `name`, with its requirements (`Needs`).
 
     Where the machine lacks that, the function is not called: a UsageError says what is missing.
     """
@@ -294,7 +294,7 @@ def planner(
 
 
 def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
-    """Return the strategies that apply to a machine, of some or of all that there are."""
+    """Return the strategies, all or some, that apply to a machine."""
     return [n for n in (names() if among is None else among) if not _lacking_needs(machine, n)]
 
 
@@ -309,7 +309,7 @@ def names() -> list[str]:
 
 
 def find_predicting(name: str) -> Predicting:
-    """Return the strategy called `name` that predicts: it answers a `Choice`, with its figures."""
+    """Return the predicting strategy called `name`; its answer is a `Choice` with figures."""
     strategy: Predicting = load(PREDICTING[name])
     return strategy
 
@@ -340,7 +340,7 @@ def free_rows(request: Request) -> tuple[Ints, Mask]:
 
 
 def nested_units(machine: Machine, rows: Ints) -> list[Ints]:
-    """Return the number of the unit that each row sits in, level by level above the node.
+    """Return the number of each row's unit, level by level above the node.
 
     `rows` (k,). Returns (k,): outermost level first. A unit is known by all coordinates down to
     its level (a chassis of one group is not that of another), and numbered from 0 in the order of
@@ -356,7 +356,7 @@ def nested_units(machine: Machine, rows: Ints) -> list[Ints]:
 
 @once
 def _units_of_all(machine: Machine) -> list[Ints]:
-    """Return what `nested_units` does, for all rows of a machine."""
+    """Return `nested_units` of all rows of a machine."""
     levels, unit = [], np.zeros(len(machine), dtype=np.int64)
     for axis, extent in enumerate(machine.topology.extents[:-1]):
         place = unit * (extent + 1) + machine.coords[:, axis] + 1  # -1 is a place not known

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planners ``blades`` and ``blades-linked``: blades that are joined directly between groups.
+"""Planners ``blades`` and ``blades-linked``: blades with direct links between groups.
 
 ``blades`` takes one position in all groups, ``blades-linked`` what the machine's own links join.
 """
@@ -55,7 +55,7 @@ def blades(machine: Machine, request: Request) -> Ints:
 
 
 class _FreePlaces(NamedTuple):
-    """Where the free nodes of a dragonfly sit, and which of them the job may have."""
+    """The positions of a dragonfly's free nodes, and which of them the job may have."""
 
     rows: Ints  # (k,)
     must: Mask  # (k,), those that are taken in any case
@@ -68,7 +68,7 @@ class _FreePlaces(NamedTuple):
 
 
 def _free_places(machine: Machine, request: Request) -> _FreePlaces:
-    """Return where the free nodes sit, refusing what the strategy cannot serve."""
+    """Return the positions of the free nodes, refusing requests outside the strategy's scope."""
     rows, must = free_rows(request)
     if request.per_blade < 1:
         raise UsageError(f"{request.per_blade} nodes per blade: at least 1 is needed")
@@ -96,7 +96,7 @@ def _column_count(machine: Machine) -> int:
 
 
 def _order_columns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
-    """Return the place of every column in the order in which they are taken.
+    """Return the rank of every column in the order in which columns are taken.
 
     `column` (k,): columns of the nodes that may be taken. `must` (k,): those that are taken in
     any case. `count`: nodes wanted, those included; at most k. Returns (columns,): 0 for the
@@ -115,7 +115,7 @@ def _order_columns(machine: Machine, column: Ints, must: Mask, count: int) -> In
 
 
 def _slices_from_each(room: Ints, forced: Ints, count: int) -> Ints:
-    """Return how many slices a job touches that starts in each of them.
+    """Return, for each possible first slice, how many slices the job touches from there.
 
     `room` (chassis,): nodes that may be taken of each slice besides those that must. `forced`
     (chassis,): nodes of each slice that must be taken. `count`: nodes wanted in all.
@@ -140,7 +140,7 @@ class Joined:
 
 
 def count_joined(machine: Machine, rows: Ints) -> Joined:
-    """Count the direct links between groups in a set of nodes.
+    """Count the direct links between groups within a set of nodes.
 
     `machine`: a dragonfly. `rows` (k,): for a node of several NICs its first router counts.
     """
@@ -161,7 +161,7 @@ def count_joined(machine: Machine, rows: Ints) -> Joined:
 def _links_between(
     machine: Machine,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the two ends of the links between groups, and the group of every router."""
+    """Return both ends of the links between groups, and the group of every router."""
     cables = links(machine)
     group = router_coords(machine)[:, 0]
     apart = group[cables.a] != group[cables.b]
@@ -170,7 +170,7 @@ def _links_between(
 
 @planner("blades-linked", kinds=("dragonfly",), links=True)
 def blades_linked(machine: Machine, request: Request) -> Ints:
-    """Take the blades that links between groups join directly, as many pairs as can be found.
+    """Take blades with direct links between groups, as many linked pairs as possible.
 
     `blades` believes that a blade position is joined to its like in all
     groups; on the machines whose links are known it is not (on Edison and
@@ -195,7 +195,7 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
 
 
 class _BladeSearch:
-    """The search for the set of blades (routers).
+    """The search for a set of blades (routers).
 
     `free`: the routers of those that must be taken are in the set. `count`: nodes wanted.
     """
@@ -219,7 +219,7 @@ class _BladeSearch:
         self.forced, self.count = np.unique(router[free.must]), count
 
     def best(self) -> Ints:
-        """Return, for each router, its place in the best set found; a large number where not in it.
+        """Return each router's rank in the best set found; a large number if not in it.
 
         The routers with most links inside come first, so that a surplus of
         nodes is left on those with fewest.
@@ -229,14 +229,14 @@ class _BladeSearch:
         return np.argsort(np.lexsort((self.rank, -self._inside(chosen), ~chosen)))
 
     def _firsts(self) -> Ints:
-        """Return the routers to start trials from: evenly out of the ranking."""
+        """Return the routers to start trials from, evenly sampled from the ranking."""
         order = np.argsort(self.rank)[: int((self.room > 0).sum())]
         needed = int(np.searchsorted(np.cumsum(self.room[order]), self.count)) + 1
         trials = max(1, min(len(order), TRIALS // needed))
         return order[np.arange(trials) * len(order) // trials]
 
     def _grow(self, first: int) -> Mask:
-        """Grow a set from `first` and the required routers, always by the best connected one."""
+        """Grow a set from `first` and the required routers, adding the best-connected each time."""
         chosen = np.zeros(len(self.room), dtype=bool)
         score = -self.rank - np.where(self.room > 0, 0, 1 << 40)
         waiting, have = [first, *self.forced.tolist()], 0
@@ -250,6 +250,6 @@ class _BladeSearch:
         return chosen
 
     def _inside(self, chosen: Mask) -> Ints:
-        """Return how many of the set each router is joined to."""
+        """Return, for each router, the number of routers in the set that it is linked to."""
         total = np.concatenate([[0], np.cumsum(chosen[self.near])])
         return np.asarray(total[self.start[1:]] - total[self.start[:-1]])

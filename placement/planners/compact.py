@@ -94,12 +94,12 @@ def _choose_members(levels: list[Ints], must: Mask, count: int) -> Mask:
 
 
 def _units_held(level: Ints, must: Mask) -> tuple[Ints, Mask]:
-    """Return how many members each unit holds, and which holds one that must be taken."""
+    """Return how many members each unit holds, and which units hold a required one."""
     return np.bincount(level), np.bincount(level, weights=must) > 0
 
 
 def _whole_units(level: Ints, must: Mask, inside: Mask) -> Ints:
-    """Return the members inside, what must be taken first, then unit by unit, the fullest first."""
+    """Return the members inside: required ones first, then unit by unit, fullest first."""
     members = np.flatnonzero(inside)
     size, forced = _units_held(level[members], must[members])
     unit = level[members]
@@ -108,7 +108,7 @@ def _whole_units(level: Ints, must: Mask, inside: Mask) -> Ints:
 
 
 def fewest_units(parents: list[Ints], size: Ints, must: Mask, need: int) -> Ints:
-    """Return innermost units with `need` nodes that touch the fewest units, outermost level first.
+    """Return innermost units with `need` nodes in the fewest units, outermost level first.
 
     `parents`: for each of up to three levels but the outermost, from the outside in, the unit
     above each of its units. `size` (units,): free nodes of each innermost unit, at least 1.
@@ -124,7 +124,7 @@ def fewest_units(parents: list[Ints], size: Ints, must: Mask, need: int) -> Ints
 
 
 def largest_units(size: Ints, must: Mask, need: int) -> Ints:
-    """Return the fewest units with `need` nodes: those that must be taken, then the largest."""
+    """Return the fewest units with `need` nodes: the required ones, then the largest."""
     order = np.lexsort((-size, ~must))
     enough = int(np.searchsorted(np.cumsum(size[order]), need)) + 1
     return order[: max(enough, int(must.sum()))]
@@ -220,7 +220,7 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
 
 
 def _mix_weights(number: int) -> Iterator[Ints]:
-    """Yield how the weights of the thresholds are mixed: each alone, then two and two."""
+    """Yield weightings of the thresholds: each alone, then in pairs."""
     unit = np.eye(number, dtype=np.int64)
     yield from unit[1:]
     pairs = [(j - i, i, j) for i in range(number) for j in range(i + 1, number)]
@@ -247,7 +247,7 @@ def _nearest_together(machine: Machine, rows: Ints, must: Mask, count: int) -> I
 
 
 def _ring_hops(extent: int) -> Ints:
-    """Return the hops between any two places of a ring."""
+    """Return the hops between any two positions on a ring."""
     apart = np.abs(np.arange(extent)[:, None] - np.arange(extent))
     return np.asarray(np.minimum(apart, extent - apart))
 
@@ -264,7 +264,7 @@ class _Ball:
         self.centres = self._centres(machine.topology.extents[-1])
 
     def _centres(self, nodes: int) -> Ints:
-        """Return the routers to try: all of a small torus, else those in the freest parts."""
+        """Return the routers to try: all of a small torus, else those in the emptiest parts."""
         if np.prod(self.extents) <= ALL:
             return np.unique(self.places, axis=0)
         free = np.zeros(self.extents, dtype=np.int64)
@@ -274,7 +274,7 @@ class _Ball:
         return np.unique(np.concatenate(centres), axis=0)
 
     def _freest(self, free: Ints, routers: float) -> Ints:
-        """Return the centres of the boxes of about this many routers that have most free nodes."""
+        """Return the centres of boxes of about the given size with the most free nodes."""
         # A cube of about as many routers as the job would need.
         side = max(1, round(routers ** (1 / free.ndim)))
         sides = tuple(min(side, extent) for extent in self.extents)
@@ -284,7 +284,7 @@ class _Ball:
         return np.asarray(np.column_stack(np.unravel_index(most, self.extents)))
 
     def around(self, centre: Ints) -> tuple[Ints, int]:
-        """Return the members nearest to a centre, and the hops between all of them."""
+        """Return the members nearest to a centre, and the total hops between them."""
         hops = np.where(self.must, -1, 0)
         for axis, ring in enumerate(self.rings):
             hops += np.where(self.must, 0, ring[centre[axis]][self.places[:, axis]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planners without a search: the first free nodes, by lot, evenly spread, or along a curve.
+"""Planners without a search: first free nodes, random, evenly spread, or along a curve.
 
 ``spread`` deals a job over the whole machine, ``level-spread`` over the
 smallest level of the network that holds it; ``hilbert`` and ``morton`` take the
@@ -35,7 +35,7 @@ def take_first(machine: Machine, request: Request) -> Ints:
 
 @planner("random")
 def draw_nodes(machine: Machine, request: Request) -> Ints:
-    """Draw nodes at random: every set of free nodes is equally likely.
+    """Draw nodes at random, every set of free nodes being equally likely.
 
     `request`: `seed` decides the lot; the same seed on the same free nodes draws the same.
     Returns (count,): rows in the machine's order: the nodes are random, their order is not, so
@@ -93,7 +93,7 @@ def level_spread(machine: Machine, request: Request) -> Ints:
 
 @planner("hilbert")
 def hilbert(machine: Machine, request: Request) -> Ints:
-    """Take the tightest stretch of free nodes on the Hilbert curve through the machine.
+    """Take the tightest window of free nodes on the Hilbert curve through the machine.
 
     The curve runs through (x, y, z) on a torus, the nodes of a router
     together; through (group, chassis, blade, node) on a dragonfly, (group,
@@ -117,7 +117,7 @@ def hilbert(machine: Machine, request: Request) -> Ints:
 
 @planner("morton")
 def morton(machine: Machine, request: Request) -> Ints:
-    """Take the tightest stretch of free nodes on the Morton curve through the machine.
+    """Take the tightest window of free nodes on the Morton curve through the machine.
 
     As `hilbert`, on the Morton curve (Z order): simpler, with jumps.
 
@@ -128,7 +128,7 @@ def morton(machine: Machine, request: Request) -> Ints:
 
 @planner("hilbert-groups", kinds=("dragonfly", "dragonfly+"))
 def hilbert_groups(machine: Machine, request: Request) -> Ints:
-    """Take the tightest stretch of the Hilbert curve that fills group after group.
+    """Take the tightest window of a Hilbert curve that fills group after group.
 
     As `hilbert`, with the group outermost: the curve runs through (chassis,
     blade, node) of one group, then of the next.
@@ -138,7 +138,7 @@ def hilbert_groups(machine: Machine, request: Request) -> Ints:
 
 @planner("morton-groups", kinds=("dragonfly", "dragonfly+"))
 def morton_groups(machine: Machine, request: Request) -> Ints:
-    """Take the tightest stretch of the Morton curve that fills group after group.
+    """Take the tightest window of a Morton curve that fills group after group.
 
     As `hilbert_groups`, on the Morton curve.
     """
@@ -146,7 +146,7 @@ def morton_groups(machine: Machine, request: Request) -> Ints:
 
 
 def _smallest_unit(levels: list[Ints], must: Mask, count: int) -> tuple[int, int]:
-    """Return the deepest level with a unit that holds the job, and its unit with most free nodes.
+    """Return the deepest level with a unit that fits the job, and its unit with most free nodes.
 
     Level 0 is the machine.
     """
@@ -163,7 +163,7 @@ def _smallest_unit(levels: list[Ints], must: Mask, count: int) -> tuple[int, int
 
 
 def _even_order(levels: list[Ints], must: Mask) -> Ints:
-    """Return the order whose every beginning is spread as evenly as possible.
+    """Return an order of which every prefix is spread as evenly as possible.
 
     The first n members are, for any n (at least as many as must be taken),
     spread over the outermost units so that the sum of squares of their
@@ -183,7 +183,7 @@ def _even_order(levels: list[Ints], must: Mask) -> Ints:
 
 
 def _group_by_group(key: Key) -> Key:
-    """Return the key of a curve that runs through each group anew, one group after the other."""
+    """Return the key of a curve that restarts in each group, one group after another."""
 
     def grouped(coords: NDArray[np.int32], extents: tuple[int, ...]) -> Ints:
         return coords[:, 0] * np.int64(math.prod(extents[1:])) + key(coords[:, 1:], extents[1:])
@@ -215,7 +215,7 @@ def curve_positions(machine: Machine, rows: Ints, key: Key) -> Ints:
 
 
 def _tightest_window(place: Ints, must: Mask, count: int) -> Ints:
-    """Return which of the sorted places to take: least span with what must be in, then first.
+    """Return which sorted positions to take: the smallest span with all required ones.
 
     What need not be in is one run among its like: of runs that give the same
     span and start with what must be in, the one least long itself.

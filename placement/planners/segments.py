@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes in segments of equal size, none of which is split over blocks: for any planner.
+"""Segments of equal size, none split across blocks, with any planner.
 
 A block is Slurm's, where the machine has topology/block: the smallest of its
 ``BlockSizes`` that holds a segment. Elsewhere it is the innermost unit of the
@@ -27,19 +27,19 @@ from nidmap.placement.switch_tree import block_sizes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """The units that a segment stays in."""
+    """The units that a segment must not cross."""
 
     of: Ints  # (n,), block of each row of the machine, -1 for none
     word: str  # what one is called
 
     def whole(self, request: Request, segment: int) -> Ints:
-        """Return how many segments the free nodes of each block make."""
+        """Return how many complete segments the free nodes of each block can hold."""
         inside = self.of[request.free]
         return np.asarray(np.bincount(inside[inside >= 0], minlength=1) // segment)
 
 
 def blocks_of(machine: Machine, segment: int) -> Blocks:
-    """Return the smallest blocks that hold a segment of this many nodes."""
+    """Return the smallest blocks that can hold a segment of this many nodes."""
     switches = machine.switches
     if switches is not None and switches.kind == "block":
         base, *_ = sizes = block_sizes(switches)
@@ -59,7 +59,7 @@ def blocks_of(machine: Machine, segment: int) -> Blocks:
 def in_segments(
     machine: Machine, request: Request, choose: Callable[[Machine, Request], Ints]
 ) -> Ints:
-    """Return the rows that a planner chooses where the job comes in segments.
+    """Return the rows that a planner chooses for a job in segments.
 
     `request`: with the nodes of a segment; one that is larger than the job has no effect, as in
     Slurm. Returns (count,): block by block; inside a block in the planner's order, so that each
@@ -89,7 +89,7 @@ def in_segments(
 
 
 def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> None:
-    """Refuse where the free nodes, or the included ones, make too many or too few segments."""
+    """Raise if the free nodes allow too few segments, or the included ones need too many."""
     wanted, unit = request.count // segment, unit_name(blocks.word)
     what = f"{request.count} nodes as {counted(wanted, 'segment')} of {segment}"
     of_included = blocks.of[request.include]
@@ -109,7 +109,7 @@ def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> N
 
 
 def _offer_blocks(request: Request, blocks: Blocks, most: Ints) -> Mask:
-    """Return the mask of at most this many free nodes of each block, the included ones first."""
+    """Return the mask of at most this many free nodes per block, included ones first."""
     must = np.zeros(len(request.free), dtype=bool)
     must[request.include] = True
     rows = np.flatnonzero(request.free & (blocks.of >= 0))
@@ -124,7 +124,7 @@ def _offer_blocks(request: Request, blocks: Blocks, most: Ints) -> Mask:
 def _segments_of_blocks(
     request: Request, blocks: Blocks, room: Ints, chosen: Ints, segment: int
 ) -> Ints:
-    """Return the segments of each block: near to the planner's own nodes there, and all whole."""
+    """Return each block's segments: near the planner's own nodes there, and complete."""
     nodes = np.bincount(chosen, minlength=len(room))
     shares = -(-np.bincount(blocks.of[request.include], minlength=len(room)) // segment)
     for _ in range(request.count // segment - int(shares.sum())):

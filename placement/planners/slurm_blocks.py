@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planner ``slurm-block``, Slurm's choice under topology/block: base blocks in larger blocks.
+"""Planner ``slurm-block``: Slurm's choice under topology/block, base blocks in larger blocks.
 
 Adjacent base blocks make larger ones, by powers of two.
 
@@ -29,7 +29,7 @@ from nidmap.placement.switch_tree import block_sizes
 
 @planner("slurm-block", switches="block")
 def slurm_block(machine: Machine, request: Request) -> Ints:
-    """Choose as Slurm does under topology/block: one block, few of the blocks inside it.
+    """Choose as Slurm does under topology/block: one block, few of its inner blocks.
 
     ``request.segment`` is Slurm's ``--segment``. A job that would need more base
     blocks than its nodes would fill waits, whatever is free.
@@ -39,7 +39,7 @@ def slurm_block(machine: Machine, request: Request) -> Ints:
 
 
 def pick_blocks(job: SlurmJob, blocks: Switches, segment: int | None = None) -> Ints | None:
-    """Return the nodes that Slurm takes under topology/block, None where the job would wait.
+    """Return the nodes that Slurm takes under topology/block; None if the job would wait.
 
     `job`: required nodes next to several segments must be the whole job, as from Slurm 25.05 on.
     `blocks`: ``leaf_of`` is the base block of each node, in Slurm's node order. `segment`: nodes
@@ -66,7 +66,7 @@ def pick_blocks(job: SlurmJob, blocks: Switches, segment: int | None = None) -> 
 
 @dataclass(slots=True)
 class _BlockLevel:
-    """The blocks that a job of a size goes into."""
+    """The blocks in which a job of some size fits."""
 
     bases: int  # base blocks of one
     lower: int  # base blocks of a block of the next smaller size
@@ -74,7 +74,7 @@ class _BlockLevel:
 
     @property
     def limited(self) -> bool:
-        """Whether a job may take fewer of the lower blocks than there are."""
+        """Whether a job may take fewer of the lower blocks than exist."""
         return self.bases != self.lower * self.most
 
 
@@ -117,7 +117,7 @@ def _pick_one(job: SlurmJob, blocks: Switches) -> Ints | None:
 
 
 def _block_of(job: SlurmJob, blocks: Switches, level: _BlockLevel) -> int | None:
-    """Return the block: of required nodes, else the lightest with the fewest free nodes.
+    """Return the required nodes' block, else the lightest with the fewest free nodes.
 
     Of several equal ones the last.
     """
@@ -139,7 +139,7 @@ def _block_of(job: SlurmJob, blocks: Switches, level: _BlockLevel) -> int | None
 
 
 def _held_at_most(base: Ints, level: _BlockLevel, count: int) -> Ints:
-    """Return the nodes in each block's fullest lower blocks, as many of these as a job may take."""
+    """Return the nodes in each block's fullest lower blocks, as many as a job may take."""
     per = level.bases // level.lower
     lower = np.bincount(base // level.lower, minlength=count * per)
     table = np.sort(lower[: count * per].reshape(count, per), axis=1)[:, ::-1]
@@ -149,7 +149,7 @@ def _held_at_most(base: Ints, level: _BlockLevel, count: int) -> Ints:
 def _blocks_begun(
     job: SlurmJob, blocks: Switches, level: _BlockLevel, light: Mask
 ) -> tuple[Mask, int] | None:
-    """Return the base blocks in use by what is decided, and the lower blocks still to be begun.
+    """Return the base blocks already in use, and how many lower blocks remain to be begun.
 
     Counted as Slurm does: a lower block twice where a block with light nodes
     comes before one with required nodes. None: more than there may be.
@@ -171,7 +171,7 @@ def _blocks_begun(
 def _fill_bases(
     blocks: Switches, level: _BlockLevel, used: Mask, rest: Ints, need: int, left: int, block: int
 ) -> Ints | None:
-    """Take base block after base block; None: not enough.
+    """Take base block after base block; None if there are not enough nodes.
 
     In a lower block in use, else in the one that fits better; then the base
     block that fits better: enough and small, else large. Of equals the last
@@ -211,5 +211,5 @@ def _fill_bases(
 
 
 def _fit_key(held: int, need: int) -> tuple[bool, int]:
-    """Return the key for the better fit: the smallest that is enough, else the largest."""
+    """Return a key for the better fit: the smallest sufficient size, else the largest."""
     return (True, -held) if held >= need else (False, held)

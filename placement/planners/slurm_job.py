@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planner ``slurm-none``, Slurm's choice without a topology, and what all ``slurm-…`` share.
+"""Planner ``slurm-none``: Slurm's choice without a topology; shared parts of ``slurm-…``.
 
 They share a job as Slurm takes it, with its nodes in Slurm's node order.
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlurmJob:
-    """A job that wants nodes, all arrays in Slurm's node order."""
+    """A job's request for nodes, all arrays in Slurm's node order."""
 
     count: int  # nodes wanted
     free: Mask  # (n,)
@@ -55,7 +55,7 @@ class SlurmJob:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The nodes to choose from once weights have had their say."""
+    """The nodes to choose from after weights have been considered."""
 
     taken: Mask  # (n,), already decided: required, or of a weight all of which is needed
     open: Mask  # (n,), those of the next weight as well: some of them are taken
@@ -63,7 +63,7 @@ class Pool:
 
 
 def lightest_that_fit(job: SlurmJob, part: Mask) -> Pool | None:
-    """Return the free nodes of a part that weights leave; None: too few.
+    """Return the free nodes of a part that weights permit; None if too few.
 
     All nodes of the low weights are taken, and a choice is left only among
     those of the last weight that is needed.
@@ -124,7 +124,7 @@ def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
 
 
 def first_of_lightest(machine: Machine, request: Request) -> Ints:
-    """Return the node that a job of one gets from Slurm 26.05 and later, whatever the topology."""
+    """Return the node that Slurm 26.05 and later give a one-node job on any topology."""
 
     def first(job: SlurmJob) -> Ints:
         wanted = np.flatnonzero(job.must if job.must.any() else job.free)
@@ -135,7 +135,7 @@ def first_of_lightest(machine: Machine, request: Request) -> Ints:
 
 @once
 def _node_columns(machine: Machine) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return Slurm's node order, and in it the nodes' own weights, CPUs, and a 1 for each."""
+    """Return Slurm's node order and, in it, the nodes' weights, CPUs, and ones."""
     order = machine_slurm_order(machine)
     ones = np.ones(len(machine), dtype=np.int64)
     weight = ones if machine.weight is None else machine.weight[order]
@@ -143,7 +143,7 @@ def _node_columns(machine: Machine) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def switches_in_node_order(machine: Machine) -> Switches:
-    """Return the machine's switches, `leaf_of` in Slurm's node order."""
+    """Return the machine's switches, with `leaf_of` in Slurm's node order."""
     switches = slurm_switches(machine)
     return replace(switches, leaf_of=switches.leaf_of[machine_slurm_order(machine)])
 
@@ -161,7 +161,7 @@ def slurm_none(machine: Machine, request: Request) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """The runs, one per row in the order of the node table."""
+    """Runs of free nodes, one per row, in the order of the node table."""
 
     nodes: Ints  # (m,), the free nodes that are not required, ascending
     # first, last: (r,), each run is ``nodes[first:last]``
@@ -175,7 +175,7 @@ class _Runs:
 
 
 def pick_nodes(job: SlurmJob) -> Ints | None:
-    """Return the nodes that Slurm takes, None where the job would wait."""
+    """Return the nodes that Slurm takes; None if the job would wait."""
     chosen = [np.flatnonzero(job.must)]
     left = job.count - len(chosen[0])
     if left <= 0:
@@ -245,13 +245,13 @@ def _runs_between(job: SlurmJob, nodes: Ints, first: Ints, last: Ints, required:
 
 
 def _are_alike(job: SlurmJob, runs: _Runs) -> bool:
-    """Return whether runs, none with a required node, differ in their sizes alone."""
+    """Tell whether runs, none with a required node, differ only in their sizes."""
     columns = runs.weight, job.cpus[runs.nodes]
     return all(bool((column == column[:1]).all()) for column in columns)
 
 
 def _take_alike(runs: _Runs, left: int) -> Ints | None:
-    """Return the nodes of the largest runs, and of the tightest that is enough for the rest."""
+    """Return the largest runs' nodes, then those of the tightest run that fits the rest."""
     order = np.argsort(-runs.size, kind="stable")
     size = runs.size[order]
     rest = left - np.cumsum(size) + size  # what is still to be taken as it is a run's turn
@@ -267,7 +267,7 @@ def _take_alike(runs: _Runs, left: int) -> Ints | None:
 
 
 def _required_stretches(runs: _Runs) -> list[list[Ints]]:
-    """Return the runs between two with a required node, and each of those alone.
+    """Return the runs between two with a required node, and each of the latter alone.
 
     Of each stretch the runs of one weight, the lightest at the end; of these
     those with most CPUs first, the first of equals.
@@ -279,13 +279,13 @@ def _required_stretches(runs: _Runs) -> list[list[Ints]]:
 
 
 def _cut_where_changed(runs: Ints, column: Ints) -> list[Ints]:
-    """Cut a list of runs where their entry in a column changes."""
+    """Split a list of runs wherever their entry in a column changes."""
     parts = np.split(runs, np.flatnonzero(np.diff(column[runs])) + 1)
     return parts if len(runs) else []
 
 
 def _best_run(runs: _Runs, offered: Ints, left: int) -> int:
-    """Walk the runs as Slurm does and return the one it takes, -1 for none."""
+    """Walk the runs as Slurm does and return the one it takes; -1 if none."""
     best, best_weight, best_cpus, best_enough, best_required = -1, 0, 0, False, False
     columns = (offered, runs.weight[offered], runs.cpus[offered])
     masks = (runs.size[offered] >= left, runs.required[offered] >= 0)
@@ -305,7 +305,7 @@ def _best_run(runs: _Runs, offered: Ints, left: int) -> int:
 
 
 def _take_nodes(job: SlurmJob, runs: _Runs, run: int, left: int) -> Ints:
-    """Return the nodes that the job gets of a run."""
+    """Return the nodes that the job gets from a run."""
     nodes = runs.nodes[runs.first[run] : runs.last[run]]
     required = int(runs.required[run])
     if required >= 0:  # up from the first required node, then down from it

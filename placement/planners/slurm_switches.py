@@ -53,7 +53,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
 
 @planner("slurm-tree-24.11", switches="tree")
 def slurm_tree_24_11(machine: Machine, request: Request) -> Ints:
-    """Choose as Slurm 24.11 and later do under topology/tree: near leaf switches, best fit first.
+    """Choose as Slurm 24.11 and later under topology/tree: near leaf switches, best fit first.
 
     Switches and errors are as in `slurm_tree`.
     """
@@ -72,13 +72,13 @@ def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
 def _choose_on_switches(
     machine: Machine, request: Request, walk: Callable[[SlurmJob, Switches], Ints | None]
 ) -> Ints:
-    """Let `walk` choose on the machine's switches, `leaf_of` in Slurm's node order."""
+    """Let `walk` choose on the machine's switches, with `leaf_of` in Slurm's node order."""
     tree = switches_in_node_order(machine)
     return choose_rows(machine, request, lambda job: walk(job, tree))
 
 
 def pick_tree(job: SlurmJob, tree: Switches, nearest: bool = False) -> Ints | None:
-    """Return the nodes that Slurm takes under topology/tree, None where the job would wait.
+    """Return the nodes that Slurm takes under topology/tree; None if the job would wait.
 
     `nearest`: as 24.11 and later choose.
     """
@@ -93,7 +93,7 @@ def pick_tree(job: SlurmJob, tree: Switches, nearest: bool = False) -> Ints | No
 
 
 def pick_dragonfly(job: SlurmJob, tree: Switches) -> Ints | None:
-    """Return the nodes that Slurm takes with TopologyParam=Dragonfly, None where it would wait.
+    """Return the nodes Slurm takes with TopologyParam=Dragonfly; None if it would wait.
 
     The leaf with most free nodes (the first of equals) where the job fits in
     it; else one node of each leaf in turn, in the order of topology.conf.
@@ -111,7 +111,7 @@ def pick_dragonfly(job: SlurmJob, tree: Switches) -> Ints | None:
 
 
 def _per_leaf(tree: Switches, nodes: Mask) -> Ints:
-    """Count the marked nodes of each switch that hang on it directly."""
+    """Count the marked nodes attached directly to each switch."""
     leaves = tree.leaf_of[nodes]
     return np.bincount(leaves[leaves >= 0], minlength=len(tree.parent))
 
@@ -123,13 +123,13 @@ def _mark_below(tree: Switches, top: int) -> Mask:
 
 
 def _highest_touched(tree: Switches, nodes: Mask) -> int:
-    """Return the highest switch with a marked node below it, -1 for none."""
+    """Return the highest switch with a marked node below it; -1 if none."""
     touched = np.flatnonzero(subtree_sums(tree, _per_leaf(tree, nodes)))
     return int(touched[np.argmax(tree.level[touched])]) if len(touched) else -1
 
 
 def _top_of_tree(job: SlurmJob, tree: Switches) -> int:
-    """Return the top switch: the highest with a required node, or with enough free nodes.
+    """Return the top switch: the highest with a required node or with enough free nodes.
 
     Of equally high ones the last that has no heavier lightest node, -1 for none.
     """
@@ -149,7 +149,7 @@ def _top_of_tree(job: SlurmJob, tree: Switches) -> int:
 
 
 def _deal_over_leaves(tree: Switches, pool: Pool) -> Ints:
-    """Take all that is left from one leaf where it is enough, else one node per leaf in turn."""
+    """Take the rest from one leaf if it suffices, else one node per leaf in turn."""
     taken = np.flatnonzero(pool.taken)
     loose = np.flatnonzero(pool.open & ~pool.taken)
     leaf = tree.leaf_of[loose]
@@ -167,7 +167,7 @@ def _deal_over_leaves(tree: Switches, pool: Pool) -> Ints:
 
 
 def _fill_leaves(tree: Switches, pool: Pool, top: int, nearest: bool) -> Ints | None:
-    """Fill the leaves that are in use already, then leaf after leaf."""
+    """Fill the leaves already in use, then leaf after leaf."""
     used = subtree_sums(tree, _per_leaf(tree, pool.taken)) > 0
     loose = np.flatnonzero(pool.open & ~pool.taken)
     by_leaf = loose[np.argsort(tree.leaf_of[loose], kind="stable")]
@@ -187,7 +187,7 @@ def _fill_leaves(tree: Switches, pool: Pool, top: int, nearest: bool) -> Ints | 
 
 
 class _Walk:
-    """Slurm's walks over the leaves below one root, one for each leaf that it takes.
+    """Slurm's walks over the leaves below a root, one for each leaf that it takes.
 
     `number` (s,): nodes that may be taken below each switch. `used` (s,): switches with a node
     below that is taken already. `nearest`: as 24.11 and later choose.
@@ -215,7 +215,7 @@ class _Walk:
             self._mark(switch)
 
     def _path(self, switch: int, top: int) -> list[int]:
-        """Return the switch and those above it but for the root, which is near to all alike."""
+        """Return the switch and its ancestors except the root, which is equally near to all."""
         path = []
         while switch >= 0 and switch != top:
             path.append(switch)
@@ -227,7 +227,7 @@ class _Walk:
         self.below[self._path(switch, self.top)] += 1
 
     def forget_begun(self, loose: Ints) -> None:
-        """Count out the nodes that were taken in leaves in use: `loose` (s,) of each.
+        """Subtract the nodes taken from leaves in use, `loose` (s,) from each.
 
         As slurmctld does: what it took in the leaves before is counted out once more for each.
         """
@@ -237,7 +237,7 @@ class _Walk:
             self._count_out(leaf, taken)
 
     def _count_out(self, leaf: int, taken: int) -> None:
-        """Let so many nodes fewer be open below a leaf and the switches above it."""
+        """Reduce the open nodes of a leaf and its ancestors by a number."""
         for switch in [*self._path(leaf, self.top), self.top]:
             self.number[switch] = max(self.number[switch] - taken, 0)
 
@@ -259,7 +259,7 @@ class _Walk:
         return taken
 
     def _offered(self, left: int) -> list[tuple[int, int]]:
-        """Return runs and leaves: of each run all leaves where one is enough, else the largest."""
+        """Return runs and leaves: all sufficient leaves of each run, else its largest."""
         return [
             (run, leaf)
             for run, (leaves, largest) in enumerate(zip(self.runs, self.largest, strict=True))
@@ -279,7 +279,7 @@ class _Walk:
         return best_run, best
 
     def _fit(self, i: int, j: int, left: int) -> tuple[int, bool]:
-        """Return above 0 where leaf `i` fits better than leaf `j`, below 0 where worse.
+        """Return a positive number if leaf `i` fits better than leaf `j`, negative if worse.
 
         And whether `i`, or the switch above it that was compared, is enough.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers: the text of a dump in, its records out; one file per format.
+"""Readers: from the text of a dump to its records, one file per format.
 
 The format is recognised by content, not by name. Each reader is a module whose
 ``read(text, source) -> Dump`` the decorator `dump_format` registers, with all that
@@ -54,7 +54,7 @@ HEAD = 64 * 1024
 
 
 class Format(NamedTuple):
-    """A format of dumps, as registered."""
+    """A registered dump format."""
 
     name: str
     # What such dumps are to a machine that several make together: ``site`` (what a site states),
@@ -79,7 +79,7 @@ FORMATS: Registry[Format] = Registry(
 def dump_format(
     name: str, kind: str, sniff: Callable[[str], bool], scheduler: str = ""
 ) -> Callable[[Callable[[str, str], Dump]], Callable[[str, str], Dump]]:
-    """Register the decorated function as the reader of a format; the parameters are `Format`'s."""
+    """Register the decorated function as a format's reader; for parameters see `Format`."""
 
     def decorate(reader: Callable[[str, str], Dump]) -> Callable[[str, str], Dump]:
         @wraps(reader)
@@ -94,7 +94,7 @@ def dump_format(
 
 
 def find(name: str) -> Format:
-    """Return the registered format of that name."""
+    """Return the registered format with that name."""
     return FORMATS.find(name)
 
 
@@ -155,7 +155,7 @@ MOST_NODES = MAX_LINES = 1 << 21
 
 
 def sniffing(pattern: str, flags: int = re.I | re.M | re.A) -> Callable[[str], bool]:
-    """Return the ``sniff`` of a format that shows itself by a pattern in its first lines.
+    """Return a ``sniff`` function that searches the first lines for a pattern.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def sniffing(pattern: str, flags: int = re.I | re.M | re.A) -> Callable[[str], b
 
 
 def split_lines(text: str, source: str = "", most: int = MAX_LINES) -> list[str]:
-    r"""Return the lines of `text` as an editor numbers them, without their ends.
+    r"""Return the lines of `text` as an editor numbers them, without line endings.
 
     Only ``\n`` ends a line (and ``\r\n``): `str.splitlines` also cuts at form
     feeds and Unicode separators, and every later line number would be wrong.
@@ -201,7 +201,7 @@ def split_lines(text: str, source: str = "", most: int = MAX_LINES) -> list[str]
 
 
 def count_lines(lines: Iterable[str], headers: int = 0) -> LineCounts:
-    """Return how `lines` divide into rows, ``#`` comments and blank ones.
+    """Count the rows, ``#`` comments and blank lines among `lines`.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def refuse_empty(counts: LineCounts, source: str, what: str) -> None:
 def strange_line(
     name: str, source: str, number: int, line: str, what: str, hint: str = "is the line cut off?"
 ) -> ParseError:
-    """Return the error for a line that does not belong to a format, naming it.
+    """Return the error for a line that does not fit its format.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def strange_line(
 def refused_line(
     name: str, source: str, number: int, line: str, text: str, hint: str
 ) -> ParseError:
-    """Return the error for a line, or for two formats in one file where it is of another one."""
+    """Return the error for a line, or for mixed formats if it belongs to another one."""
     other = resembling(line, but=name)
     if not other:
         return ParseError(source, number, text, hint)

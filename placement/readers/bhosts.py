@@ -30,13 +30,13 @@ _HOSTS_HEADER = re.compile(r"^[ \t]*HOST_NAME\s+type\s+model\s+cpuf\s+ncpus\s", 
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first lines look like bhosts or lshosts."""
+    """Tell whether the first lines look like bhosts or lshosts."""
     return bool(_STATES_HEADER.search(head) or _HOSTS_HEADER.search(head))
 
 
 @dump_format("bhosts", "states", sniff)
 def read(text: str, source: str) -> Dump:
-    """Read what bhosts or lshosts printed."""
+    """Read the output of bhosts or lshosts."""
     lines = split_lines(text, source)
     if _STATES_HEADER.search(text) and _HOSTS_HEADER.search(text):
         raise ParseError(source, 0, "bhosts and lshosts in one file", "name both files with -m")
@@ -72,7 +72,7 @@ def _read_rows(
 
 
 def _stated_host(words: list[str], line: int) -> StatedNode | None:
-    """Return a host of bhosts: name, status, job limit of a user, slots, jobs, …; None: no row."""
+    """Parse a host of bhosts: name, status, job limit per user, slots, jobs, …; None: no row."""
     if len(words) < 9 or not words[4].isdigit() or not words[8].isdigit():
         return None
     status, most, jobs, reserved = words[1].lower(), words[3], int(words[4]), int(words[8])
@@ -85,7 +85,7 @@ def _stated_host(words: list[str], line: int) -> StatedNode | None:
 
 
 def _listed_host(words: list[str], line: int) -> StatedNode | None:
-    """Return a host of lshosts: name, type, model, factor, CPUs, …; None: no row."""
+    """Parse a host of lshosts: name, type, model, factor, CPUs, …; None: no row."""
     if len(words) < 8:
         return None
     known = words[4].isdigit()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cables between hosts and switches, as any tool lists them: who they join, and what is wrong.
+"""Cables between hosts and switches, from any tool: which ends they join, and what is wrong.
 
 A reader names the ends (`Cables.end`) and their ports (`Cables.port`) as they are printed;
 `Cables.dump` judges them and makes hosts, switches and links of them. An end is known by a key
@@ -20,7 +20,7 @@ from nidmap.placement.support.array_types import Array, Ints
 
 
 class _Port(NamedTuple):
-    """A port as it is printed: its own end, the other one (-1: no cable), GB/s per direction."""
+    """A port as printed: its own end, the other end (-1: no cable), GB/s per direction."""
 
     line: int
     a: int
@@ -31,17 +31,17 @@ class _Port(NamedTuple):
 
     @property
     def here(self) -> tuple[int, int | str]:
-        """The end and the port themselves."""
+        """The port's own end and number."""
         return self.a, self.a_port
 
     @property
     def there(self) -> tuple[int, int | str]:
-        """The other ends of the cables."""
+        """The far ends of the cables."""
         return self.b, self.b_port
 
 
 class Cables:
-    """Collects the ends and the ports of one dump; `dump` judges them.
+    """Collects the ends and ports in a dump, which `dump` then checks.
 
     Ends are numbered in the order in which they appear.
 
@@ -107,23 +107,23 @@ class Cables:
         b_port: int | str = -1,
         gbs: float = math.nan,
     ) -> None:
-        """Take a port as printed: its own end, the other one (-1: no cable), GB/s per direction."""
+        """Add a port as printed: its own end, the other end (-1: no cable), GB/s per direction."""
         self.ports.append(_Port(line, a, a_port, b, b_port, gbs))
 
     def host(self, description: str) -> str:
-        """Return the host that a description names, '' where it names none."""
+        """Return the host named in a description; '' if there is none."""
         return description
 
     def adapter(self, end: int, port: int | str) -> str:
-        """Return what a host calls the adapter at a port of this end; '' where unknown."""
+        """Return the host's name for the adapter at a port of this end; '' if unknown."""
         return ""
 
     def lid(self, end: int, port: int | str) -> int:
-        """Return InfiniBand's address of a port of this end; 0 where unknown."""
+        """Return InfiniBand's address of a port of this end; 0 if unknown."""
         return 0
 
     def names(self) -> list[str]:
-        """Return the name of each end: of a switch its own, of an adapter its host's or ''."""
+        """Return each end's name: a switch's own, or an adapter's host or ''."""
         ends = list(zip(self.index, self.kinds, self.descriptions, strict=True))
         shared = Counter(text for _, kind, text in ends if kind == "switch")
         names = []
@@ -133,7 +133,7 @@ class Cables:
         return names
 
     def remarks(self) -> Iterator[Finding]:
-        """Yield remarks of the format itself."""
+        """Yield remarks specific to the format."""
         yield from ()
 
     def dump(self, counts: LineCounts) -> Dump:
@@ -188,7 +188,7 @@ class _PortTable:
         self.kept = np.flatnonzero(self.counts)
 
     def links(self) -> LinkRecords | None:
-        """Return every printed end of a link that counts."""
+        """Return every printed end of a usable link."""
         rows = self.kept
         if not len(rows):
             return None
@@ -220,7 +220,7 @@ class _PortTable:
         return ""
 
     def hosts(self) -> NodeRecords | None:
-        """Return the hosts that a link reaches, in the order of the lines."""
+        """Return the hosts that have a link, in the order of the lines."""
         first: dict[str, tuple[int, int]] = {}  # line and switch of each host's first cable
         attached: dict[str, set[tuple[int, int | str]]] = {}
         for port in (self.cables.ports[row] for row in self.kept.tolist()):
@@ -239,7 +239,7 @@ class _PortTable:
         )
 
     def double_ports(self) -> Iterator[Finding]:
-        """Find ports that are printed twice: a port has one cable."""
+        """Find ports that are printed twice, although a port has only one cable."""
         first: dict[tuple[int, int | str], _Port] = {}
         for port in self.cables.ports:
             earlier = first.setdefault(port.here, port)
@@ -250,7 +250,7 @@ class _PortTable:
                 yield Finding(port.line, "duplicate-port", text, hint, fault=not same)
 
     def odd_links(self) -> Iterator[Finding]:
-        """Find cables from host to host, and from a device to itself."""
+        """Find cables between hosts, and from a device to itself."""
         to_itself = self.cabled & (self.a == self.b)
         no_switch = self.cabled & self.host[self.a] & self.host[np.where(self.cabled, self.b, 0)]
         for row in np.flatnonzero(to_itself | no_switch).tolist():
@@ -260,7 +260,7 @@ class _PortTable:
             yield Finding(port.line, "odd-link", text, "it is left out", fault=False)
 
     def one_ended(self) -> Iterator[Finding]:
-        """Find links of which the other side prints nothing, or another link.
+        """Find links whose other end is not printed, or printed with another link.
 
         Where the link counts, a contradiction is a fault; what hangs on an
         adapter that is not a host is left out anyway.
@@ -287,5 +287,5 @@ class _PortTable:
 
 
 def _printed_ports(ports: Array) -> Array:
-    """Return ports as records hold them: 32-bit numbers, unchanged words."""
+    """Return ports as records hold them: numbers in 32 bits, strings unchanged."""
     return ports if ports.dtype.kind == "U" else ports.astype(np.int32)

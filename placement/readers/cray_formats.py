@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Cray formats share: cnames from numbers, what is possible in them, and faults in bulk.
+"""What the Cray formats share: cnames from numbers, their limits, and faults in bulk.
 
 A cabinet has cages 0 to 2, a cage slots 0 to 15 (0 to 7 on XT and XE), a
 blade nodes 0 to 3. On XC the printed coordinates are (group, chassis, slot)
@@ -34,7 +34,7 @@ def cray_dump(
     router: Strs | None = None,
     faults: Sequence[Finding] = (),
 ) -> Dump:
-    """Return the dump that rows of Cray nodes make.
+    """Return the dump for rows of Cray nodes.
 
     `rows`: with the numbers nid, col, row, cage, slot, node; the numbers hex, x, y, z and cores
     and the words role, state and mode where the format has them. `fabric`: '' to tell it from the
@@ -62,7 +62,7 @@ def cray_dump(
 
 
 def node_key(parts: Ints32) -> Ints:
-    """Return one number per node or blade, in the order of columns, rows, cages, slots, nodes."""
+    """Return one number per node or blade, ordered by columns, rows, cages, slots, nodes."""
     key = np.zeros(len(parts), dtype=np.int64)
     for values, limit in zip(parts.T, LIMITS, strict=False):
         key = key * (limit + 1) + values
@@ -70,7 +70,7 @@ def node_key(parts: Ints32) -> Ints:
 
 
 def _node_faults(line: Ints32, nid: Ints, parts: Ints32, names: Strs) -> list[Finding]:
-    """Return the faults in the NIDs and cnames of a list of nodes."""
+    """Return the faults in the NIDs and cnames of a node list."""
     fine = _possible_rows(parts)
     some = names[fine]
 
@@ -88,12 +88,12 @@ def _node_faults(line: Ints32, nid: Ints, parts: Ints32, names: Strs) -> list[Fi
 
 
 def _possible_rows(parts: Ints32) -> Mask:
-    """Return which rows of (column, row, cage, slot, node) can exist."""
+    """Return which rows of (column, row, cage, slot, node) are possible."""
     return np.asarray(np.all((parts >= 0) & (parts <= np.array(LIMITS)), axis=1))
 
 
 def _hex_faults(rows: Rows, nid: Ints) -> list[Finding]:
-    """Return the rows whose NID in hexadecimal is another one."""
+    """Return faults where the hexadecimal NID differs from the decimal one."""
     printed = rows.column("hex")
     return list_faults(
         np.flatnonzero((printed != nid) & (printed >= 0)),
@@ -104,7 +104,7 @@ def _hex_faults(rows: Rows, nid: Ints) -> list[Finding]:
 
 
 def infer_positions(col: Ints32, row: Ints32, group: Ints32) -> int:
-    """Return how many cabinet positions a row of cabinets has on an XC, 0 where unknown.
+    """Return the number of cabinet positions per row of an XC; 0 if unknown.
 
     From ``group = row * (positions / 2) + col // 2``: the value that most
     cabinets outside the first row agree on, if more than half of them do.
@@ -120,7 +120,7 @@ def infer_positions(col: Ints32, row: Ints32, group: Ints32) -> int:
 
 
 def expected_coords(parts: Ints32, xyz: Ints32) -> Ints32:
-    """Return the (group, chassis, slot) that XC cnames stand for; -1 where a group is unknown.
+    """Return the (group, chassis, slot) implied by XC cnames; -1 for an unknown group.
 
     `parts` (n, 4 or 5): column, row, cage, slot. `xyz` (n, 3): what is printed: the groups tell
     how many cabinets a row has.
@@ -132,7 +132,7 @@ def expected_coords(parts: Ints32, xyz: Ints32) -> Ints32:
 
 
 def _tell_fabric(parts: Ints32, xyz: Ints32) -> str:
-    """Return ``aries`` where most coordinates are those of an XC's cnames, else ``gemini``."""
+    """Return ``aries`` if most coordinates are those implied by XC cnames, else ``gemini``."""
     expected = expected_coords(parts, xyz)
     same = np.all((expected == xyz) | (expected < 0), axis=1)
     return "aries" if 2 * np.count_nonzero(same) > len(same) else "gemini"
@@ -141,7 +141,7 @@ def _tell_fabric(parts: Ints32, xyz: Ints32) -> str:
 def _coordinate_faults(
     line: Ints32, parts: Ints32, xyz: Ints32, names: Strs, fabric: str
 ) -> list[Finding]:
-    """Return the coordinates that contradict a cname.
+    """Return faults for coordinates that contradict a cname.
 
     On an XC the cname says what they must be; on a torus the nodes of a
     Gemini (n0 and n1, n2 and n3 of a blade) must share theirs.
@@ -164,7 +164,7 @@ def _coordinate_faults(
 
 
 def coordinate_text(xyz: Ints32, mark: str = ",") -> str:
-    """Return coordinates as a dump prints them, ? for what is unknown."""
+    """Return coordinates as a dump prints them; ? for unknown values."""
     return f"({mark.join('?' if x < 0 else str(x) for x in xyz.tolist())})"
 
 
@@ -188,7 +188,7 @@ def list_faults(
 
 
 def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) -> list[Finding]:
-    """Return a fault for every row whose key was on an earlier line.
+    """Return a fault for every row whose key already occurs on an earlier line.
 
     `keys` (n,). `line` (n,). `kind`: ``duplicate-nid`` …. `name`: what to call a row's key in the
     message.

@@ -25,13 +25,13 @@ _CHILDREN = {"core": "cores", "gpu": "gpus"}
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like an R."""
+    """Tell whether the first characters look like an R."""
     return head.lstrip()[:1] == "{" and bool(_KEY.search(head))
 
 
 @dump_format("flux-resource-set", "states", sniff)
 def read(text: str, source: str) -> Dump:
-    """Read an R.
+    """Read an R document.
 
     One row per node in the order of the ranks.
     """
@@ -79,7 +79,7 @@ def _read_execution(execution: Any, source: str) -> list[StatedNode]:
 
 
 def _ids(text: str | int, source: str) -> list[int]:
-    """Return the numbers of an idset: ``0-3,7``, also in brackets; or of one number."""
+    """Return the numbers in an idset such as ``0-3,7``, also in brackets, or a single number."""
     return [int(number) for number in expand([_piece(text)], source)]
 
 

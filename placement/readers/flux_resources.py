@@ -30,7 +30,7 @@ _SUMS = ("all", "up")
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first line is the header of ``flux resource list``."""
+    r"""Tell whether the first line is the header of ``flux resource list``."""
     first = next((line for line in head.split("\n") if line.strip()), "")
     return bool(_HEADER.fullmatch(first))
 
@@ -65,7 +65,7 @@ def _read_nodes(lines: list[str], source: str) -> Iterator[StatedNode]:
 
 
 def _read_row(words: list[str], columns: list[str]) -> dict[str, str] | None:
-    """Return the cells of a row by their columns; None where they do not fit.
+    """Return the cells of a row by column; None if they do not fit.
 
     Cells of some columns may be empty, of the list where there are no nodes.
     """

@@ -31,7 +31,7 @@ _ALERT = "alert"
 
 
 class HsmComponent(Struct, rename="pascal"):
-    """A component, as far as its kind and state are given."""
+    """A component's kind and state, where given."""
 
     id: str = field(name="ID")
     type: str = ""
@@ -42,7 +42,7 @@ class HsmComponent(Struct, rename="pascal"):
     nid: Annotated[int, Meta(le=MAX_NID)] = field(default=-1, name="NID")
 
     def word(self) -> str:
-        """Return its state in one word: ``up``, or why no job can have it."""
+        """Return its state in one word: ``up``, or why it is unavailable to jobs."""
         if not self.enabled:
             return "disabled"
         if self.state.lower() == "ready":
@@ -51,13 +51,13 @@ class HsmComponent(Struct, rename="pascal"):
 
 
 class HsmComponents(Struct, rename="pascal"):
-    """The answer of the interface."""
+    """The API's answer."""
 
     components: list[HsmComponent]
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like HSM's components."""
+    """Tell whether the first characters look like HSM's components."""
     return bool(_COMPONENTS.search(head)) and '"State"' in head and '"ID"' in head
 
 
@@ -88,7 +88,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _node_columns(nodes: list[HsmComponent]) -> NodeRecords:
-    """Return the nodes as columns; lines mean nothing here."""
+    """Return the nodes as columns, without line numbers."""
     roles = ["compute" if node.role.lower() == "compute" else "service" for node in nodes]
     return NodeRecords(
         line=np.zeros(len(nodes), dtype=np.int32),
@@ -100,7 +100,7 @@ def _node_columns(nodes: list[HsmComponent]) -> NodeRecords:
 
 
 def _find_faults(nodes: list[HsmComponent]) -> Iterator[Finding]:
-    """Yield what is not a node's xname, and what is listed twice."""
+    """Yield faults for invalid xnames and duplicates."""
     seen: set[str] = set()
     for node in nodes:
         name = plain_xname(node.id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ibnetdiscover``: hosts, switches and cables, a paragraph for each switch and adapter.
+"""``ibnetdiscover``: hosts, switches and cables, one paragraph per switch and adapter.
 
 A paragraph has identifiers (``switchguid=0x…``), a line for the thing itself
 (``Switch⇥36 "S-ec0d9a03001c7a20"⇥⇥# "leaf1" base port 0 lid 48 lmc 0``) and
@@ -110,7 +110,7 @@ def _is_preamble(line: str) -> bool:
 
 
 def _take_port(fabric: InfinibandCables, line: str, number: int, owner: int) -> bool:
-    """Read one port of the paragraph's switch or adapter; False where the line is not a port."""
+    """Read one port of the paragraph's switch or adapter; False if the line is not a port."""
     match = _PORT.fullmatch(line)
     own, quote, rest = ((match and match[5]) or "").partition('"')
     description, closed, tail = rest.rpartition('"')
@@ -125,7 +125,7 @@ def _take_port(fabric: InfinibandCables, line: str, number: int, owner: int) -> 
 
 
 def bandwidth(width: str, rate: str) -> float:
-    """Return GB/s a direction of a link, NaN where ibnetdiscover could not tell.
+    """Return a link's GB/s per direction; NaN if ibnetdiscover could not tell.
 
     `width`: ``4x`` …. `rate`: ``EDR`` ….
     """
@@ -134,7 +134,7 @@ def bandwidth(width: str, rate: str) -> float:
 
 
 def host_name(description: str) -> str:
-    """Return the host that an adapter's description names, '' where it names none.
+    """Return the host named in an adapter's description; '' if there is none.
 
     The Linux driver writes ``<host> <adapter>``; some sites the host alone.
     Switches compute too: SHARP's ``Mellanox Technologies Aggregation Node``
@@ -144,7 +144,7 @@ def host_name(description: str) -> str:
 
 
 def _host_words(description: str) -> tuple[str, str]:
-    """Return the host and the adapter that a description names; '' for each that it does not."""
+    """Return the host and the adapter named in a description, '' for each missing one."""
     words = [*description.split(), "", ""]
     if words[0].lower() in NO_NAME or not _HOST.fullmatch(words[0]):
         return "", ""
@@ -152,7 +152,7 @@ def _host_words(description: str) -> tuple[str, str]:
 
 
 class InfinibandCables(Cables):
-    """The adapters and switches of InfiniBand, known by their GUIDs."""
+    """InfiniBand adapters and switches, identified by GUID."""
 
     def __init__(self) -> None:
         super().__init__("infiniband", "was ibnetdiscover run as root, and all of it kept?")
@@ -165,7 +165,7 @@ class InfinibandCables(Cables):
         return super().end(f"0x{guid.lower().zfill(16)}", kind, description)
 
     def take_lid(self, end: int, port: int, text: str) -> None:
-        """Take the LID of a port where a text has one."""
+        """Record the LID of a port if a text contains one."""
         if found := _LID.search(text):
             self.lids[end, port] = int(found[1])
 
@@ -174,16 +174,16 @@ class InfinibandCables(Cables):
         return self.lids.get((end, port)) or self.lids.get((end, 0), 0)
 
     def host(self, description: str) -> str:
-        """Return the host that an adapter's description names (`host_name`)."""
+        """Return the host named in an adapter's description (`host_name`)."""
         return host_name(description)
 
     def adapter(self, end: int, port: int | str) -> str:
-        """Return the adapter of a description, with its port where that is not the first."""
+        """Return the adapter in a description, with its port unless that is the first."""
         name = _host_words(self.descriptions[end])[1]
         return f"{name}/{port}" if name and port != 1 else name
 
     def names(self) -> list[str]:
-        """Return the name of each end; where no adapter names a host, each is one by its GUID."""
+        """Return each end's name; if no adapter names a host, every adapter's GUID is a host."""
         names = super().names()
         ends = list(zip(self.index, self.kinds, self.descriptions, names, strict=True))
         if any(name for _, kind, _, name in ends if kind == "host"):
@@ -194,7 +194,7 @@ class InfinibandCables(Cables):
         ]
 
     def remarks(self) -> Iterator[Finding]:
-        """Count the adapters whose description names no host, and what ibnetdiscover warned of."""
+        """Yield remarks on adapters without a host name and on ibnetdiscover's warnings."""
         if self.warnings:
             line, text = self.warnings[0]
             several = f"{counted(len(self.warnings), 'line')} besides the fabric, such as: {text}"
@@ -223,7 +223,7 @@ class InfinibandCables(Cables):
 def fabric_lines(
     lines: Iterable[str], source: str, fabric: InfinibandCables
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line that says something of the fabric.
+    """Yield number and text of each line that is part of the fabric's description.
 
     What ibnetdiscover and its libraries wrote to stderr is kept as the fabric's warnings.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ibnetdiscover --ports``: hosts, switches and cables, a line per port.
+"""``ibnetdiscover --ports``: hosts, switches and cables, one line per port.
 
 A port with a cable prints both ends, ``CA 134 1 0x7cfe9003003b4bde 4x EDR -
 SW 1719 10 0x7cfe9003009ce5b0 ( 'o0001 HCA-1' - 'ib-i1l1s01' )``; one without
@@ -51,7 +51,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _take_port(fabric: InfinibandCables, line: str, number: int) -> bool:
-    """Read one port; False where the line is not a port."""
+    """Read one port; False if the line is not a port."""
     match = _PORT.fullmatch(line)
     if not match or not match[7]:
         return False

@@ -27,7 +27,7 @@ _QSTAT = re.compile(r'\{\s*(?:"\w+"\s*:\s*[^{}\[\]]*,\s*)?"Jobs"\s*:\s*\{')
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like a list of jobs."""
+    r"""Tell whether the first lines look like a list of jobs."""
     if _QSTAT.match(head.lstrip()):
         return True
     lines = [line for line in head.split("\n", 40)[:40] if line.strip()]
@@ -58,5 +58,5 @@ def read(text: str, source: str) -> Dump:
 
 
 def _is_busy(state: str) -> bool:
-    """Tell whether a job in this state has its nodes; a column may have cut the word off."""
+    """Tell whether a job in this state holds its nodes; the word may be truncated."""
     return state in BUSY or (len(state) >= 5 and any(word.startswith(state) for word in BUSY))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lldpcli show neighbors -f json`` of each switch: hosts, switches and cables of Ethernet.
+"""``lldpcli show neighbors -f json`` on each switch: Ethernet hosts, switches and cables.
 
 lldpcli names the neighbours of one device and not the device itself, so the file has what each
 switch printed under the switch's name: in one object, in a list of objects, or in one object
@@ -59,7 +59,7 @@ _HOW = "for each switch: ssh SWITCH lldpcli show neighbors -f json, under the sw
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like lldpcli's JSON."""
+    """Tell whether the first characters look like lldpcli's JSON."""
     return head.lstrip()[:1] in ("{", "[") and _LLDP.search(head) is not None
 
 
@@ -86,7 +86,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _printed_by_device(text: str, source: str) -> dict[str, Any]:
-    """Return what lldpcli printed on each device, by the device's name."""
+    """Return lldpcli's output for each device, by the device's name."""
     values = load_json_values(text, source)
     printed: dict[str, Any] = {}
     for entry in values[0] if len(values) == 1 and isinstance(values[0], list) else values:
@@ -97,7 +97,7 @@ def _printed_by_device(text: str, source: str) -> dict[str, Any]:
 
 
 def _named_devices(entry: Any, source: str) -> Iterator[tuple[str, Any]]:
-    """Yield the devices of an object, and the neighbours of each."""
+    """Yield the devices in an object, and each one's neighbours."""
     if not isinstance(entry, dict):
         raise ParseError(source, 0, f"{str(entry)[:40]!r} is not what lldpcli prints", _HOW)
     if is_device(entry):
@@ -114,7 +114,7 @@ def _named_devices(entry: Any, source: str) -> Iterator[tuple[str, Any]]:
 
 
 class _Sight(NamedTuple):
-    """A cable as one device sees it, both ends by name."""
+    """A cable as reported by one device, both ends by name."""
 
     device: str
     interface: str
@@ -124,7 +124,7 @@ class _Sight(NamedTuple):
 
 
 class _SeenFabric(Cables):
-    """The cables that some devices see."""
+    """The cables that some devices report."""
 
     def __init__(self, seen: dict[str, list[Neighbour]]) -> None:
         super().__init__("ethernet", _HOW, both_ends=False)
@@ -160,11 +160,11 @@ class _SeenFabric(Cables):
         return "other" if words & _NO_HOST and "Station" not in words else "host"
 
     def adapter(self, end: int, port: int | str) -> str:
-        """Return the interface, where a host names one and not its address."""
+        """Return the name of the interface; '' if the host gives only its address."""
         return "" if ":" in str(port) else str(port)
 
     def take(self, device: str, line: int) -> None:
-        """Read the neighbours of one device; its name is on `line`."""
+        """Read the neighbours of the device named on `line`."""
         mine = self.seen_by.get(device, ())
         if mine or device not in self.managing:
             self.end(device, self.kind(device), device)
@@ -173,7 +173,7 @@ class _SeenFabric(Cables):
             self.port(line, a, sight.interface, b, sight.port, sight.gbs)
 
     def remarks(self) -> Iterator[Finding]:
-        """Say what may be missing, and what was assumed."""
+        """Yield remarks on what may be missing, and on assumptions."""
         if self.nameless:
             text = f"neighbours without a name: {self.nameless}, left out"
             hint = "does lldpd run on every host? A card's firmware reports no name"
@@ -207,7 +207,7 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _find_management(sights: Sequence[_Sight], kind: Callable[[str], str]) -> set[_Sight]:
-    """Return the cables of management: by the ports' names, the switches behind them, the rates."""
+    """Return management cables, judged by port names, switches behind them, and rates."""
     managed, outer = set[_Sight](), set[str]()
     for sight in sights:
         here = _is_managed(kind(sight.device), sight.interface)
@@ -228,7 +228,7 @@ def _find_management(sights: Sequence[_Sight], kind: Callable[[str], str]) -> se
 
 
 def _find_controllers(sights: Sequence[_Sight], kind: Callable[[str], str]) -> set[_Sight]:
-    """Return the cables of what is called as a host's controller, where hosts' are much faster."""
+    """Return cables of devices named like a host's controller, if hosts' are much faster."""
     ends = [(s, x) for s in sights for x in (s.device, s.other) if kind(x) == "host"]
     fastest = max((s.gbs for s, _ in ends if s.gbs > 0), default=0.0)
     return {
@@ -239,14 +239,14 @@ def _find_controllers(sights: Sequence[_Sight], kind: Callable[[str], str]) -> s
 
 
 def _is_managed(kind: str, port: str) -> bool:
-    """Tell whether a port of a switch or a host is one for management, by its name."""
+    """Tell whether a port of a switch or host is a management port, by its name."""
     return (_OF_SWITCH if kind == "switch" else _OF_HOST).fullmatch(port) is not None
 
 
 def _find_slow(
     sights: Sequence[_Sight], managed: set[_Sight], kind: Callable[[str], str]
 ) -> set[_Sight]:
-    """Return the cables of hosts that have faster ones, and of switches that have no other."""
+    """Return hosts' cables if they have faster ones, and switches' that have no others."""
     fastest: dict[str, float] = {}
     for sight in sights:
         for name in (sight.device, sight.other) if sight.gbs > 0 else ():
@@ -270,7 +270,7 @@ def _find_slow(
 
 
 def _short_names(names: set[str], devices: set[str]) -> dict[str, str]:
-    """Return a short form of each announced name: its first label, where no other has that.
+    """Return a short form of each announced name: its first label, if that is unique.
 
     That of a device is what it is asked by, be that longer or shorter than what it announces.
     """

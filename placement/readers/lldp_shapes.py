@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one device sees by LLDP, in the JSON of lldpcli, NVUE, Arista's EOS, NX-OS or Junos."""
+"""LLDP neighbours of a device, in the JSON of lldpcli, NVUE, Arista EOS, NX-OS or Junos."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LETTERS = {"B": "Bridge", "R": "Router", "T": "Telephone", "W": "Wlan", "P": "R
 
 
 class Neighbour(NamedTuple):
-    """A device that another one sees, and the kind that it announces; None: nothing at all."""
+    """A device seen by another, and the kind that it announces; None if it announces none."""
 
     interface: str
     name: str
@@ -30,17 +30,17 @@ class Neighbour(NamedTuple):
 
     @property
     def forwards(self) -> bool:
-        """Whether it says that it bridges or routes."""
+        """Whether it announces itself as a bridge or router."""
         return bool((self.announced or set()) & FORWARDING)
 
 
 def is_device(body: Any) -> bool:
-    """Tell whether an object is what one device sees."""
+    """Tell whether an object lists one device's neighbours."""
     return isinstance(body, dict) and any(is_shape(body) for is_shape, _ in _SHAPES)
 
 
 def read_neighbours(body: dict[str, Any]) -> Iterator[Neighbour]:
-    """Yield what one device sees."""
+    """Yield the neighbours of one device."""
     return next(read for is_shape, read in _SHAPES if is_shape(body))(body)
 
 
@@ -73,12 +73,12 @@ def _is_on(value: Any) -> bool:
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return values that stand in a list, or one alone."""
+    """Return a value as a list, whether it was one or a single value."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _named_objects(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield objects with their names: those of json0, which have `key`, say theirs inside."""
+    """Yield objects with their names; json0 keeps names inside, under `key`."""
     for item in _as_list(value):
         if key in item:
             yield _plain_text(item.get("name")), item
@@ -87,7 +87,7 @@ def _named_objects(value: Any, key: str) -> Iterator[tuple[str, Any]]:
 
 
 def _plain_text(value: Any) -> str:
-    """Return a text that stands alone, as ``value`` or ``data``, or in a list."""
+    """Return a text, whether plain, in ``value`` or ``data``, or in a list."""
     first = next(iter(_as_list(value)), "")
     word = first.get("value", first.get("data", "")) if isinstance(first, dict) else first
     if not isinstance(word, str):
@@ -96,7 +96,7 @@ def _plain_text(value: Any) -> str:
 
 
 def _mau_bandwidth(port: dict[str, Any]) -> float:
-    """Return GB/s a direction by the operational MAU type (``100GbaseCR4 - …``), NaN for none."""
+    """Return GB/s per direction for an operational MAU type (``100GbaseCR4 - …``); NaN for none."""
     for negotiated in _as_list(port.get("auto-negotiation")):
         rate = _RATE.match(_plain_text(negotiated.get("current")))
         if rate and len(rate[1]) < 7:
@@ -130,7 +130,7 @@ def _read_nvue(body: dict[str, Any]) -> Iterator[Neighbour]:
 
 
 def _speed(text: Any) -> float:
-    """Return GB/s a direction of a speed such as ``100G``, NaN for none."""
+    """Return GB/s per direction for a speed such as ``100G``; NaN for none."""
     match = _SPEED.fullmatch(str(text))
     return float(match[1]) * _GIGABYTES[match[2].upper()] if match else math.nan
 
@@ -155,7 +155,7 @@ def _read_arista(body: dict[str, Any]) -> Iterator[Neighbour]:
 
 
 def _capital(word: str) -> str:
-    """Return a capability as lldpcli calls it: ``stationOnly`` is Station."""
+    """Return a capability under lldpcli's name: ``stationOnly`` is Station."""
     return word[:1].upper() + word[1:].removesuffix("Only")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a resource manager's rows of nodes to one record per node, in the worst of its states.
+"""From a resource manager's node rows to one record per node, in the worst of its states.
 
 Slurm shortens the words for a state (``drng``), appends a sign for a flag (``idle*``),
 joins several with ``+`` in its complete form and cuts them at the width of a
@@ -74,7 +74,7 @@ FIGURES = {
 
 
 class StatedNode(NamedTuple):
-    """One node as it was printed once."""
+    """One node as printed in one row."""
 
     name: str
     state: str  # one of `ORDER`
@@ -85,7 +85,7 @@ class StatedNode(NamedTuple):
 
 
 def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
-    """Return Slurm's state in one word and whether backfill planned the node."""
+    """Return Slurm's state as one word, and whether backfill has planned the node."""
     state = node_state(words)
     if state is None:
         raise ParseError(source, line, f"{words!r} is not a node state")
@@ -100,7 +100,7 @@ def states_dump(
     jobs: bool = False,
     empty: str = "lists no nodes",
 ) -> Dump:
-    """Return the dump of a format that says which state nodes are in.
+    """Return the dump of a format that lists nodes with their states.
 
     `printed`: a node may come again, as once per partition: the worst state counts. `jobs`: True
     where the format lists jobs: what it does not name may be free. `empty`: what to say where no
@@ -137,7 +137,7 @@ def states_dump(
 
 
 def node_state(text: str) -> tuple[str, bool] | None:
-    """Return one word for a state as sinfo prints it, and whether backfill planned it.
+    """Return one word for a state as sinfo prints it, and whether backfill has planned it.
 
     `text`: such as ``idle``, ``drng*``, ``ALLOCATED+``, ``idle+drain+not_respo``,
     ``DOWN*+DRAIN``. The word in lower case (``idle~`` is ``powered_down``, ``idle*``
@@ -164,7 +164,7 @@ def node_state(text: str) -> tuple[str, bool] | None:
 
 
 def _worst_known(words: list[str]) -> str:
-    """Return the worst of some words; one that a column has cut off never makes a node free."""
+    """Return the worst of some states; a truncated word never makes a node free."""
     known = [w for w in words if w in _RANK]
     if len(known) == len(words) or len(words) == 1:
         return max(words, key=badness_of)
@@ -173,12 +173,12 @@ def _worst_known(words: list[str]) -> str:
 
 
 def badness_of(word: str) -> int:
-    """Return how far from usable a state is; a word that is not known counts as bad."""
+    """Return how far from usable a state is; unknown words count as bad."""
     return _RANK.get(word, _RANK["unknown"])
 
 
 def _long_state(word: str) -> str:
-    """Return the full word for a short form or one that a column has cut off."""
+    """Return the full word for an abbreviated or truncated state."""
     if word not in WORDS and word not in _RANK and len(word) >= 5:  # sinfo's widths: 6, 11, 20
         full = {WORDS.get(w, w) for w in _LONG if w.startswith(word)}
         if len(full) == 1:

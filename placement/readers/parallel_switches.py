@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches of a Slurm topology that are above the same ones: parallel cores, taken as one.
+"""Switches of a Slurm topology with the same children: parallel cores, merged into one.
 
 A fabric whose leaves have cables to several cores is written so, and slurmctld takes it. Slurm's
 tree has one switch above each here: cores that share a switch below them become one, the first,
@@ -18,7 +18,7 @@ from nidmap.placement.records import Finding, SwitchRecord
 def join_parallel(
     switches: Sequence[SwitchRecord], below: Sequence[Sequence[int]]
 ) -> tuple[list[SwitchRecord], list[Finding]]:
-    """Return the switches, each below one other at most, and remarks on those that are joined.
+    """Return the switches, each with one parent at most, and remarks on merged ones.
 
     `below`: the numbers of the children of each, without a loop.
     """
@@ -35,7 +35,7 @@ def join_parallel(
 
 
 class _Cores:
-    """Which switches count as one: each with the lowest number of its class."""
+    """Which switches count as one; each maps to the lowest number of its class."""
 
     def __init__(self, above: Sequence[Sequence[int]]) -> None:
         self.above = above
@@ -43,12 +43,12 @@ class _Cores:
         self.members = [[number] for number in range(len(above))]
 
     def parents(self, number: int) -> list[int]:
-        """Return the switches above all that count as one with a switch."""
+        """Return the switches above all those that count as one with a switch."""
         members = self.members[self.first[number]]
         return [parent for member in members for parent in self.above[member]]
 
     def join_above(self, number: int) -> bool:
-        """Merge the switches above a switch, except those above others; tell whether any were."""
+        """Merge the lowest switches above a switch into one; tell whether any were merged."""
         joined = False
         while len(left := self.lowest(self.parents(number))) > 1:
             low, high = sorted(left)[:2]
@@ -59,7 +59,7 @@ class _Cores:
         return joined
 
     def lowest(self, parents: Sequence[int]) -> set[int]:
-        """Return the classes of some switches that are above no other of them."""
+        """Return those classes of some switches that are not above any other of them."""
         classes = {self.first[parent] for parent in parents}
         if len(classes) < 2:
             return classes

@@ -56,7 +56,7 @@ _XML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<Data>\s*(?:<Node>|</Data>)")
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like pbsnodes."""
+    r"""Tell whether the first lines look like pbsnodes."""
     if head.lstrip()[:1] == "{":
         return bool(_JSON.search(head)) and '"Jobs"' not in head
     return bool(_TEXT.search(head) or _SUMMARY.search(head) or _XML.match(head))
@@ -95,7 +95,7 @@ def _from_json(text: str, source: str) -> Iterator[StatedNode]:
 
 
 def _from_xml(text: str, source: str) -> Iterator[StatedNode]:
-    """Yield the nodes of Torque's ``pbsnodes -x``, whose elements are called as its attributes."""
+    """Yield the nodes of Torque's ``pbsnodes -x``, whose elements are named like its attributes."""
     if "<!" in text:  # no entity is expanded
         raise ParseError(source, 0, "the XML has a declaration", "pbsnodes prints none")
     try:
@@ -155,7 +155,7 @@ def _make_node(name: str, fields: Mapping[str, Any], source: str, line: int) -> 
 
 
 def _total_figures(fields: Mapping[str, Any]) -> dict[str, int | str]:
-    """Return the cores and GPUs of the summary: ``10/20`` is those that are free and all."""
+    """Return the summary's cores and GPUs; ``10/20`` means 10 free of 20."""
     pairs = (
         (name, _SHARE.fullmatch(str(fields.get(key, fields.get(name, "")))))
         for name, key in _TOTALS.items()
@@ -164,7 +164,7 @@ def _total_figures(fields: Mapping[str, Any]) -> dict[str, int | str]:
 
 
 def _list_features(fields: Mapping[str, Any]) -> dict[str, int | str]:
-    """Return the resources that are words, as features."""
+    """Return non-numeric resources as features."""
     pairs = [(key.removeprefix(_RESOURCE), value) for key, value in fields.items()
              if key.startswith(_RESOURCE) and isinstance(value, str)]  # fmt: skip
     words = [f"{k}={v}" for k, v in pairs if k not in _OWN and _WORD.fullmatch(v)]

@@ -26,13 +26,13 @@ _LETTERS = {"u": "not_responding", "E": "error", "d": "drained", "D": "drained",
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first lines look like qhost."""
+    """Tell whether the first lines look like qhost."""
     return bool(_HEADER.search(head))
 
 
 @dump_format("qhost", "states", sniff)
 def read(text: str, source: str) -> Dump:
-    """Read what qhost printed."""
+    """Read the output of qhost."""
     lines = split_lines(text, source)
     headers = sum(_HEADER.match(line) is not None or not line.strip("- ") for line in lines)
     blank = sum(not line.strip() for line in lines)
@@ -41,7 +41,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _with_queues(lines: list[str], source: str) -> Iterator[StatedNode]:
-    """Yield each host with the state that its queues leave it."""
+    """Yield each host in the state that its queues leave it in."""
     columns: list[str] = []
     margin = 0  # of a table that was pasted indented
     host: StatedNode | None = None
@@ -86,7 +86,7 @@ def _plain_number(word: str) -> int:
 
 
 def _queue_state(queue: re.Match[str]) -> str:
-    """Return a host's resources in a queue: reserved, used and all slots, letters."""
+    """Return a host's resources in a queue: reserved, used and total slots, state letters."""
     _, _, reserved, used, total, letters = queue.groups()
     states = [_LETTERS.get(letter, "unknown") for letter in letters or ""]
     if int(used):
@@ -97,5 +97,5 @@ def _queue_state(queue: re.Match[str]) -> str:
 
 
 def _settled(host: StatedNode, queues: list[str]) -> StatedNode:
-    """Return the host in the worst of its own state and its queues'."""
+    """Return the host in the worst of its own state and its queues' states."""
     return host._replace(state=max([host.state, *queues], key=badness_of))

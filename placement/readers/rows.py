@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a text dump: what each line is, and what is in its columns.
+"""Rows of a text dump: the kind of each line, and the contents of its columns.
 
 A reader brings one function that says how a line reads (see `Parser`). It is asked where a
 line does not read as the one before; here lines are sorted into rows, headers, comments
@@ -48,7 +48,7 @@ Parser = Callable[[str], RowColumns | None]
 
 
 class Column(NamedTuple):
-    """One word of a row: its form, and its meaning."""
+    """One word of a row: its syntax and its meaning."""
 
     what: str  # for messages: ``NID``, ``cname`` …
     # Regular expression for the whole word, in upper or lower case, with a group for each of
@@ -72,7 +72,7 @@ XYZ = tuple(Column(f"{axis.upper()} coordinate", COORDINATE, (axis,)) for axis i
 
 
 def row_layout(line: str, expected: tuple[Column, ...]) -> RowColumns:
-    """Return how a line of words reads that stand in `expected` order."""
+    """Return how to read a line whose words come in the `expected` order."""
     words = line.split()
     for word, column in zip(words, expected, strict=False):
         if not re.fullmatch(column.pattern, word, re.I | re.A):
@@ -94,7 +94,7 @@ def _joined_layout(columns: tuple[Column, ...]) -> RowColumns:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a dump, n of them."""
+    """The n rows of a dump."""
 
     source: str
     counts: LineCounts
@@ -102,21 +102,21 @@ class Rows:
     columns: dict[str, Array]  # (n,), numbers, -1 where a row has it not; `WORDS`, '' there
 
     def column(self, name: str) -> Array:
-        """Return a number (-1) or a word ('') for each row, missing ones by default."""
+        """Return a number (-1 if missing) or a word ('' if missing) for each row."""
         printed = self.columns.get(name)
         return np.full(len(self.line), _nothing(name)) if printed is None else printed
 
     def table(self, names: Sequence[str]) -> Ints32:
-        """Return several numbers of each row as int32 (n, len(names))."""
+        """Return several numbers per row as int32 (n, len(names))."""
         return np.stack([self.column(name) for name in names], axis=1).astype(np.int32)
 
     def having(self, name: str) -> Mask:
-        """Return which rows have the number or word `name`."""
+        """Return which rows have the number or word called `name`."""
         return np.asarray(self.column(name) != _nothing(name))
 
 
 def _nothing(name: str) -> int | str:
-    """Return the value of a column that a row lacks."""
+    """Return the value of a column that is missing from a row."""
     return "" if name in WORDS else -1
 
 

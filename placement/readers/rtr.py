@@ -28,7 +28,7 @@ _PLACES = 64  # tile numbers per router: 48 tiles, octal l00 to l57
 
 
 def tile_columns(chips: str, mark: str, brackets: str, kind: r.Column) -> tuple[r.Column, ...]:
-    """Return the columns of a tile, of the kind of its link and of what it sees.
+    """Return the columns of a tile, its link's kind and its neighbour.
 
     `chips`: pattern of the routers of a blade, with a group for the number: ``a(0)``. `mark`:
     what is between coordinates. `brackets`: pattern of coordinates in their brackets, ``xyz``
@@ -54,7 +54,7 @@ class Tiles:
     """
 
     def __init__(self, text: str, source: str, name: str, parser: r.Parser) -> None:
-        """Read the rows of a link list, refusing a link that cannot be."""
+        """Read the rows of a link list, refusing impossible links."""
         self.rows = rows = r.read_rows(text, source, name, parser)
         self.line = rows.line  # (n,)
         ends, linked = (rows.table(END_A), rows.table(END_B)), rows.having("btile")
@@ -80,7 +80,7 @@ class Tiles:
         self.coords = np.full((len(self.names), 3), -1, dtype=np.int32)
 
     def _refuse_inward(self, name: str, linked: Mask) -> None:
-        """Raise ParseError at the first tile that leads to a processor, and yet to a tile."""
+        """Raise ParseError at the first processor tile that is linked to another tile."""
         kind = self.rows.column("kind")
         inward = np.flatnonzero(linked & np.isin(kind, ("ptile", "host")))
         if inward.size:
@@ -89,12 +89,12 @@ class Tiles:
             raise ParseError(self.rows.source, int(self.line[inward[0]]), what)
 
     def name(self, port: int) -> str:
-        """Return the name of a tile that is numbered as in `ports`."""
+        """Return the name of a tile given its numbers as in `ports`."""
         router, tile = divmod(int(port), _PLACES)
         return f"{self.names[router]}l{tile:02o}"
 
     def faults(self) -> list[Finding]:
-        """Find the coordinates, and return what is wrong with them and with the ends of links."""
+        """Find the coordinates, and return the faults in them and in the ends of links."""
         ports = self.ports
         twice = duplicates(
             ports, self.line, "duplicate-tile", lambda row: f"tile {self.name(ports[row])}"
@@ -102,7 +102,7 @@ class Tiles:
         return [*self._lay_out(), *twice, *self._one_ended()]
 
     def _one_ended(self) -> list[Finding]:
-        """Return the links that are not listed from their other end."""
+        """Return faults for links that are not listed from their other end."""
         back = self.back
         seen = np.where(back >= 0, self.peers[back], -1)
         wrong = np.flatnonzero((self.peers >= 0) & (seen != self.ports))
@@ -117,7 +117,7 @@ class Tiles:
         return list_faults(wrong, self.line, "one-ended-link", text, hint="was the list cut short?")
 
     def _lay_out(self) -> list[Finding]:
-        """Set `coords`, and return where a router is printed with two different ones."""
+        """Set `coords`, and return faults for routers with two different coordinates."""
         router = np.concatenate((self.a, self.b))
         xyz = np.concatenate((self.xyz_a, self.xyz_b))
         line = np.concatenate((self.line, self.line))
@@ -136,7 +136,7 @@ class Tiles:
     def dump(
         self, fabric: str, parameters: Mapping[str, object], faults: list[Finding], **columns: Array
     ) -> Dump:
-        """Return the dump of the routers, and of the links as they are printed.
+        """Return the dump of the routers, and of the links as printed.
 
         `fabric`: ``aries`` or ``gemini``. `columns` (n,): the columns of `LinkRecords` that are
         not of the ends.
@@ -163,7 +163,7 @@ class Tiles:
 
 
 def _router_places(keys: Ints) -> Ints32:
-    """Return column, row, cage, slot and router number of routers' keys: `node_key` undone."""
+    """Return column, row, cage, slot and router number of router keys, inverting `node_key`."""
     place = np.empty((len(keys), 5), dtype=np.int32)
     rest, place[:, 4] = np.divmod(keys, 2)
     for column in (3, 2, 1):

@@ -35,7 +35,7 @@ sniff = sniffing(
 
 @dump_format("rtr-aries", "links", sniff)
 def read(text: str, source: str) -> Dump:
-    """Read the output of ``rtr --interconnect`` of an XC.
+    """Read the output of ``rtr --interconnect`` on an XC.
 
     Links as printed (each from both ends) with coordinates, and all routers; fabric ``aries``;
     parameter ``positions`` (cabinet positions in a row) where the groups tell it. Faults:
@@ -49,7 +49,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _missing_tiles(tiles: Tiles) -> list[Finding]:
-    """Return the routers that are listed with fewer than their 48 tiles."""
+    """Return faults for routers listed with fewer than their 48 tiles."""
     there = np.zeros((len(tiles.names), 64), dtype=np.bool_)
     there[tiles.a, tiles.a_tile] = True
     count = there.sum(axis=1)
@@ -67,7 +67,7 @@ def _missing_tiles(tiles: Tiles) -> list[Finding]:
 
 
 def _find_misplaced(tiles: Tiles) -> list[Finding]:
-    """Return the routers whose coordinates contradict their names."""
+    """Return faults for routers whose coordinates contradict their names."""
     xyz = tiles.coords
     expected = expected_coords(tiles.place, xyz)
     expected = np.where(expected < 0, xyz, expected)

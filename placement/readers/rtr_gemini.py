@@ -38,7 +38,7 @@ _TYPE = (
 
 @dump_format("rtr-gemini", "links", sniff)
 def read(text: str, source: str) -> Dump:
-    """Read the output of ``rtr --interconnect`` of an XE or XK.
+    """Read the output of ``rtr --interconnect`` on an XE or XK.
 
     Links as printed (each from both ends) with coordinates and bandwidth where printed, and all
     routers; fabric ``gemini``; parameter ``extents`` (x, y, z) of the torus where coordinates are

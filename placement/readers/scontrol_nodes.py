@@ -67,7 +67,7 @@ def _read_nodes(text: str, source: str) -> Iterator[StatedNode]:
 
 
 def _node_figures(record: str) -> dict[str, int | str]:
-    """Return the hardware that a record states of its node."""
+    """Return a node's hardware as stated in its record."""
     numbers = {k: int(match[1]) for k, form in _NUMBERS.items() if (match := form.search(record))}
     numbers["cores"] = numbers.get("cores", 0) * numbers.get("sockets", 0)
     figures: dict[str, int | str] = {**numbers}

@@ -61,7 +61,7 @@ _HINT = f'print it with sinfo -N -o "{QUERY}"'
 
 
 def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like the output of sinfo."""
+    r"""Tell whether the first lines look like the output of sinfo."""
     lines = (
         line
         for line in head.split("\n")
@@ -91,7 +91,7 @@ def read(text: str, source: str) -> Dump:
 
 
 class _SinfoOutput:
-    """How to read one output, and its rows.
+    """The layout of one output, and its rows.
 
     `names`: the columns, '' for those that are left out. `bar`: what is between them, '' for
     blanks. `start`, `headers`: lines above the first row, and how many of them are headers.
@@ -140,11 +140,11 @@ class _SinfoOutput:
         return cells
 
     def merged(self) -> list[str]:
-        """Return the columns that show sinfo to have merged nodes that differ in them."""
+        """Return the columns in which sinfo has merged differing nodes."""
         return [n for n in _MERGING if any(row.get(n, "").endswith("+") for _, row in self.rows)]
 
     def nodes(self) -> Iterator[StatedNode]:
-        """Yield each node of each row; no weights where sinfo has merged different ones."""
+        """Yield each node of each row, without weights where sinfo merged differing ones."""
         left_out = {"weight"} & set(self.merged())
         total = 0
         for line, row in self.rows:
@@ -160,7 +160,7 @@ class _SinfoOutput:
                 yield StatedNode(name, state, planned, line, figures, up)
 
     def parameters(self) -> dict[str, object]:
-        """Return each node's partitions, and which one is the default."""
+        """Return each node's partitions, and the default one."""
         if "partition" not in self.names:
             return {}
         starless = (dict.fromkeys(p.rstrip("*") for p in of) for of in self.partitions.values())
@@ -171,7 +171,7 @@ class _SinfoOutput:
         return parameters
 
     def remarks(self) -> Iterator[Finding]:
-        """Yield the remark on what sinfo has merged."""
+        """Yield a remark on what sinfo has merged."""
         merged = self.merged()
         if merged:
             text = f"sinfo has merged nodes of different {', '.join(merged)}: the least is taken"
@@ -181,7 +181,7 @@ class _SinfoOutput:
 
 
 def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], str, int, int]:
-    """Return the columns of the header, and what `_SinfoOutput` needs."""
+    """Return column names, separator, number of the header line, and number of headers."""
     headers = 1
     for number, line in enumerate(lines, start=1):
         if _DATE.fullmatch(line) or _CLUSTER.fullmatch(line):
@@ -202,7 +202,7 @@ def _separator(header: str) -> str:
 
 
 def _cut_line(line: str, mark: str, most: int = 0) -> list[str]:
-    """Return the cells between marks; commas in brackets are of a node list."""
+    """Return the cells between separators; commas in brackets belong to node lists."""
     cells = _COMMA.split(line, most) if mark == "," else line.split(mark, most or -1)
     return [cell.strip() for cell in cells]
 
@@ -212,7 +212,7 @@ def _strange_line(source: str, number: int, line: str) -> ParseError:
 
 
 def _check_columns(names: Sequence[str], number: int, source: str) -> Sequence[str]:
-    """Return the columns that count; ``-o "%all"`` prints PARTITION and STATE twice."""
+    """Return the columns to use; ``-o "%all"`` prints PARTITION and STATE twice."""
     for column, letter in (("nodes", "%N"), ("state", "%T")):
         if column not in names:
             raise ParseError(source, number, f"sinfo output without column {letter}", _HINT)
@@ -220,7 +220,7 @@ def _check_columns(names: Sequence[str], number: int, source: str) -> Sequence[s
 
 
 def _node_figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | str]:
-    """Return the hardware that a row states of its nodes."""
+    """Return a row's hardware of its nodes."""
 
     def number(column: str, text: str) -> int:
         match = _NUMBER.fullmatch("0" if text in _UNKNOWN else text)
@@ -246,7 +246,7 @@ def _node_figures(row: Mapping[str, str], source: str, line: int) -> dict[str, i
 
 
 def _header_columns(line: str) -> tuple[str, ...]:
-    """Return the columns that a header names ('' for those left out), () for no header."""
+    """Return a header's columns ('' for ignored ones); () if it is not a header."""
     mark = _separator(line) if line.strip() else ""
     words = _cut_line(line, mark) if mark else line.split()
     others = {"JOBID", "NNODES"} & set(words)  # squeue's, Flux's
@@ -257,5 +257,5 @@ def _header_columns(line: str) -> tuple[str, ...]:
 
 
 def gpus_of(text: str) -> int:
-    """Return the GPUs in a list of generic resources."""
+    """Return the number of GPUs in a list of generic resources."""
     return sum(int(count or 1) for count in _GPU.findall(text))

@@ -45,7 +45,7 @@ _MEMBER = re.compile(r'"([^"\\\n]*)"\s*:')
 
 
 class SlsHardware(Struct, rename="pascal"):
-    """A piece of hardware, as far as its kind is given; other fields belong to that kind."""
+    """A piece of hardware, as far as its kind is given; other fields depend on the kind."""
 
     type: str = ""
     type_string: str = ""
@@ -54,7 +54,7 @@ class SlsHardware(Struct, rename="pascal"):
 
 
 class SlsNodeProperties(Struct, rename="pascal"):
-    """The other properties of a node in SLS."""
+    """A node's extra properties in SLS."""
 
     role: str | None = None
     nid: Annotated[int, Meta(ge=0, le=MAX_NID)] | None = field(default=None, name="NID")
@@ -62,7 +62,7 @@ class SlsNodeProperties(Struct, rename="pascal"):
 
 
 class SlsNode(NamedTuple):
-    """A node, and the line on which its name is."""
+    """A node, and the line of its name."""
 
     line: int
     nid: int
@@ -72,7 +72,7 @@ class SlsNode(NamedTuple):
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like a file of SLS."""
+    """Tell whether the first characters look like an SLS file."""
     start = head.lstrip()[:1]
     if start == "{":
         return bool(re.search(r'"(?:Hardware|Networks)"\s*:', head))
@@ -81,7 +81,7 @@ def sniff(head: str) -> bool:
 
 @dump_format("sls", "inventory", sniff)
 def read(text: str, source: str) -> Dump:
-    """Read a file of SLS.
+    """Read an SLS file.
 
     `nodes` with nid (-1 for none), name (the first alias, else the xname), cname (the xname) and
     role (``Compute`` is ``compute``, every other one ``service``); `routers` with the switches'
@@ -144,7 +144,7 @@ def _file_parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str
 
 
 def _as_struct(entry: Any, kind: type[Kind], key: str, source: str, line: int) -> Kind:
-    """Return an object of the file as its Struct."""
+    """Convert an object of the file to its Struct."""
     try:
         return msgspec.convert(entry, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -152,7 +152,7 @@ def _as_struct(entry: Any, kind: type[Kind], key: str, source: str, line: int) -
 
 
 def _make_node(properties: SlsNodeProperties, xname: str, line: int) -> SlsNode:
-    """Return a node, called as its first alias where that is a host name."""
+    """Return a node, named after its first alias if that is a host name."""
     aliases = properties.aliases or ""
     alias = aliases if isinstance(aliases, str) else aliases[0]
     role = "compute" if (properties.role or "").lower() == "compute" else "service"
@@ -161,7 +161,7 @@ def _make_node(properties: SlsNodeProperties, xname: str, line: int) -> SlsNode:
 
 
 def _node_remarks(properties: SlsNodeProperties, key: str, line: int) -> Iterator[Finding]:
-    """Yield the properties that a node leaves out."""
+    """Yield remarks on properties missing from a node."""
     if not properties.role:
         text, hint = f"{key} has no role", "taken as a service node"
         yield Finding(line, "no-role", text, hint, fault=False)
@@ -179,7 +179,7 @@ def _node_columns(nodes: Iterable[SlsNode]) -> NodeRecords:
 
 
 def _find_repeats(nodes: Iterable[SlsNode]) -> Iterator[Finding]:
-    """Yield a fault for each xname, name and NID that an earlier node has already."""
+    """Yield a fault for each xname, name or NID already used by an earlier node."""
     first: dict[tuple[str, object], SlsNode] = {}
     for node in nodes:
         for kind, word in (("cname", "xname"), ("name", "name"), ("nid", "NID")):

@@ -29,14 +29,14 @@ _SIZES = ("sockets", "cores", "memory", "weight")
 
 
 def sniff(head: str) -> bool:
-    """Say whether the first characters look like Slurm's JSON."""
+    """Tell whether the first characters look like Slurm's JSON."""
     start = head.lstrip()[:1] == "{" and not any(f'"{key}"' in head for key in _OTHERS)
     return start and bool(re.search(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[', head))
 
 
 @dump_format("slurm-json", "states", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
-    """Read the JSON of sinfo, scontrol or squeue.
+    """Read the JSON output of sinfo, scontrol or squeue.
 
     One row per node. Of jobs, those nodes that one of them holds, as ``allocated``;
     ``parameters["jobs"]`` is True then.
@@ -86,7 +86,7 @@ def _sinfo_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
 
 
 def _node_figures(sizes: list[int], features: str, gres: str | None) -> dict[str, int | str]:
-    """Return a node's sockets, cores of each, memory and weight."""
+    """Return a node's sockets, cores per socket, memory and weight."""
     sockets, cores, memory, weight = sizes
     numbers = {"sockets": sockets, "cores": sockets * cores, "memory_mb": memory, "weight": weight}
     return {**numbers, "features": features, "gpus": gpus_of(gres or "")}
@@ -100,7 +100,7 @@ def _job_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
 
 
 def _list_words(value: Any) -> list[str]:
-    """Return words that are listed, or joined by commas."""
+    """Return words given as a list or joined by commas."""
     words = value.split(",") if isinstance(value, str) else list(value)
     return [_checked_name(word) for word in words if word]
 
@@ -112,6 +112,6 @@ def _checked_name(value: Any) -> str:
 
 
 def _plain_number(value: Any) -> int:
-    """Return a number, also one wrapped as ``{"set": true, "number": 1}``; 0 for none."""
+    """Return a number, plain or wrapped as ``{"set": true, "number": 1}``; 0 for none."""
     inner = value.get("number") if isinstance(value, dict) else value
     return inner if isinstance(inner, int) and 0 <= inner < 2**31 else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What slurmctld refuses in a topology file of which a machine can be made all the same.
+"""What slurmctld rejects in a topology file that still describes a machine.
 
 A site learns it otherwise when the controller does not start. Rules of trees were tried on a
 slurmctld 22.05.8; those of blocks and rings are read in the plugins of 23.11 to 26.05.
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\d{1,9}|0x[0-9a-f]{1,8}|unlimited|infinite", re.IGNORECAS
 
 
 def refuse_switch(line: int, name: str, words: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what slurmctld refuses in the line of a switch, given as its keywords in lower case."""
+    """Yield what slurmctld rejects in a switch's line, given by its lower-case keywords."""
     if "level" in words:  # printed by a controller that runs
         return
     nodes, children = words.get("nodes", ""), words.get("switches", "")
@@ -38,7 +38,7 @@ def refuse_switch(line: int, name: str, words: Mapping[str, str]) -> Iterator[Fi
 def refuse_units(
     kind: str, units: Sequence[SwitchRecord], sizes: Sequence[int], line: int
 ) -> Iterator[Finding]:
-    """Yield what slurmctld refuses of blocks and rings.
+    """Yield what slurmctld rejects in blocks and rings.
 
     `kind`: ``block``, ``ring``; of others nothing is known here. `sizes`: block sizes as stated.
     `line`: where they are.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Slurm's three topology formats share: switches by name, and the tree that they make.
+"""What Slurm's three topology formats share: switches by name, and the tree they form.
 
 ``topology.conf``, ``topology.yaml`` and ``scontrol show topology`` word the
 same thing differently. Each reader turns its words into `Declared` rows; here
@@ -33,7 +33,7 @@ MAX_LEVELS = 20
 
 
 class Declared(NamedTuple):
-    """One switch, block or ring as a file words it, lists still folded."""
+    """One switch, block or ring as written in a file, with lists still folded."""
 
     name: str
     # nodes, children: folded lists; '' for none
@@ -62,7 +62,7 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
 def resolve_members(
     declared: Sequence[Declared], source: str
 ) -> tuple[tuple[SwitchRecord, ...], list[Finding]]:
-    """Expand the lists of all switches, blocks or rings, and give each its level.
+    """Expand the lists of all switches, blocks or rings, and determine their levels.
 
     Returns `switches`: in the order given, each with its level; of one with nodes and children,
     as Slurm, the nodes.
@@ -100,7 +100,7 @@ def resolve_members(
 
 
 def _number_children(switches: Sequence[SwitchRecord], source: str) -> list[list[int]]:
-    """Return the numbers of the children of each switch, refusing what makes no tree."""
+    """Return each switch's children as numbers, refusing anything but a tree."""
     index: dict[str, int] = {}
     for number, switch in enumerate(switches):
         first = index.setdefault(switch.name, number)
@@ -117,7 +117,7 @@ def _number_children(switches: Sequence[SwitchRecord], source: str) -> list[list
 
 
 def _switch_heights(below: Sequence[Sequence[int]]) -> list[int]:
-    """Return each switch's height over its leaves; -1 on a loop, which has nothing above it."""
+    """Return each switch's height above its leaves; -1 on or above a loop."""
     above: list[list[int]] = [[] for _ in below]
     for i, children in enumerate(below):
         for child in children:
@@ -137,7 +137,7 @@ def _switch_heights(below: Sequence[Sequence[int]]) -> list[int]:
 def _below_one_leaf(
     switches: Sequence[SwitchRecord],
 ) -> tuple[tuple[SwitchRecord, ...], list[Finding]]:
-    """Leave each node below the first leaf that has it, with a remark on the others."""
+    """Keep each node below the first leaf that lists it, with a remark on the others."""
     first: dict[str, SwitchRecord] = {}
     kept, remarks = [], []
     for switch in switches:
@@ -164,7 +164,7 @@ def switch_dump(
     faults: Sequence[Finding],
     parameters: Mapping[str, object],
 ) -> Dump:
-    """Return the dump of a Slurm topology, its nodes leaf by leaf."""
+    """Return the dump of a Slurm topology, with nodes in leaf order."""
     leaves, nodes = [s for s in switches if s.nodes], None
     if leaves:
         sizes = [len(s.nodes) for s in leaves]

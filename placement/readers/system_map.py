@@ -52,13 +52,13 @@ def read(text: str, source: str) -> Dump:
 
 
 class _SystemMapLines:
-    """Says how one line after the other reads; the first two may be headers."""
+    """Interprets lines in sequence; the first two may be headers."""
 
     headers = 0
     begun = False
 
     def __call__(self, line: str) -> r.RowColumns | None:
-        """Return how a row reads, None for a header."""
+        """Return how to read a row; None for a header."""
         self.begun = self.begun or line.split()[0].isdigit()
         if not self.begun and self.headers < 2:
             self.headers += 1

@@ -49,7 +49,7 @@ _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)')
 
 
 class Statement(NamedTuple):
-    """One statement of a file in Slurm's ``Key=value`` form."""
+    """One statement of a file in Slurm's ``Key=value`` syntax."""
 
     source: str
     line: int  # the line it begins on
@@ -59,7 +59,7 @@ class Statement(NamedTuple):
     rest: dict[str, str]  # the pairs after it, keys in lower case
 
     def error(self, text: str, hint: str = "") -> ParseError:
-        """Return the error for a fault here."""
+        """Return the error for a fault in this statement."""
         return ParseError(self.source, self.line, text, hint)
 
 
@@ -70,7 +70,7 @@ sniff = sniffing(
 
 @dump_format("topology-conf", "topology", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
-    r"""Read a ``topology.conf``, or what ``scontrol show topology`` prints.
+    r"""Read a ``topology.conf``, or the output of ``scontrol show topology``.
 
     `fabric` is ``tree``, ``block`` or ``ring``; `switches` in the file's order, without
     aggregated blocks; `nodes` leaf by leaf; ``parameters["block_sizes"]`` where given.
@@ -97,7 +97,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def statements(lines: Sequence[str], source: str) -> Iterator[Statement]:
-    r"""Yield the statements of a file in Slurm's ``Key=value`` form."""
+    r"""Yield the statements of a file in Slurm's ``Key=value`` syntax."""
     numbered = ((number, text) for number, text in _logical_lines(lines) if text.strip())
     for count, (number, text) in enumerate(numbered):
         if count == MAX_STATEMENTS:
@@ -106,7 +106,7 @@ def statements(lines: Sequence[str], source: str) -> Iterator[Statement]:
 
 
 def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield each statement's first line and its text, comments off, continuations joined."""
+    """Yield each statement's first line and text, without comments, continuations joined."""
     held = ""
     start = 0
     for number, line in enumerate(lines, start=1):
@@ -124,7 +124,7 @@ def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _is_escaped(text: str, at: int) -> bool:
-    """Tell whether an odd number of backslashes precedes a place."""
+    """Tell whether a position follows an odd number of backslashes."""
     return (at - len(text[:at].rstrip("\\"))) % 2 == 1
 
 
@@ -174,7 +174,7 @@ def _tell_plugin(records: Sequence[Statement]) -> str:
 
 
 def _is_base(statement: Statement) -> bool:
-    """Return True for a switch, ring or base block: not for one made of others."""
+    """Tell whether this is a switch, ring or base block, not a block of blocks."""
     if statement.key == "blockname":
         return "blockindex" not in statement.rest or not set(statement.value) & set("[,")
     return statement.key not in ("aggregatedblock", "blocksizes")
@@ -192,7 +192,7 @@ def _declare_switch(statement: Statement) -> w.Declared:
 
 
 def _block_sizes(records: Sequence[Statement]) -> tuple[int, ...]:
-    """Return the sizes of blocks: as BlockSizes states them, else as scontrol prints them."""
+    """Return the sizes of blocks from BlockSizes, else as scontrol prints them."""
     stated = [s for s in records if s.key == "blocksizes"][-1:]
     words = [(s, word) for s in stated for word in s.value.split(",")]
     if not stated:

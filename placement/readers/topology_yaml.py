@@ -41,13 +41,13 @@ Name = Annotated[str, Meta(min_length=1)]
 
 
 class YamlEntry(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A dictionary of the file, and its line."""
+    """A mapping in the file, and its line."""
 
     line: int = field(name=LINE)
 
 
 class YamlSwitch(YamlEntry, kw_only=True):
-    """A switch of a tree: it has nodes, or children."""
+    """A switch of a tree, with nodes or children."""
 
     switch: Name
     nodes: str = ""
@@ -132,7 +132,7 @@ def read(text: str, source: str) -> Dump:
 
 
 def _parse_topology(topology: YamlTopology, counts: LineCounts, source: str) -> Dump | ParseError:
-    """Return one topology, or the reason why it cannot be read: another one may be wanted."""
+    """Return one topology, or why it cannot be read, since another may be the wanted one."""
     kind = _topology_kinds(topology)[0]
     if kind == "torus3d":
         what = f"topology {topology.topology}: topology/torus3d is not read"
@@ -185,7 +185,7 @@ def _read_topologies(root: Any, source: str) -> list[YamlTopology]:
 
 
 def _wrap_single(value: Any) -> None:
-    """Put an entry that stands alone where a list belongs into a list, as Slurm does."""
+    """Wrap a single entry in a list where one is expected, as Slurm does."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         if key in _LISTS and not isinstance(item, list):
             value[key] = [item]
@@ -194,7 +194,7 @@ def _wrap_single(value: Any) -> None:
 
 
 def _line_at(root: Any, path: str) -> int:
-    """Return the line of the value at msgspec's path, or of what it is in."""
+    """Return the line of the value at msgspec's path, or of its closest parent."""
     value, line = root, line_of(root)
     for key in re.findall(r"[\w@]+", path):
         value = value[int(key)] if isinstance(value, list) else value.get(key)

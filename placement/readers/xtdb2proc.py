@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``xtdb2proc``: NIDs, cnames, roles, states and coordinates, of the system database.
+"""``xtdb2proc``: NIDs, cnames, roles, states and coordinates from the system database.
 
 ``#`` comments, then one record per node of ``field=value`` pairs. The cname is
 made of ``cab_position`` (column), ``cab_row``, ``cage``, ``slot`` and ``cpu``
@@ -52,12 +52,12 @@ def read(text: str, source: str) -> Dump:
 
 
 class _Records:
-    """Says how one record after the other reads; the first one says which fields there are."""
+    """Interprets records in sequence; the first one determines the fields."""
 
     fields: AbstractSet[str] = frozenset()
 
     def __call__(self, line: str) -> r.RowColumns:
-        """Return how a record reads."""
+        """Return how to read a record."""
         values = _split_record(line.strip())
         self._refuse_other_fields(values.keys())
         for name, value in values.items():
@@ -102,7 +102,7 @@ def _split_record(line: str) -> dict[str, str]:
 
 
 def _value_pattern(name: str) -> str:
-    """Return the pattern of a field's value, with a group where it makes a node."""
+    """Return the pattern of a field's value, with a group if it describes the node."""
     if name in _NUMBERS:
         return r.COORDINATE if name.endswith("coord") else r.NUMBER
     if name == "processor_type":

@@ -54,7 +54,7 @@ def sniff(head: str) -> bool:
 
 
 def _is_header(line: str) -> bool:
-    """Tell a header, whatever the order of its columns, from that of ``meshcoords``."""
+    """Tell whether a line is a header, in any column order, but not that of ``meshcoords``."""
     return "nodename" in line and "hex" in line and {"nid", "nodename"} <= set(line.split())
 
 
@@ -73,14 +73,14 @@ def read(text: str, source: str) -> Dump:
 
 
 class _StatusLines:
-    """Says how one line after the other reads: the header names the columns."""
+    """Interprets lines in sequence; the header names the columns."""
 
     header: Sequence[str] = ()
     expected = tuple(_KNOWN[name] for name in _XC)
     xt = False
 
     def __call__(self, line: str) -> r.RowColumns | None:
-        """Return how a row reads, None for a header."""
+        """Return how to read a row; None for a header."""
         words = line.lower().split()
         if _is_header(" ".join(words)):
             self._take_header(words)

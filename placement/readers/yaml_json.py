@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON and YAML from files that anybody may have written: bounded, with errors at their line.
+"""JSON and YAML from untrusted files: bounded, and with errors at their line.
 
 Of YAML nothing is constructed from tags and nothing is resolved: a value is the text
 that stands there. Texts, lists and dictionaries are Python's, each with its line; a
@@ -29,12 +29,12 @@ LINE = "@line"
 
 
 def load_json(text: str, source: str) -> Any:
-    """Parse JSON, refusing what would take the memory or the stack."""
+    """Parse JSON, refusing input that would exhaust memory or the stack."""
     return _decode_json(text, source, json.loads)
 
 
 def load_json_values(text: str, source: str) -> list[Any]:
-    """Parse one JSON value or several, one after the other, as `load_json` does."""
+    """Parse one or more consecutive JSON values, as `load_json` does."""
     values: list[Any] = _decode_json(text, source, _decode_values)
     return values
 
@@ -51,7 +51,7 @@ def _decode_values(text: str, object_pairs_hook: Any) -> list[Any]:
 
 
 def _decode_json(text: str, source: str, decode: Callable[..., Any]) -> Any:
-    """Return a decoder's result for a text, its errors turned into ours."""
+    """Return a decoder's result for a text, converting its errors to ours."""
     if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
         raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has that many")
 
@@ -76,13 +76,13 @@ def _decode_json(text: str, source: str, decode: Callable[..., Any]) -> Any:
 
 
 def _second_line(text: str, key: str) -> int:
-    """Return the line of a key listed for the second time; 0 where it is listed more often."""
+    """Return the line of a key's second occurrence; 0 if it occurs more often."""
     places = [match.start() for match in re.finditer(re.escape(json.dumps(key)) + r"\s*:", text)]
     return text.count("\n", 0, places[1]) + 1 if len(places) == 2 else 0
 
 
 class _Text(str):
-    """A value: the text without its quotes."""
+    """A scalar: the text without its quotes."""
 
     line: int
 
@@ -102,12 +102,12 @@ _NODES = {"ScalarEvent": _Text, "SequenceStartEvent": _List, "MappingStartEvent"
 
 
 def line_of(value: object) -> int:
-    """Return the line that a value is on; 0 in JSON."""
+    """Return the line of a value; 0 in JSON."""
     return getattr(value, "line", 0)
 
 
 def parse_yaml(text: str, source: str) -> Any:
-    r"""Return the one document in `text`."""
+    r"""Return the single document in `text`."""
     stream = _List()
     opened: list[_List | _Dict] = [stream]
     for count, event in enumerate(_parse_events(text, source)):
@@ -135,7 +135,7 @@ def parse_yaml(text: str, source: str) -> Any:
 
 
 def _add_node(node: Node, parent: _List | _Dict, source: str) -> None:
-    """Put a node where it stands: as an item, a key, or the value of the key before it."""
+    """Add a node where it belongs: as an item, a key, or the preceding key's value."""
     if isinstance(node, _Dict):
         node[LINE] = node.line
     if isinstance(parent, _List):
@@ -153,7 +153,7 @@ def _add_node(node: Node, parent: _List | _Dict, source: str) -> None:
 
 
 def _parse_events(text: str, source: str) -> Iterator[Any]:
-    """Yield the parser's events, its errors as ours."""
+    """Yield the parser's events, converting its errors to ours."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler of a machine does: which nodes it calls free, and which it would choose."""
+"""What a machine's scheduler does: which nodes it calls free, and which it would choose."""

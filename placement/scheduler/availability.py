@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes a job may have now, why it may not have the others, and who says so.
+"""Which nodes a job may have now, why not the others, and according to whom.
 
 `nidmap plan`, `compare`, `nodes free` and the page all ask here. The answer is the machine in
 the states that the source says: `Machine.free` are the nodes that may be had, `Machine.state`
@@ -43,7 +43,7 @@ _DOWN = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Availability:
-    """A machine as of now, by one source."""
+    """A machine in its current state, according to one source."""
 
     machine: Machine  # in the source's states; ``unlisted`` where it does not speak of a node
     rows: Ints  # (k,), the nodes that the source speaks of, a list's in its order
@@ -60,12 +60,12 @@ class Availability:
     default_partition: str = ""  # where a job goes that names none; '' where unknown
 
     def request(self, count: int) -> NodeRequest:
-        """Return the wish for nodes among those that are free."""
+        """Return a request for nodes among the free ones."""
         now = self.machine
         return NodeRequest(count, now.free, promised=self.promised, states=now.state)
 
     def nodes(self) -> NodeList:
-        """Return the nodes that a job may have, in the order of `rows`, those that boot last."""
+        """Return the nodes that a job may have, in the order of `rows`, unbooted ones last."""
         free = self.machine.free if self.promised is None else self.machine.free & ~self.promised
         rows = self.rows[free[self.rows]]
         boots = np.isin(self.machine.state[rows], BOOTING_STATES)
@@ -86,7 +86,7 @@ class Availability:
 def ask_availability(
     machine: Machine | None, source: str | None, count: int | None = None, **slurm: str | None
 ) -> Availability:
-    """Return the availability of nodes that the options of a command state.
+    """Return the availability of nodes according to the options of a command.
 
     `machine`: None means the nodes are those that the source lists. `count`: nodes wanted:
     Slurm's are then those of one partition, in which such a job would run. `slurm`:
@@ -109,7 +109,7 @@ def ask_availability(
 
 
 def slurm_availability(machine: Machine | None, nodes: SlurmNodes) -> Availability:
-    """Return a machine in the states of Slurm's nodes.
+    """Return a machine with the states of Slurm's nodes.
 
     `machine`: None means Slurm's nodes themselves.
     """
@@ -122,13 +122,13 @@ def slurm_availability(machine: Machine | None, nodes: SlurmNodes) -> Availabili
 
 
 def _less_promised(answer: Availability, requests: Mapping[str, NodeList]) -> Availability:
-    """Return an answer in which pending jobs keep the free nodes that they name, and a note."""
+    """Reserve the free nodes that pending jobs name; return the answer and a note."""
     promised, note = promised_rows(answer.machine, answer.machine.free, requests)
     return replace(answer, promised=promised, notes=(*answer.notes, note) if note else answer.notes)
 
 
 def _one_partition(nodes: SlurmNodes, partition: str | None, count: int) -> SlurmNodes:
-    """Return Slurm's nodes of the one partition that such a job would run in.
+    """Return Slurm's nodes in the one partition that such a job would run in.
 
     Without a partition that is the reservation's, or the default one. Of
     several the first is taken that has enough idle nodes: a job that is
@@ -157,7 +157,7 @@ def _one_partition(nodes: SlurmNodes, partition: str | None, count: int) -> Slur
 def promised_rows(
     machine: Machine, free: Mask, by_job: Mapping[str, NodeList]
 ) -> tuple[Mask | None, str]:
-    """Return the free nodes that pending jobs name, which plans leave to these, and a note.
+    """Return the free nodes named by pending jobs, which plans avoid, and a note.
 
     `free` (n,). `by_job`: the nodes that each pending job names, by its id. Returns (n,): None
     for none.
@@ -178,7 +178,7 @@ def promised_rows(
 def read_availability(
     machine: Machine | None, text: str, source: str, job_here: bool = False
 ) -> Availability:
-    r"""Return a machine in the states that a text says.
+    r"""Return a machine in the states that a text lists.
 
     A node is free where the machine and the text say so. A list of jobs takes its nodes
     from the machine's; of a plain list the machine says which nodes are free.
@@ -206,7 +206,7 @@ def read_availability(
 
 
 def _dump_of(text: str, source: str) -> Dump | None:
-    """Return the contents of a text in a known format; None for a plain list of nodes."""
+    """Return the contents of a text in a known format; None for a plain node list."""
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
         recognise(plain, source)
@@ -216,7 +216,7 @@ def _dump_of(text: str, source: str) -> Dump | None:
 
 
 def _of_jobs(machine: Machine, jobs: Dump) -> Availability:
-    """Return a machine whose free nodes are taken by jobs."""
+    """Return a machine in which jobs occupy some of the free nodes."""
     names = None if jobs.nodes is None else jobs.nodes.name
     named = np.array([], dtype=np.str_) if names is None else names
     with_jobs = _listed(machine, named, jobs.source)
@@ -238,7 +238,7 @@ def _listed(machine: Machine, names: Strs, source: str) -> Mask:
 
 
 def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availability:
-    """Return a machine of which only listed nodes may be had, where it says that they are free."""
+    """Return a machine of which only listed nodes are available, if it says they are free."""
     rows = each_once(rows_of(machine, text, source=source, repeats=True))
     state, planned = machine.state, machine.planned
     if job_here:
@@ -255,7 +255,7 @@ def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availa
 
 
 def _free_in_both(machine: Machine, other: Machine) -> Machine:
-    """Return the second machine with the states of the nodes that are not free in the first."""
+    """Return the second machine with nodes that are not free in the first marked so too."""
     withheld = other.free & ~machine.free
     state = np.where(withheld, machine.state, other.state)
     return replace(other, state=state, planned=other.planned | (withheld & machine.planned))
@@ -267,7 +267,7 @@ def _free_in_both(machine: Machine, other: Machine) -> Machine:
 def _in_states(
     machine: Machine, names: Strs, state: Strs, planned: Mask, source: str
 ) -> Availability:
-    """Return a machine whose nodes are in the states that a source lists."""
+    """Return a machine with its nodes in the states that a source lists."""
     at = shared_rows(machine, names, source)
     rows = at[at >= 0]
     states = np.full(len(machine), UNLISTED, np.result_type(state, np.dtype(f"U{len(UNLISTED)}")))
@@ -285,7 +285,7 @@ def _in_states(
 def _with_partitions(
     answer: Availability, names: Strs, partitions: Strs, default: str
 ) -> Availability:
-    """Return an answer with Slurm's partitions; `partitions` are each node's, comma-separated."""
+    """Add Slurm's partitions to an answer; `partitions` are per node, comma-separated."""
     at = find_hosts(answer.machine.names, names, answer.source)
     words, which = np.unique(partitions[at >= 0], return_inverse=True)
     listed = [text.split(",") for text in words.tolist()]
@@ -299,11 +299,11 @@ def _with_partitions(
 
 
 def is_down(word: str) -> bool:
-    """Return whether a state's word says that a node is out of order."""
+    """Tell whether a state means that a node is out of order."""
     return word.startswith(_DOWN)
 
 
 def counts_of(words: Strs) -> dict[str, int]:
-    """Return how often each word occurs in a column, by the words in order."""
+    """Count the occurrences of each word in a column, in sorted order."""
     distinct, counts = np.unique(words, return_counts=True)
     return dict(zip(distinct.tolist(), counts.tolist(), strict=True))

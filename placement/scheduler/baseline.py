@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler chooses by itself: where a job asks for no nodes, and in a part of them.
+"""The scheduler's own choice for a job that names no nodes, on all or part of the machine.
 
 A header without the plan's nodes leaves the choice to the scheduler. What a job gains by such
 a header is what it gains on the nodes that the scheduler takes then, not on those of the plan.
@@ -43,7 +43,7 @@ _UNKNOWN = {
 def baseline_of(
     machine: Machine, named: str = "", config: Mapping[str, str] | None = None
 ) -> Baseline:
-    """Return the scheduler's choice for a job that asks for no nodes.
+    """Return the scheduler's choice for a job that names no nodes.
 
     `named`: a planner that the user names instead; '' for none. `config`: what the live Slurm
     says of itself (`nidmap.placement.slurm.command.slurm_settings`); None means a machine read
@@ -75,7 +75,7 @@ _LIGHTEST_ALONE = (26, 5)
 
 
 def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
-    """Return the choice of the Slurm that reports these settings."""
+    """Return the choice of a running Slurm with these settings."""
     from nidmap.placement.slurm.command import version_numbers
 
     switches, plugin = machine.switches, config.get("TopologyPlugin", "").removeprefix("topology/")
@@ -98,7 +98,7 @@ def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
 
 
 def live_baseline(machine: Machine, named: str = "") -> Baseline:
-    """Return that choice where Slurm runs here, by its own settings.
+    """Return the choice of the Slurm running here, by its own settings.
 
     A Slurm that does not answer leaves it at what is known of the machine.
     """
@@ -111,7 +111,7 @@ def live_baseline(machine: Machine, named: str = "") -> Baseline:
 
 
 def scheduler_choice(machine: Machine, request: Request) -> Ints:
-    """Return the nodes that the scheduler gives to the job by itself."""
+    """Return the nodes that the scheduler would give the job on its own."""
     free = request.free if request.idle is None else request.idle
     request = replace(request, free=free)
     if request.count == 1 and request.baseline.lightest_alone:
@@ -120,7 +120,7 @@ def scheduler_choice(machine: Machine, request: Request) -> Ints:
 
 
 def inside_one_tree(machine: Machine, request: Request) -> Request:
-    """Leave free only nodes of the tree that Slurm would take: it runs no job across several."""
+    """Restrict the free nodes to the tree that Slurm would use: no job spans several."""
     switches = machine.switches
     if switches is None or switches.kind != "tree":
         return request
@@ -147,7 +147,7 @@ def inside_one_tree(machine: Machine, request: Request) -> Request:
 
 
 def describe_default(machine: Machine, request: Request) -> dict[str, Any]:
-    """Return what the scheduler's own choice would touch, for the same request."""
+    """Describe what the scheduler's own choice would touch, for the same request."""
     rule = request.baseline
     default: dict[str, Any] = {
         "strategy": rule.strategy,
@@ -168,7 +168,7 @@ _OTHERS = ("slurm-none", *TREE_PLANNERS, "slurm-dragonfly")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exclusion:
-    """A part of the machine that a job keeps to, and where Slurm puts it there."""
+    """A part of the machine that a job is restricted to, and where Slurm puts it there."""
 
     inside: Mask  # (n,), the part, nodes of the plan's kinds alone: all others are excluded
     part: str  # what it is called
@@ -181,13 +181,13 @@ class Exclusion:
 
 
 def has_blocks(machine: Machine, request: Request) -> bool:
-    """Return whether the scheduler is a Slurm with topology/block."""
+    """Tell whether the scheduler is a Slurm with topology/block."""
     blocks = machine.switches is not None and machine.switches.kind == "block"
     return blocks and request.baseline.strategy not in _OTHERS
 
 
 def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
-    """Return why Slurm lets a job wait that is pinned to some nodes; '' where it starts.
+    """Return why Slurm keeps a job pinned to some nodes waiting; '' if it can start.
 
     Under topology/block a job's nodes, or those of each of its segments, lie in one block.
     """
@@ -206,7 +206,7 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
 
 
 def led_to(machine: Machine, plan: Plan, baseline: Baseline, inside: Mask) -> Ints | None:
-    """Return the scheduler's own choice inside a part; None where the job would wait.
+    """Return the scheduler's own choice within a part; None if the job would wait.
 
     `baseline`: the scheduler's own choice. `inside` (n,).
     """
@@ -219,7 +219,7 @@ def led_to(machine: Machine, plan: Plan, baseline: Baseline, inside: Mask) -> In
 
 
 def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusion:
-    """Return the part of the machine to keep to, so that Slurm's choice there pays.
+    """Return the part of the machine in which Slurm's own choice pays most.
 
     The outermost units that the plan uses, or, where Slurm's choice in these wins nothing and
     the strategy predicts, those of the first level below where it does.
@@ -244,7 +244,7 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
 
 
 def touched_parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
-    """Yield the parts of the machine that some nodes lie in, the largest first, and their names.
+    """Yield the parts of the machine that contain some nodes, largest first, with names.
 
     The units of each level: groups, outermost switches, leaf modules and so on; of a torus,
     which has none, the smallest box around them, which may go around the ends.
@@ -272,7 +272,7 @@ def _box_touched(machine: Machine, rows: Ints) -> tuple[Mask, str]:
 
 
 def _shortest_arc(values: Ints32, extent: int) -> tuple[int, int]:
-    """Return start and length of the shortest arc of a ring that holds all values."""
+    """Return start and length of the shortest arc of a ring that contains all values."""
     taken = np.unique(values)
     gaps = np.diff(np.append(taken, taken[0] + extent))
     after = int(np.argmax(gaps))

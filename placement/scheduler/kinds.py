@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of nodes: a job gets nodes that are alike, as a partition of a scheduler has them.
+"""Kinds of nodes: a job gets nodes of one kind, as in a partition of a scheduler.
 
 GPUs, cores and Slurm features tell kinds apart. Features of which a machine has many
 sets say where a node is or who owns it, not what it is, and make no kinds.
@@ -24,7 +24,7 @@ _MOST_SETS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kinds:
-    """The kinds of a machine's n nodes, the one with most compute nodes first."""
+    """The kinds of a machine's n nodes, starting with the most common among compute nodes."""
 
     names: tuple[str, ...]  # ``gpus=8``, ``gpus=0,cores=64`` …: what tells each from the others
     of: Ints  # (n,), the kind of each node; -1 of one that computes nothing
@@ -32,7 +32,7 @@ class Kinds:
 
 @once
 def kinds_of(machine: Machine) -> Kinds:
-    """Return the kinds of nodes that a machine has."""
+    """Return the kinds of a machine's nodes."""
     rows = np.flatnonzero(machine.compute)
     kind, names = np.zeros(len(rows), dtype=np.int64), [""]
     for column in ("gpus", "features", "cores"):
@@ -55,24 +55,24 @@ def kinds_of(machine: Machine) -> Kinds:
 
 
 def _plain_features(text: str) -> str:
-    """Return features without PBS's resources, NAME=VALUE, which say where a node is."""
+    """Return features without PBS's NAME=VALUE resources, which tell where a node is."""
     return ",".join(word for word in text.split(",") if "=" not in word)
 
 
 def _name_kind(names: list[str], column: str, words: Array, outer: int, word: int) -> str:
-    """Name a kind by its features, and by the value that distinguishes it from others."""
+    """Name a kind by its features and the values that distinguish it from others."""
     value = words[word] if words[word] != "" else "none"
     return ",".join(part for part in (names[outer], f"{column}={value}") if part)
 
 
 def of_same_kinds(machine: Machine, rows: Ints) -> Mask:
-    """Return the mask of the nodes that are of the kinds of some nodes."""
+    """Return the mask of the nodes that are of the same kinds as some nodes."""
     known = kinds_of(machine).of
     return np.asarray(np.isin(known, known[rows]) & (known >= 0))
 
 
 def offered(machine: Machine, free: Mask, rows: Ints, kind: str = "") -> Mask:
-    """Return the nodes that a job on some rows could have got: of its kinds, free or its own.
+    """Return the nodes that a job could have got: of its kinds, free or already its own.
 
     `kind`: of this kind instead, as `of_one_kind` takes it.
     """
@@ -89,7 +89,7 @@ def offered(machine: Machine, free: Mask, rows: Ints, kind: str = "") -> Mask:
 def of_one_kind(
     machine: Machine, free: Mask, count: int, include: Ints, kind: str = ""
 ) -> tuple[Mask, str]:
-    """Return the nodes of the kinds that a request may take, and a remark on that.
+    """Return the nodes of the kinds that a request may use, and a remark on that.
 
     `free` (n,). `include` (k,): nodes that must be in the answer: theirs are the kinds that may
     be taken. `kind`: one of `kinds_of`; ``any``: nodes of all kinds. '': of the kinds with so

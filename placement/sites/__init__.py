@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Site configurations: what is true of a machine, each figure with its mark and source.
+"""Site configurations: a machine's figures, each with its provenance and source.
 
 A site is a TOML file: one of those that come with nidmap, one in a folder
 that ``$NIDMAP_SITES`` names (several, separated by ``:``, the first found
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def load_site(name_or_path: str) -> Site:
-    """Return a site by its name, or from a file that ends in ``.toml``.
+    """Return a site by name, or from a file that ends in ``.toml``.
 
     A file of figures alone is not a site: `load_configuration` takes both.
     """
@@ -35,14 +35,14 @@ def load_site(name_or_path: str) -> Site:
 
 
 def load_configuration(name_or_path: str) -> Site | Overlay:
-    """Return a site, or the figures of a file that holds no machine (as calibrate writes them)."""
+    """Return a site, or the figures in a file without a machine (as calibrate writes)."""
     from nidmap.placement.sites import loading
 
     return loading.read_site(site_path(name_or_path))
 
 
 def site_path(name_or_path: str) -> str:
-    """Return the file of a site."""
+    """Return the path of a site's file."""
     if name_or_path.endswith(".toml"):
         return name_or_path
     for folder in _site_folders():
@@ -53,7 +53,7 @@ def site_path(name_or_path: str) -> str:
 
 
 def site_names() -> list[str]:
-    """Return the names of all sites, those in ``$NIDMAP_SITES`` included, sorted."""
+    """Return the names of all sites, including those in ``$NIDMAP_SITES``, sorted."""
     names = (entry for folder in _site_folders() for entry in _list_folder(folder))
     return sorted({entry[:-5] for entry in names if entry.endswith(".toml") and entry[0] != "."})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cray XC, XE and XK: the nodes in cabinets on a floor, their NIDs by rule.
+"""Cray XC, XE and XK: nodes in cabinets on a floor, with NIDs by rule.
 
 The floor is one array over (row, column, chassis, slot, node); a selector, a
 cname with ranges in it, marks a part of it. Everything is filled by slices,
@@ -96,7 +96,7 @@ def _cray_topology(
 
 
 def _partition_numbers(config: Config, places: NDArray[np.int8]) -> Ints:
-    """Return the number of the partition that each place belongs to, -1 where none is known."""
+    """Return the partition number of each position; -1 if it belongs to none."""
     of = np.full(places.shape, -1, np.int64)
     compute = places == COMPUTE
     left_over = [part for part in config.partition if part.where is None]
@@ -116,7 +116,7 @@ def _partition_numbers(config: Config, places: NDArray[np.int8]) -> Ints:
 
 
 def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
-    """Return the contents of every place of the floor.
+    """Return the contents of every position on the floor.
 
     `slots`: blades of a chassis: 16 on XC, 8 on XE and XK. Returns (rows, columns, 3, slots, 4):
     0 vacant or absent, 1 compute, 2 service.
@@ -140,7 +140,7 @@ def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
 
 
 def select(key: str, selectors: Sequence[str], shape: tuple[int, ...]) -> Mask:
-    """Return the mask of the places that any of the selectors names."""
+    """Return the mask of the positions that match any of the selectors."""
     mask = np.zeros(shape, dtype=bool)
     for text in selectors:
         mask[np.ix_(*_select_indices(key, text, shape))] = True
@@ -159,7 +159,7 @@ def _select_indices(key: str, text: str, shape: tuple[int, ...]) -> list[Index]:
 
 
 def _selector_numbers(key: str, part: str, size: int) -> Index:
-    """Return the numbers of one part of a selector, all of them below `size`."""
+    """Return the numbers in one part of a selector, all less than `size`."""
     if part == "*":
         return np.arange(size)
     numbers = set(expand_ranges(key, part.strip("[]").split(","), size))

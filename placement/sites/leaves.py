@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InfiniBand fat trees: leaf modules below spines, the nodes listed leaf by leaf."""
+"""InfiniBand fat trees: leaf modules below spines, with nodes listed leaf by leaf."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def lay_out(config: Config, network: FatTree) -> SiteLayout:
 
 
 def _expand_list(key: str, figure: Figure[str] | None) -> list[str]:
-    """Return the names of a folded node list."""
+    """Expand a folded node list."""
     if figure is None:
         return []
     try:

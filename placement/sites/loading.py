@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a TOML file to a checked `Site` or `Overlay`; every fault named with file, line and key."""
+"""From a TOML file to a checked `Site` or `Overlay`; faults are reported by file, line and key."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_tables(source: str) -> dict[str, Any]:
 
 
 def _read_text(source: str) -> str:
-    """Return the text of a file, refusing what is not a site file at first sight."""
+    """Return the text of a file, refusing what is obviously not a site file."""
     try:
         with open(source, "rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
@@ -57,7 +57,7 @@ def _read_text(source: str) -> str:
 
 
 def parse_site(text: str, source: str) -> Site | Overlay:
-    """Return the site that a TOML text describes, or the figures where it describes none.
+    """Return the site that a TOML text describes, or its figures if it describes none.
 
     A text is an overlay where it says ``overlay = true``, or states figures
     and neither a network nor nodes.
@@ -85,7 +85,7 @@ def _parse_tables(text: str, source: str) -> dict[str, Any]:
 
 
 def _syntax_error(message: str, text: str, source: str) -> SiteError:
-    """Return a TOML error as one line with file and line."""
+    """Return a TOML error on one line with file and line number."""
     match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     words = message[: match.start()] if match else message
     line = int(match[1]) if match and match[1] else text.count("\n") + 1
@@ -105,7 +105,7 @@ def _convert_tables(tables: dict[str, Any], kind: type[T]) -> T:
 
 
 def _explain_fault(tables: dict[str, Any], path: str, words: str) -> tuple[str, str]:
-    """Return the dotted key and its fault."""
+    """Return the dotted key of a fault, and its description."""
     key = _follow_path(tables, re.findall(r"[A-Za-z_]\w*|\d+|\.\.\.", path))
     extra = re.search(r"(?:unknown|required) field `(.{1,80})`", words, re.DOTALL)
     if extra:
@@ -114,7 +114,7 @@ def _explain_fault(tables: dict[str, Any], path: str, words: str) -> tuple[str, 
 
 
 def _follow_path(tables: dict[str, Any], keys: list[str]) -> str:
-    """Follow msgspec's path through the tables; a table of a list goes by its name."""
+    """Follow msgspec's path through the tables, naming tables in a list by their name."""
     value: Any = tables
     names: list[str] = []
     for key in keys:
@@ -130,7 +130,7 @@ def _follow_path(tables: dict[str, Any], keys: list[str]) -> str:
 
 
 def _first_faulty(value: Any, names: list[str]) -> str:
-    """Return the key of the first entry of a free table that is not a figure.
+    """Return the key of the first entry of a free-form table that is not a figure.
 
     msgspec writes ``[...]`` for any key of a mapping; the entries are tried
     one by one to learn which it was.
@@ -145,7 +145,7 @@ def _first_faulty(value: Any, names: list[str]) -> str:
 
 
 def _plain_words(words: str, key: str) -> str:
-    """Return msgspec's sentence in the words of a site file."""
+    """Rephrase msgspec's message in terms of a site file."""
     if "unknown field" in words:
         return "no such key here"
     if "missing required field" in words:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures without a machine, laid over those of one: what ``nidmap calibrate`` writes."""
+"""Figures without a machine, overlaid on a machine's own: what ``nidmap calibrate`` writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Overlay(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Short name, for a reader."""
+        """Short name, for display."""
         return self.config.name or "figures"
 
     def figures(self) -> Iterator[tuple[str, Figure[Any]]]:
@@ -42,12 +42,12 @@ class Overlay(Struct, frozen=True):
         yield from figures_in("", self.config)
 
     def alone(self) -> SiteError:
-        """Return the error of figures that no machine goes with."""
+        """Return the error for figures without a machine."""
         what = f"{at_line(self.source)}: figures for a machine, not a machine itself"
         return SiteError(what, f"use -m MACHINE -m {self.source}")
 
     def over(self, machine: Machine) -> Machine:
-        """Return the machine with these figures in place of its own."""
+        """Return the machine with its own figures replaced by these."""
         self._check_classes(machine)
         bandwidth = {key: figure.value for key, figure in self.config.bandwidth.items()}
         known, stated = machine.topology.parameters, self._parameters()
@@ -73,7 +73,7 @@ class Overlay(Struct, frozen=True):
         return changed
 
     def sentence(self) -> str:
-        """Say which figures come from here and how they are known."""
+        """Say which figures come from this file and their provenance."""
         marks = dict.fromkeys(figure.mark for _, figure in self._used())
         parts = (
             f"{', '.join(key for key, figure in self._used() if figure.mark == mark)} {mark}"
@@ -82,7 +82,7 @@ class Overlay(Struct, frozen=True):
         return f"figures of {self.source}: {'; '.join(parts) or 'none'}"
 
     def _used(self) -> Iterator[tuple[str, Figure[Any]]]:
-        """Yield the figures that something computes with."""
+        """Yield the figures that computations use."""
         return (item for item in self.figures() if not item[0].startswith("stated."))
 
     def _parameters(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Overlay(Struct, frozen=True):
 def _with_bandwidth(
     links: Links | None, topology: Topology, figures: dict[str, float]
 ) -> Links | None:
-    """Return listed links with new figures: each is as many times as fast as its class is."""
+    """Scale listed links so that their class's figure becomes the new one."""
     if links is None:
         return None
     row = np.repeat(np.arange(len(links)), links.count)
@@ -140,7 +140,7 @@ def _with_bandwidth(
 
 
 def _with_injection(machine: Machine, figures: dict[str, float]) -> Floats | None:
-    """Return the rates of nodes' cables with a new figure: each is as many times as fast as it."""
+    """Scale the rates of nodes' cables so that their figure becomes the new one."""
     kind = attachment_class(machine)
     figure = figures.get("injection", _of_class(figures, kind))
     before = injection(machine)
@@ -150,5 +150,5 @@ def _with_injection(machine: Machine, figures: dict[str, float]) -> Floats | Non
 
 
 def _of_class(figures: Mapping[str, float], kind: str) -> float:
-    """Return the figure of a class of links, that of all links upwards for a level; 0 for none."""
+    """Return a link class's figure; a level falls back on that of all uplinks; 0 for none."""
     return figures.get(kind, figures.get("up", 0.0) if kind.startswith("up") else 0.0)

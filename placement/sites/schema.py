@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a site configuration may say: one Struct a table of the TOML file.
+"""The schema of a site configuration: one Struct per table of the TOML file.
 
 A figure is written as ``{ value = 18, mark = "published", source = "…" }``;
 a mark is ``measured`` (on a dump of this machine), ``published`` (by its
@@ -29,11 +29,11 @@ Wiring = Literal["aligned", "consecutive", "same-chassis"]
 
 
 class StrictTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file: what it does not know is an error."""
+    """A table of the file in which unknown keys are errors."""
 
 
 class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
-    """A figure of a machine, and how it is known."""
+    """A figure of a machine, with its provenance."""
 
     value: T
     mark: Mark  # ``measured``, ``published`` or ``assumed``
@@ -44,7 +44,7 @@ class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
 
 
 class Aries(StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="aries"):
-    """A Cray XC's dragonfly: ``links`` are the blue links of one group pair."""
+    """A Cray XC's dragonfly; ``links`` counts the blue links per group pair."""
 
     groups: Figure[Extent]
     chassis: Figure[Extent] | None = None
@@ -61,7 +61,7 @@ class Gemini(StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="ge
 
 
 class Slingshot(StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="slingshot"):
-    """An HPE dragonfly: ``links`` a group pair, one number or a table by partition."""
+    """An HPE dragonfly; ``links`` per group pair is one number or a table by partition."""
 
     groups: Figure[Extent]
     wiring: Figure[Wiring]
@@ -95,7 +95,7 @@ Network = Aries | Gemini | Slingshot | DragonflyPlus | FatTree
 
 
 class Cabinets(StrictTable, frozen=True, kw_only=True):
-    """Where a Cray's cabinets stand, and which places in them hold no compute node.
+    """The positions of a Cray's cabinets, and the slots in them without compute nodes.
 
     The lists hold cnames whose numbers may be ``*``, ``7`` or ``[0-3,9]``; a
     shorter cname means all below it. A service blade of an XC has the
@@ -112,7 +112,7 @@ class Cabinets(StrictTable, frozen=True, kw_only=True):
 
 
 class Leaf(StrictTable, frozen=True, kw_only=True):
-    """One leaf module of a fat tree and the nodes on it, folded; none where it has no nodes."""
+    """One leaf module of a fat tree and its nodes, folded; none if it has no nodes."""
 
     name: Name
     nodes: Figure[Text] | None = None
@@ -120,7 +120,7 @@ class Leaf(StrictTable, frozen=True, kw_only=True):
 
 
 class Nodes(StrictTable, frozen=True, kw_only=True):
-    """How many nodes there are and what they are called."""
+    """The number of nodes and their names."""
 
     compute: Figure[Count]
     service: Figure[Whole] | None = None
@@ -128,7 +128,7 @@ class Nodes(StrictTable, frozen=True, kw_only=True):
 
 
 class Inside(StrictTable, frozen=True, kw_only=True):
-    """What a node of a partition has inside, besides its `Partition`'s counts.
+    """The inside of a partition's nodes, beyond the counts in its `Partition`.
 
     ``numa`` domains and ``l3`` caches of a node, each of as many cores, numbered
     with them; ``threads`` of a core, the first ones of all cores numbered
@@ -150,7 +150,7 @@ class Inside(StrictTable, frozen=True, kw_only=True):
 
 
 class Partition(StrictTable, frozen=True, kw_only=True):
-    """Nodes of one kind: what is in them and, on Slingshot and DragonFly+, their groups.
+    """Nodes of one kind: their hardware and, on Slingshot and DragonFly+, their groups.
 
     ``where`` lists cnames as in `Cabinets`; without it the partition is what
     no other partition claims. ``group_nodes`` is one number for all groups of
@@ -185,14 +185,14 @@ class Partition(StrictTable, frozen=True, kw_only=True):
 
 
 class Latency(StrictTable, frozen=True, kw_only=True):
-    """Constants of the predictor: one message, and what each hop adds."""
+    """Latency constants of the predictor: per message, and per hop."""
 
     mpi_us: Figure[Amount]
     hop_ns: Figure[Amount]
 
 
 class SendingFigures(StrictTable, frozen=True, kw_only=True):
-    """The share of the network's capacity that programs reach.
+    """The share of the network's capacity that programs achieve.
 
     ``process`` is what one rank sends at most, GB/s; ``payload`` the share of
     the bandwidth between routers that carries a program's bytes; ``memory``
@@ -215,7 +215,7 @@ class SendingFigures(StrictTable, frozen=True, kw_only=True):
 
 
 class Software(StrictTable, frozen=True, kw_only=True):
-    """What starts a job: the scheduler whose headers fit, the launcher, the MPI."""
+    """The system software: the scheduler whose headers fit, the launcher, the MPI."""
 
     scheduler: Figure[Literal["slurm", "pbs", "alps"]]
     batch: Figure[Text] | None = None
@@ -254,7 +254,7 @@ class PartialLatency(StrictTable, frozen=True, kw_only=True):
 
 
 class OverlayConfig(StrictTable, frozen=True, kw_only=True):
-    """Figures without a machine, to be laid over those of one.
+    """Figures without a machine, to be overlaid on those of one.
 
     ``machine`` names what they were measured on, for the reader.
     """

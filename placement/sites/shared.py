@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the layouts of all fabrics share: their result, checks of figures, names of nodes.
+"""What the layouts of all fabrics share: their result, checks of figures, node names.
 
 Names come from a template such as ``nid{nid:05}`` or ``x{cabinet}c{chassis}s{slot}b0n0``.
 """
@@ -30,7 +30,7 @@ ON_SLINGSHOT = (
 
 
 class WrongFigure(Exception):  # noqa: N818  # not an error of the program: loading turns it into one
-    """A figure of a site file cannot be right.
+    """A figure of a site file is inconsistent or impossible.
 
     `key`: the figure's dotted key (``cabinets.absent``, ``partition.GPU.cores``). `text`: what is
     wrong and what was expected, in one line.
@@ -42,7 +42,7 @@ class WrongFigure(Exception):  # noqa: N818  # not an error of the program: load
 
 
 class SiteLayout(NamedTuple):
-    """The result of a configuration."""
+    """The nodes and topology laid out from a configuration."""
 
     topology: Topology
     nodes: NodeRecords
@@ -52,13 +52,13 @@ class SiteLayout(NamedTuple):
 
 
 def refuse_different(key: str, figure: Figure[Any] | None, found: object, what: str) -> None:
-    """Raise where a stated figure differs from the one that follows from the others."""
+    """Raise if a stated figure differs from the value implied by the others."""
     if figure is not None and figure.value != found:
         raise WrongFigure(key, f"{figure.value} said, but {what} is {found}")
 
 
 def forbid_figure(config: Config, fabric: str, keys: tuple[str, ...]) -> None:
-    """Raise where a partition has a figure that means nothing on this fabric."""
+    """Raise if a partition has a figure that is meaningless on this fabric."""
     for part in config.partition:
         for key in keys:
             if getattr(part, key) is not None:
@@ -66,13 +66,13 @@ def forbid_figure(config: Config, fabric: str, keys: tuple[str, ...]) -> None:
 
 
 def refuse_too_many(key: str, nodes: int) -> None:
-    """Raise where a machine would be larger than any."""
+    """Raise if a machine would exceed the size limit."""
     if nodes > MOST:
         raise WrongFigure(key, f"{nodes} nodes; more than {MOST} are taken for an error")
 
 
 def expand_ranges(key: str, runs: Iterable[str], below: int) -> list[int]:
-    """Return the numbers of ``7`` and ``0-3``, all of them less than `below`."""
+    """Expand numbers and ranges such as ``7`` and ``0-3``, all less than `below`."""
     numbers: list[int] = []
     for run in runs:
         match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", run, re.ASCII)
@@ -85,19 +85,19 @@ def expand_ranges(key: str, runs: Iterable[str], below: int) -> list[int]:
 
 
 def required(key: str, figure: Figure[T] | None, what: str) -> T:
-    """Return a figure's value, or raise where nothing states it."""
+    """Return a figure's value; raise if it is not stated."""
     if figure is None:
         raise WrongFigure(key, f"missing: {what}")
     return figure.value
 
 
 def whole_figure(figure: Figure[int] | None) -> int:
-    """Return a figure's number, 0 where it is not stated."""
+    """Return a figure's number; 0 if it is not stated."""
     return figure.value if figure else 0
 
 
 def inventory(config: Config, of: Ints) -> dict[str, Any]:
-    """Return the hardware of each node, by the number of its partition.
+    """Return each node's hardware, by the number of its partition.
 
     `of` (n,): index into ``config.partition``; -1 where none is known. Returns (n,): columns of
     `NodeRecords`: line, sockets, cores, memory_mb, nics, gpus, features.
@@ -137,7 +137,7 @@ def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
 
 
 def _field_digits(key: str, text: str, numbers: Mapping[str, Ints]) -> tuple[Ints, int]:
-    """Return the numbers of one field and the width asked for."""
+    """Return the numbers of one field and the requested width."""
     form = _FORM.fullmatch(text)
     if form is None or form[1] not in FIELDS:
         there = ", ".join(FIELDS)

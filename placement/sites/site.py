@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site: its configuration, and the topology, the nodes and their inside that follow from it.
+"""A site: its configuration, and the topology, nodes and hardware derived from it.
 
 One module a fabric lays the nodes out. Every contradiction between the figures (6,174
 nodes said, 6,170 places left) is raised as `WrongFigure` with the figure's key.
@@ -39,7 +39,7 @@ _MODULES |= {"infiniband-dragonfly+": "slingshot"}
 
 
 class Site(Struct, frozen=True, dict=True):
-    """A machine as its site configuration states it."""
+    """A machine as described by its site configuration."""
 
     config: Config  # the file's tables
     source: str = ""  # the file
@@ -62,7 +62,7 @@ class Site(Struct, frozen=True, dict=True):
 
     @cached_property
     def layout(self) -> SiteLayout:
-        """The machine's nodes in columns, and the topology, made once."""
+        """The machine's nodes in columns, and the topology, computed once."""
         return lay_out(self.config)
 
     def topology(self) -> Topology:
@@ -71,7 +71,7 @@ class Site(Struct, frozen=True, dict=True):
 
     @cached_property
     def hardware(self) -> tuple[NodeHardware, ...]:
-        """The hardware of the nodes of every partition that states it.
+        """The node hardware of every partition that states it.
 
         Figures that do not go together raise `WrongFigure`.
         """
@@ -81,7 +81,7 @@ class Site(Struct, frozen=True, dict=True):
         )
 
     def records(self) -> Dump:
-        """Return the nodes that the configuration describes, as a reader would.
+        """Return the nodes that the configuration describes, in the form a reader returns.
 
         Format ``site``; rows in NID order where there are NIDs. ``parameters["attachments"]``,
         where a node has several NICs: int64 (n, k), the group's switches that they sit on, -1 for
@@ -121,7 +121,7 @@ def figures_in(key: str, value: object) -> Iterator[tuple[str, Figure[Any]]]:
 
 
 def fabric(config: Config) -> str:
-    """Return ``aries``, ``gemini``, ``slingshot``, ``infiniband`` or that with its topology."""
+    """Return the name of the fabric: ``aries``, ``gemini``, ``slingshot``, ``infiniband``, …."""
     return str(type(config.network).__struct_config__.tag)
 
 
@@ -134,7 +134,7 @@ def lay_out(config: Config) -> SiteLayout:
 
 
 def sending_parameters(sending: SendingFigures) -> dict[str, Any]:
-    """Return the share that programs reach as parameters of a topology: figures and their marks.
+    """Return the share that programs achieve as topology parameters, with provenance.
 
     ``routing`` where one is known, ``routings`` where several may be.
     """
@@ -150,7 +150,7 @@ def sending_parameters(sending: SendingFigures) -> dict[str, Any]:
 
 
 def _count_nodes(config: Config, nodes: NodeRecords) -> None:
-    """Raise where the number of nodes is not the one that the file states."""
+    """Raise if the number of nodes differs from the one stated in the file."""
     assert nodes.role is not None
     for role, figure in (("compute", config.nodes.compute), ("service", config.nodes.service)):
         count = int((nodes.role == role).sum())
@@ -178,7 +178,7 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
 
 
 def _stated_hardware(part: Partition, source: str) -> NodeHardware:
-    """Return a partition's hardware of its nodes, as a `Machine` has it."""
+    """Return a partition's node hardware in the form a `Machine` has it."""
     inside = part.inside
     assert inside is not None
     key = f"partition.{part.name}.inside"
@@ -234,7 +234,7 @@ def _node_devices(
     cores: tuple[Core, ...],
     level: str,
 ) -> tuple[Device, ...]:
-    """Return a node's GPUs or NICs; near all cores where nothing is stated."""
+    """Return a node's GPUs or NICs; near all cores if nothing is stated."""
     all_cores = tuple(range(len(cores)))
     if near_units is None:
         return tuple(Device(f"{kind}{k}", all_cores) for k in range(count))

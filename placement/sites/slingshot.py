@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slingshot and DragonFly+: partitions of groups, their names, and the links between the groups.
+"""Slingshot and DragonFly+: partitions of groups, their names, and links between groups.
 
 The nodes of a chassis share its switches. A node with several NICs has them
 on several switches: with s switches per chassis and k = min(NICs, s), the
@@ -166,7 +166,7 @@ def _slingshot_topology(
 
 
 def _pair_links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict[str, Any]:
-    """Return the links per group pair: one number, or by the partitions of both groups.
+    """Return the links per group pair: one number, or by both groups' partitions.
 
     Where the pairs differ, ``global`` is the mean over all pairs (at least 1)
     and ``global_table`` the number for each pair of groups.
@@ -187,7 +187,7 @@ def _pair_links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict
 
 
 def partition_positions(partition: Partition) -> dict[str, Ints]:
-    """Return where the n nodes of a partition sit, group by group.
+    """Return the positions of a partition's n nodes, group by group.
 
     ``group`` (n,) within the partition; ``node`` (n,), the number among those of its first
     switch; ``switches`` (n, k) of the group that the node's NICs sit on, its own first.
@@ -222,7 +222,7 @@ def group_sizes(partition: Partition) -> Ints:
 
 
 def _chassis_sizes(partition: Partition, largest: int) -> tuple[int, int, int]:
-    """Return nodes and switches of a chassis, and NICs of a node, checked to fit."""
+    """Return nodes and switches per chassis, and NICs per node, checked for consistency."""
     key = f"partition.{partition.name}"
     what = "how many switches a group has"
     total = required(f"{key}.group_switches", partition.group_switches, what)

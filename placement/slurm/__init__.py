@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's command line, asked: idle nodes, running jobs, expected starts.
+"""Queries through Slurm's command line: idle nodes, running jobs, expected starts.
 
 Every question is one command without a shell, in a clean environment and with
 a few seconds to answer (`nidmap.placement.slurm.command`); what it prints is parsed

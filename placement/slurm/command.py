@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Slurm command, run so that it can neither hang, flood nor mislead us.
+"""Runs one Slurm command so that it can neither hang, flood nor mislead us.
 
 What `nidmap.placement.support.child` sees to, and besides LC_ALL=C and UTC, and an environment
 without the variables by which a user's habits would change the answer
@@ -34,12 +34,12 @@ class NoSlurm(LaunchError):  # noqa: N818  # as its base says, which is what cal
 
 
 def slurm_deadline() -> Deadline:
-    """Return the point in time, `TIMEOUT` from now, by which Slurm must have answered."""
+    """Return the time, `TIMEOUT` from now, by which Slurm must have answered."""
     return Deadline(TIMEOUT)
 
 
 def clean_environment() -> dict[str, str]:
-    """Return this process's environment without what would change Slurm's answers."""
+    """Return this process's environment without variables that change Slurm's answers."""
     kept = {k: v for k, v in os.environ.items() if k in _KEPT or not k.startswith(_STEERING)}
     return {**kept, "LC_ALL": "C", "LANG": "C", "TZ": "UTC0"}
 
@@ -51,7 +51,7 @@ def ask_slurm(
     deadline: Deadline | None = None,
     fails: bool = False,
 ) -> ChildAnswer:
-    """Run one Slurm command and return what it said.
+    """Run one Slurm command and return its output.
 
     `command`: program and arguments; no shell sees them. `script`: what it gets on standard
     input; None means nothing. `deadline`: by when it must have answered; None means `TIMEOUT`
@@ -80,7 +80,7 @@ def ask_slurm(
 
 
 def _refuse_unreachable(answer: ChildAnswer, name: str) -> None:
-    """Raise where the command could not talk to slurmctld."""
+    """Raise if the command could not reach slurmctld."""
     text = answer.messages.lower()
     if "configuration source" in text or "resolve_ctls" in text:
         hint = "run this on a login node, set SLURM_CONF, or plan from a dump"
@@ -92,7 +92,7 @@ def _refuse_unreachable(answer: ChildAnswer, name: str) -> None:
 
 
 def slurm_settings(deadline: Deadline | None = None) -> dict[str, str]:
-    """Return Slurm's settings by name, as ``TopologyPlugin``, ``SLURM_VERSION``.
+    """Return Slurm's settings by name, such as ``TopologyPlugin``, ``SLURM_VERSION``.
 
     `deadline`: until when Slurm may answer; None means the usual few seconds.
     """
@@ -102,7 +102,7 @@ def slurm_settings(deadline: Deadline | None = None) -> dict[str, str]:
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
-    """Return the numbers of the version that Slurm prints of itself; () where it prints none.
+    """Return the numbers in Slurm's own version string; () if it prints none.
 
     `text`: what ``slurmctld -V`` prints, or the setting ``SLURM_VERSION``.
     """

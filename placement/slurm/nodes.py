@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes Slurm has, and which of them are idle or reserved."""
+"""Slurm's nodes, and which of them are idle or reserved."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FIELD = re.compile(r"(?:^|\s)(Nodes|Flags|State|PartitionName)=(\S*)")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlurmNodes:
-    """Slurm's nodes as a job with certain options would find them, in Slurm's order."""
+    """Slurm's nodes as available to a job with certain options, in Slurm's order."""
 
     # names, state: (n,), state in full, without signs: ``idle``, ``allocated``, ``drained`` …;
     # ``reserved`` also where a reservation that was not asked for holds the node, ``inactive``
@@ -61,7 +61,7 @@ class SlurmNodes:
         return np.asarray(np.isin(self.state, FREE_STATES) & ~self.planned)
 
     def where(self, mask: Mask) -> SlurmNodes:
-        """Return the nodes of a mask."""
+        """Return the nodes selected by a mask."""
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
         kept: dict[str, Any] = {k: v[mask] for k, v in values if isinstance(v, np.ndarray)}
         return replace(self, **kept)
@@ -75,7 +75,7 @@ class SlurmNodes:
 def free_nodes(
     partition: str | None = None, constraint: str | None = None, reservation: str | None = None
 ) -> SlurmNodes:
-    """Ask Slurm which nodes there are and in which state.
+    """Ask Slurm for its nodes and their states.
 
     `partition`: only nodes of this partition (or several, comma-separated); None: of all that the
     user may see. `constraint`: only nodes with these features (`nidmap.placement.slurm.nodes`).
@@ -114,7 +114,7 @@ def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
 
 
 def _one_cluster(text: str) -> str:
-    """Drop the line ``CLUSTER: x`` that SLURM_CLUSTERS brings; several clusters are too many."""
+    """Drop the line ``CLUSTER: x`` that SLURM_CLUSTERS causes; refuse several clusters."""
     if not text.startswith("CLUSTER:"):
         return text
     _, _, rest = text.partition("\n")
@@ -125,7 +125,7 @@ def _one_cluster(text: str) -> str:
 
 
 def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> None:
-    """Raise where sinfo knows no such partition: it prints nothing then, with exit code 0."""
+    """Raise if the partition does not exist; sinfo prints nothing then, with exit code 0."""
     if not text.startswith("NODELIST|"):
         return  # not sinfo's: the reader says so
     rows = [line.split("|") for line in text.splitlines()[1:] if line.count("|") > 1]
@@ -140,7 +140,7 @@ def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> 
 
 
 def unknown_partition(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return the fault for a partition that Slurm does not have, and a hint."""
+    """Return the error for a partition that Slurm does not have, with a hint."""
     names = printable(", ".join(sorted(known)), 200)
     hint = f"choose from {names}" if names else "it has none"
     return f"Slurm has no partition {printable(name)!r}", hint
@@ -163,7 +163,7 @@ def _make_table(dump: Dump, partition: str | None) -> SlurmNodes:
 
 
 def promised_nodes() -> dict[str, NodeList]:
-    """Return the nodes that all users' pending jobs name (``sbatch -w``), by job id.
+    """Return the nodes that any user's pending jobs name (``sbatch -w``), by job id.
 
     Of jobs that wait for nodes or their turn alone; {} where Slurm does not say.
     """
@@ -187,7 +187,7 @@ class Reservation(NamedTuple):
 
 
 def reservations(deadline: Deadline | None = None) -> tuple[Reservation, ...]:
-    """Return the reservations that Slurm lets us see."""
+    """Return the reservations that Slurm lets this user see."""
     answer = ask_slurm(["scontrol", "-o", "show", "reservation"], deadline=deadline)
     lines = [line for line in answer.output.splitlines() if line.strip()]
     if not lines or lines[0].startswith("No reservations"):
@@ -196,7 +196,7 @@ def reservations(deadline: Deadline | None = None) -> tuple[Reservation, ...]:
 
 
 def _parse_record(line: str) -> Reservation:
-    r"""Read one record of ``scontrol -o show reservation``."""
+    r"""Parse one record of ``scontrol -o show reservation``."""
     match = _RECORD.match(line)
     if not match:
         what = f"scontrol show reservation printed {line!r}"
@@ -220,7 +220,7 @@ def _parse_record(line: str) -> Reservation:
 def _reserve_nodes(
     nodes: SlurmNodes, held: tuple[Reservation, ...], wanted: str | None
 ) -> SlurmNodes:
-    """Let the nodes of the reservation that was asked for be idle, of others not."""
+    """Mark nodes of the requested reservation as idle, and those of others as not."""
     state = nodes.state.astype(f"U{max(8, nodes.state.dtype.itemsize // 4)}")
     others = [r for r in held if r.active and r.name != wanted]
     taken = np.isin(nodes.names, [name for r in others for name in r.nodes])

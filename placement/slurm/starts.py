@@ -43,7 +43,7 @@ class ExpectedStart(NamedTuple):
 
     @property
     def never(self) -> bool:
-        """True where Slurm refuses the job, or it waits for what may never end."""
+        """True if Slurm refuses the job, or it waits for something that may never end."""
         return self.start is None or self.seconds >= _NO_END
 
     def words(self) -> str:
@@ -71,7 +71,7 @@ class ExpectedStart(NamedTuple):
 
 
 def _span_text(seconds: float) -> str:
-    """Return a span of time in its two largest units."""
+    """Format a time span with its two largest units."""
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"
@@ -81,7 +81,7 @@ def _span_text(seconds: float) -> str:
 
 
 class PlanCheck(NamedTuple):
-    """The cost of pinning a job to a list."""
+    """The cost of pinning a job to a node list."""
 
     # Of the job with its nodes (or with what a softer header asks for instead)
     pinned: ExpectedStart
@@ -91,13 +91,13 @@ class PlanCheck(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether Slurm, asked now, names other nodes than were simulated for it."""
+        """Whether Slurm, asked now, names other nodes than the simulation of its choice did."""
         now = self.unpinned.start is not None and self.unpinned.seconds < _AT_ONCE
         return bool(self.simulated) and now and set(self.simulated) != set(self.unpinned.nodes)
 
     @property
     def delay(self) -> float:
-        """Seconds that the list costs; NaN where one of the two is refused."""
+        """Seconds by which the list delays the job; NaN if either variant is refused."""
         return self.pinned.seconds - self.unpinned.seconds
 
     def sentence(self) -> str:
@@ -124,7 +124,7 @@ class PlanCheck(NamedTuple):
 
 
 def check_plan(job: HeaderJob, simulated: NodeList | None = None) -> PlanCheck:
-    """Ask Slurm when a job would start as its header says, and when on any nodes.
+    """Ask Slurm when a job would start with its header, and when on any nodes.
 
     `job`: the very job that the header is made from. `simulated`: what the plan was compared with
     as Slurm's own choice.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every room needs and no field has a word for: arrays, child processes, quantities."""
+"""Helpers for every room that are not about HPC: arrays, child processes, quantities."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of array types, for annotations: `Ints` instead of ``NDArray[np.int64]``."""
+"""Names of array types for annotations: `Ints` instead of ``NDArray[np.int64]``."""
 
 from __future__ import annotations
 

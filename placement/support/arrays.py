@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums by key, even samples, and matrix products that leave the other cores alone."""
+"""Sums by key, even samples, and matrix products on a single core."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ONE_CORE = 1 << 18
 
 
 def add_by_key(key: Ints, amount: Floats, size: int = 0) -> Floats:
-    """Return the sum of the amounts of each key 0 … `size`-1 (or the largest key)."""
+    """Return the sum of amounts for each key 0 … `size`-1 (or the largest key)."""
     if not len(key):
         return np.zeros(size)
     return np.bincount(key, amount, minlength=size).astype(np.float64, copy=False)
 
 
 def count_distinct(values: Ints) -> int:
-    """Return how many different values there are; numpy's `unique` loads masked arrays for that."""
+    """Count distinct values without numpy's `unique`, which loads masked arrays."""
     ordered = np.sort(values)
     return int((ordered[1:] != ordered[:-1]).sum()) + min(1, len(ordered))
 
@@ -36,7 +36,7 @@ def each_once(values: Ints) -> Ints:
 
 
 def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
-    """Return each key once, ascending, and after it the sums of each column."""
+    """Return the distinct keys in ascending order, followed by the sums of each column."""
     if not len(key):
         return key, *columns
     order = np.argsort(key, kind="stable")
@@ -49,7 +49,7 @@ def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
 
 
 def sum_by_pair(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[Ints, Ints, Floats]:
-    """Return each (row, column) once, ascending, with the sum of its amounts.
+    """Return the distinct (row, column) pairs in ascending order, with summed amounts.
 
     Sums of 0 may be left out.
     """
@@ -64,7 +64,7 @@ def sum_by_pair(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[
 
 
 def connected_components(count: int, a: Ints, b: Ints) -> Ints:
-    """Return the lowest number that each of `count` things is connected with by pairs (a, b)."""
+    """Return, for each of `count` items, the lowest item connected to it by pairs (a, b)."""
     label = np.arange(count)
     while True:
         low, before = np.minimum(label[a], label[b]), label.copy()
@@ -76,7 +76,7 @@ def connected_components(count: int, a: Ints, b: Ints) -> Ints:
 
 
 def find_sorted(keys: Array, wanted: Array) -> Ints:
-    """Return the index of each wanted key in sorted `keys`, -1 where it is not there."""
+    """Return the index of each wanted key in sorted `keys`; -1 if missing."""
     if not len(keys):
         return np.full(len(wanted), -1)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -84,7 +84,7 @@ def find_sorted(keys: Array, wanted: Array) -> Ints:
 
 
 def rank_within(unit: Array, *before: Array) -> Ints:
-    """Return the rank of every member of its unit.
+    """Return each member's rank within its unit.
 
     `unit` (k,): unit of each member. `before` (k,): sorting keys, the most important first;
     members equal in all keep their order. Returns (k,): 0 for the first of each unit.
@@ -97,13 +97,13 @@ def rank_within(unit: Array, *before: Array) -> Ints:
 
 
 def ragged_ranges(first: Ints, many: Ints) -> tuple[Ints, Ints]:
-    """Return (i, first[i]), (i, first[i] + 1), … for each i, `many[i]` of them, as two columns."""
+    """Return `many[i]` pairs (i, first[i]), (i, first[i] + 1), … for each i, as two columns."""
     which = np.repeat(np.arange(len(many)), many)
     return which, np.arange(len(which)) + (first - np.cumsum(many) + many)[which]
 
 
 def product(a: Floats, b: Floats) -> Floats:
-    """Return ``a @ b`` of stacks of matrices, in pieces that BLAS multiplies on one core.
+    """Return ``a @ b`` of stacked matrices, in pieces that BLAS multiplies on one core.
 
     OpenBLAS starts all its threads for anything larger. On a machine that
     has other work, waiting for them costs a hundred times what they save.
@@ -126,7 +126,7 @@ def product(a: Floats, b: Floats) -> Floats:
 
 
 def _piece_shape(m: int, k: int, n: int) -> tuple[int, int, int]:
-    """Return rows, depth and columns of a piece: as square as the limit lets them be."""
+    """Return rows, depth and columns of a piece, as square as the limit permits."""
     depth = min(k, _ONE_CORE // 256)
     columns = min(n, max(16, int((_ONE_CORE // depth) ** 0.5)))
     if m < 16:
@@ -135,7 +135,7 @@ def _piece_shape(m: int, k: int, n: int) -> tuple[int, int, int]:
 
 
 def mix_bits(number: Ints) -> Ints:
-    """Return numbers that look random, the same for the same number, by SplitMix64.
+    """Return pseudo-random numbers that depend only on the input numbers (SplitMix64).
 
     Sums of them (modulo 2^64) tell sets apart. numpy.random is slow to import.
     """
@@ -144,14 +144,14 @@ def mix_bits(number: Ints) -> Ints:
 
 
 def finish_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Finish as SplitMix64 does: every bit depends on every bit."""
+    """Apply SplitMix64's finaliser: every output bit depends on every input bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 def sample_evenly(count: int, most: int) -> tuple[list[int], list[float]]:
-    """Return at most this many of the numbers 1 … count, and how many each stands for.
+    """Return at most this many of the numbers 1 … count, and how many each represents.
 
     One of each of equal stretches, at places that follow no power of two. The first is not 1:
     the first step of an exchange is between neighbours, and stands for no other.
@@ -166,7 +166,7 @@ def sample_evenly(count: int, most: int) -> tuple[list[int], list[float]]:
 
 
 def sum_boxes(grid: Ints, sides: tuple[int, ...]) -> Ints:
-    """Return the sum over the box of these sides at every corner, round the torus."""
+    """Return the sum over a box of these sides at every corner, wrapping round the torus."""
     for axis, side in enumerate(sides):
         twice = np.concatenate([grid, grid], axis=axis)
         sums = np.cumsum(twice, axis=axis)

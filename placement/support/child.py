@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other programs: a child that can neither hang nor flood us, one that goes on, or we ourselves.
+"""Runs other programs: bounded in time and output, in the background, or in our place.
 
 No shell; its own session, ended whole when time is up; output read up to a cap.
 """
@@ -39,13 +39,13 @@ class ChildAnswer:
 
     @property
     def complaint(self) -> str:
-        """The first line that describes the error, printable; '' for none."""
+        """The first line that describes the error, printable; '' if there is none."""
         lines = [line.strip() for line in f"{self.messages}\n{self.output}".splitlines()]
         return next((printable(line, 200) for line in lines if line), "")
 
 
 class Deadline:
-    """A point in time by which one or more commands must have answered.
+    """The time by which one or more commands must have answered.
 
     `seconds`: from now.
     """
@@ -55,14 +55,14 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds left, 0 where there are none."""
+        """Return the seconds left; 0 if it has passed."""
         return max(0.0, self._end - time.monotonic())
 
 
 def start_child(
     command: Sequence[str], *, name: str = "", hint: str = "", **how: Any
 ) -> subprocess.Popen[bytes]:
-    """Start a command and return it while it runs.
+    """Start a command and return it while it is running.
 
     `name`: what messages call it; '' means as it is started. `hint`: what a person can do where
     it cannot be started.
@@ -75,7 +75,7 @@ def start_child(
 
 
 def become(words: Sequence[str], env: Mapping[str, str]) -> NoReturn:
-    """Replace this process by a program: signals, exit code, terminal and files are its own.
+    """Replace this process with a program, which inherits its terminal and files.
 
     Python ignores SIGPIPE and SIGXFSZ, and what is ignored stays so across exec: both
     are reset first.
@@ -98,7 +98,7 @@ def run_child(
     late_hint: str = "",
     on_wait: Callable[[], None] = lambda: None,
 ) -> ChildAnswer:
-    """Run a command and return what it said.
+    """Run a command and return its output.
 
     `command`: program and arguments; no shell sees them. `env`: all of its environment; its PATH
     finds the program. `name`: what messages call it; '' means as it is started. `script`: what

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host names with and without a domain, in any case: which of some names a word means."""
+"""Matching host names, regardless of domain and case."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 
 
 def same_host(a: str, b: str) -> bool:
-    """Tell whether two names are alike, one perhaps with more of its domain."""
+    """Tell whether two names match, where one may include more of its domain."""
     a, b = a.lower(), b.lower()
     return a == b or a in _shorter(b) or b in _shorter(a)
 
 
 def _shorter(name: str) -> Iterator[str]:
-    """Yield a name without its last labels, the longest first."""
+    """Yield a name without its last labels, longest first."""
     if _ADDRESS.fullmatch(name):
         return
     while "." in name:
@@ -26,7 +26,7 @@ def _shorter(name: str) -> Iterator[str]:
 
 
 class HostNames:
-    """Names of hosts, found by the same name with more or less of its domain."""
+    """Host names, looked up with more or less of their domains."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._place = dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
@@ -38,7 +38,7 @@ class HostNames:
         self._lower_longer: dict[str, list[int]] = {}
 
     def find(self, word: str) -> list[int]:
-        """Return the places of all names that a word may mean, the exact one alone.
+        """Return the positions of all names that a word may mean; an exact match wins.
 
         Upper and lower case are told apart where the names do that.
         """
@@ -58,7 +58,7 @@ class HostNames:
 
 
 def _merge_cases(places: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Return the places by names in lower case."""
+    """Return the positions of names by their lower-case form."""
     merged: dict[str, set[int]] = {}
     for name, holders in places.items():
         merged.setdefault(name.lower(), set()).update(holders)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a terminal shows besides a command's output: prompts, and messages above it."""
+"""What a terminal shows besides a command's output: prompts and messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MESSAGE = re.compile(r"[ \t]*(?:[\w./\-]+: ){0,3}(?:error|warning): \S.*", re.A
 
 
 def without_prompts(text: str) -> str:
-    """Return a text with the lines empty that repeat the prompt which it begins with."""
+    """Blank out the lines that repeat the prompt with which a text begins."""
     begin = _BEGIN.search(text)
     first = _PROMPT.match(begin[0]) if begin else None
     if first is None:
@@ -36,7 +36,7 @@ def without_prompts(text: str) -> str:
 
 
 def without_messages(text: str) -> tuple[str, list[str]]:
-    """Return a text with the messages above its first other line empty, and those messages."""
+    """Blank out the messages at the top of a text, and return them too."""
     lines = text.split("\n", 40)
     messages: list[str] = []
     for number, line in enumerate(lines[:40]):

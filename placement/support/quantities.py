@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times, sizes, rates and numbers of things as people read them."""
+"""Times, sizes, rates and counts in readable form."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _PREFIXES = {1000: ("k", "M", "G", "T", "P"), 1024: ("Ki", "Mi", "Gi", "Ti", "Pi
 
 
 def time_text(time: float) -> str:
-    """Return a time in seconds as text."""
+    """Format a time in seconds."""
     unit, factor = time_unit(time)
     return f"{_three_digits(time * factor)} {unit}"
 
 
 def times_text(time: float, other: float) -> str:
-    """Return a time in seconds against another one as text, both in one unit."""
+    """Format a time in seconds next to another one, both in the same unit."""
     unit, factor = time_unit(max(time, other))
     texts = [_three_digits(seconds * factor) for seconds in (time, other)]
     return " against ".join(f"{text} {unit}" for text in texts)
 
 
 def size_text(count: float, base: int = 1000) -> str:
-    """Return bytes as text.
+    """Format a number of bytes.
 
     `base`: 1000 for kB, MB …, 1024 for KiB, MiB ….
     """
@@ -33,12 +33,12 @@ def size_text(count: float, base: int = 1000) -> str:
 
 
 def rate_text(bytes_per_second: float) -> str:
-    """Return bytes per second as text, in powers of 1000."""
+    """Format bytes per second, in powers of 1000."""
     return f"{size_text(bytes_per_second)}/s"
 
 
 def exact_size(count: float) -> str:
-    """Return whole bytes without rounding, in the largest unit that divides them."""
+    """Format whole bytes without rounding, in the largest unit that divides them."""
     size = int(count)
     for base in (1024, 1000):
         unit, factor = size_unit(size, base)
@@ -49,7 +49,7 @@ def exact_size(count: float) -> str:
 
 
 def counted(count: int, word: str) -> str:
-    """Return a number of things in words, as every sentence about a plan says it.
+    """Format a count with its noun, as in every sentence about a plan.
 
     `word`: one of them: ``node``, or a level of a topology.
     """
@@ -58,31 +58,31 @@ def counted(count: int, word: str) -> str:
 
 
 def plural(word: str) -> str:
-    """Return the word for several of a thing; axes and numbered levels have none."""
+    """Return the plural of a noun; axes and numbered levels have none."""
     if word == "chassis" or len(word) == 1 or word[-1].isdigit():
         return word
     return "leaves" if word == "leaf" else word + ("es" if word.endswith("ch") else "s")
 
 
 def unit_name(word: str) -> str:
-    """Return what people call one of a topology's levels."""
+    """Return the common name for one of a topology's levels."""
     if word == "leaf":
         return "leaf switch"
     return f"level-{word.removeprefix('level')} switch" if word.startswith("level") else word
 
 
 def time_unit(most: float) -> tuple[str, float]:
-    """Return the unit for times up to `most` seconds, and what seconds are multiplied by."""
+    """Return the unit for times up to `most` seconds, and the factor from seconds."""
     fitting = (entry for entry in _TIMES if not abs(most * entry[1]) < 1)
     return next(fitting, _TIMES[-1]) if most else _TIMES[0]
 
 
 def size_unit(most: float, base: int = 1000) -> tuple[str, float]:
-    """Return the unit for sizes up to `most` bytes, and what bytes are multiplied by."""
+    """Return the unit for sizes up to `most` bytes, and the factor from bytes."""
     power = sum(abs(most) >= base**k for k in range(1, 1 + len(_PREFIXES[base])))
     return (f"{_PREFIXES[base][power - 1]}B", 1 / base**power) if power else ("B", 1.0)
 
 
 def _three_digits(value: float) -> str:
-    """Return three digits, and all those before the point."""
+    """Format with three significant digits, and all digits before the point."""
     return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:.3g}"

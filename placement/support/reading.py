@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a file name to bytes or text: plain or gzip, standard input, and every fault they can have.
+"""Reads a file or standard input, plain or gzip, as bytes or text, and reports all faults.
 
 Whatever a user points at, the answer is what it holds or one
 line that says why not: a directory, a FIFO that nobody writes to, a binary,
@@ -47,7 +47,7 @@ _FOREIGN = {
 
 
 def load(source: str) -> str:
-    r"""Return the text of a file, decompressed where it is gzip, newlines plain.
+    r"""Return the text of a file, decompressed if it is gzip, with newlines normalised.
 
     Without byte order mark, ``\r\n`` turned into ``\n``.
     """
@@ -55,7 +55,7 @@ def load(source: str) -> str:
 
 
 def read_bytes(source: str, reader: str = "the dump's -", most: int = LIMIT) -> bytes:
-    """Return what a file holds, decompressed where it is gzip.
+    """Return the contents of a file, decompressed if it is gzip.
 
     `reader`: option or argument that ``-`` was given to. `most`: bytes that it may have; unpacked
     at most `UNPACKED`.
@@ -74,7 +74,7 @@ def read_bytes(source: str, reader: str = "the dump's -", most: int = LIMIT) -> 
 
 
 def decode(data: bytes, source: str) -> str:
-    r"""Return bytes as text, refusing what is not text."""
+    r"""Decode bytes as text, refusing what is not text."""
     if not data:
         raise ParseError(source, 0, "is empty", "did the command that printed it succeed?")
     for start, what in _FOREIGN.items():
@@ -100,7 +100,7 @@ def _not_text(data: bytes, at: int, source: str) -> ParseError:
 
 
 def _up_to_limit(pieces: Iterator[bytes], source: str, most: int) -> Iterator[bytes]:
-    """Pass the pieces on, raising ParseError once they are more than this many bytes."""
+    """Pass the pieces on, raising ParseError once they exceed this many bytes."""
     total = 0
     for piece in pieces:
         total += len(piece)
@@ -111,7 +111,7 @@ def _up_to_limit(pieces: Iterator[bytes], source: str, most: int) -> Iterator[by
 
 
 def _inflate_members(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
-    """Decompress gzip members piece by piece, each piece bounded."""
+    """Decompress gzip members piece by piece, each piece limited in size."""
     member, count = zlib.decompressobj(31), 1
     try:
         for piece in pieces:
@@ -151,7 +151,7 @@ def _read_pieces(source: str, reader: str) -> Generator[bytes, None, None]:
 
 
 def _await_writer(handle: int, source: str) -> bytes:
-    """Give a FIFO's writer a moment to come: without one we would wait for ever."""
+    """Wait briefly for a FIFO's writer, since reading without one would block for ever."""
     early = b""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
@@ -178,7 +178,7 @@ def _standard_input(reader: str) -> Callable[[], bytes]:
 
 
 def claim_stdin(reader: str) -> None:
-    """Note that something reads standard input to its end.
+    """Record that standard input is being read to its end.
 
     `reader`: option or argument that ``-`` was given to, '' where it has no name.
     """
@@ -198,7 +198,7 @@ _RANK_ORDER = "MPICH_RANK_ORDER"
 
 
 def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -> str:
-    """Return the format that a file's name asks for.
+    """Return the format implied by a file's name.
 
     `path`: the file; None or ``-`` is standard output. `formats`: format by suffix (``.json``),
     and by the name ``MPICH_RANK_ORDER``. `default`: the format where the name has no suffix, a
@@ -213,6 +213,6 @@ def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -
 
 
 def suffix_of(path: str) -> str:
-    """Return a path's suffix in lower case, or ``MPICH_RANK_ORDER`` for a file called so."""
+    """Return a path's suffix in lower case, or ``MPICH_RANK_ORDER`` for a file of that name."""
     name = os.path.basename(path)
     return _RANK_ORDER if name.startswith(_RANK_ORDER) else os.path.splitext(name)[1].lower()

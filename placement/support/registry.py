@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Things found by name: ours, each in a module of its own, and those of other distributions."""
+"""Registries of named things: our own, one module each, and other distributions'."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Thing = TypeVar("Thing")
 
 
 def close_names(word: str, names: Iterable[str]) -> str:
-    """Return the hint for an unknown name: those like it, else all."""
+    """Return the hint for an unknown name: similar ones, else all."""
     import difflib
 
     near = difflib.get_close_matches(word.lower(), names, 3, 0.6)
@@ -27,7 +27,7 @@ def close_names(word: str, names: Iterable[str]) -> str:
 
 
 def modules_in(folder: str, *others: str, hyphen: str = "-") -> dict[str, str]:
-    """Return the modules of a folder by the names of the things in them, but for some others.
+    """Return the modules in a folder by the names of what they define, excluding some.
 
     A name has `hyphen` where the module's has an underscore.
     """
@@ -38,14 +38,14 @@ def modules_in(folder: str, *others: str, hyphen: str = "-") -> dict[str, str]:
 
 @cache
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """Return the names that other distributions register; this reads a file for each of them."""
+    """Return the names registered by other distributions, reading a file for each."""
     from importlib import metadata
 
     return tuple(metadata.entry_points(group=group))
 
 
 class Registry(Generic[Thing]):
-    """Named things of one kind, imported when they are asked for.
+    """Named things of one kind, imported on demand.
 
     A module of ours registers its things with `register`; one that registers
     nothing is the thing itself. Other distributions name theirs under an
@@ -71,7 +71,7 @@ class Registry(Generic[Thing]):
         self.known: dict[str, Thing] = {}  # what has been registered or found so far
 
     def register(self, name: str) -> Callable[[Thing], Thing]:
-        """Return a decorator that registers what it is put on as `name`."""
+        """Return a decorator that registers the decorated object as `name`."""
 
         def registering(thing: Thing) -> Thing:
             self.known[name] = thing
@@ -80,17 +80,17 @@ class Registry(Generic[Thing]):
         return registering
 
     def in_order(self) -> Iterator[str]:
-        """Yield all names: ours in their order, then those of other distributions."""
+        """Yield all names: ours in their order, then other distributions'."""
         ours = dict.fromkeys((*self.bundled, *self.elsewhere))
         yield from ours
         yield from sorted({entry.name for entry in entry_points(self.group)} - ours.keys())
 
     def names(self) -> list[str]:
-        """Return all names, sorted, those of other distributions included."""
+        """Return all names sorted, including other distributions'."""
         return sorted(self.in_order())
 
     def find(self, name: str) -> Thing:
-        """Return the thing called `name`."""
+        """Return the object registered as `name`."""
         if name not in self.known:
             entry = self._load(name)
             self.known.setdefault(name, entry)

@@ -11,7 +11,7 @@ from nidmap.placement.errors import printable
 
 
 def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
-    """Return rows in columns, control characters of foreign text escaped.
+    """Align rows in columns, escaping control characters.
 
     `left`: the columns of words, aligned to the left; the others are numbers, aligned to the
     right.
@@ -29,14 +29,14 @@ def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,
 
 
 def csv_table(rows: Iterable[Iterable[object]]) -> str:
-    """Return rows as CSV in which no cell is a formula to a spreadsheet."""
+    """Return rows as CSV in which a spreadsheet finds no formulas."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(map(harmless_cell, row) for row in rows)
     return out.getvalue()
 
 
 def harmless_cell(value: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula: others wrote it."""
+    """Return a cell that no spreadsheet takes for a formula, since others wrote it."""
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return "'" + value
     return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results, to a file or to standard output: whole or not at all."""
+"""Writes results, all or nothing, to a file or to standard output."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def to_json(value: Any) -> str:
-    """Return `value` as indented JSON; numpy scalars and arrays become numbers and lists."""
+    """Return `value` as indented JSON, converting numpy scalars and arrays."""
     return json.dumps(value, indent=2, default=methodcaller("tolist")) + "\n"
 
 
 def write_output(data: str | bytes, path: str | None = None) -> None:
-    """Write the result to `path`, or to stdout where it is None or ``-``.
+    """Write the result to `path`, or to stdout if it is None or ``-``.
 
     A file is written whole or not at all: into a temporary file next to it,
     flushed to disk, then renamed over it. Devices, pipes and the like are
@@ -34,13 +34,13 @@ def write_output(data: str | bytes, path: str | None = None) -> None:
 
 
 def make_folder(path: str) -> None:
-    """Make a folder for results where there is none."""
+    """Create a folder for results if it does not exist."""
     with _refuse_output(path):
         os.makedirs(path, exist_ok=True)
 
 
 def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
-    """Write several results as `write_output` does: all of their files, or none."""
+    """Write several results as `write_output` does: all of them, or none."""
     raws = [(data.encode() if isinstance(data, str) else data, path) for data, path in outputs]
     ready: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
@@ -60,7 +60,7 @@ def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
 
 @contextlib.contextmanager
 def _refuse_output(path: str) -> Iterator[None]:
-    """Say which output cannot be written."""
+    """Report which output cannot be written."""
     try:
         yield
     except OSError as error:
@@ -85,13 +85,13 @@ def _to_stdout(raw: bytes) -> None:
 
 
 def silence_stdout() -> None:
-    """Point standard output at nothing: Python flushes it once more at exit and would complain."""
+    """Redirect stdout to nowhere, as Python's flush at exit would fail."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write_temporary(raw: bytes, path: str, stack: contextlib.ExitStack) -> str:
-    """Write a temporary file next to `path`, with its mode, that goes where it is not renamed."""
+    """Write a temporary file next to `path`, with its mode, removed unless it is renamed."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
@@ -112,7 +112,7 @@ def _remove_quietly(path: str) -> None:
 
 
 def _file_mode(path: str) -> int:
-    """Return the mode that the file has, or that a new file would get."""
+    """Return the mode of the existing file, or the one that a new file would get."""
     try:
         return os.stat(path).st_mode & 0o777
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routers and links of a machine: the dump's own, or by a named rule.
+"""Routers and links of a machine, from its dump or by a named rule.
 
 One module a kind of network says how routers are joined and what they are
 called (``router_coords``, ``router_names``, ``links`` and ``wiring_text`` of a
@@ -35,7 +35,7 @@ _MODULES = {
 
 @once
 def links(machine: Machine) -> Links:
-    """Return the links between routers: as a dump lists them, else by the wiring rule.
+    """Return the links between routers, as listed in a dump or else by the wiring rule.
 
     One row per bundle of parallel links, each pair of routers once per class.
     """
@@ -64,7 +64,7 @@ def router_count(machine: Machine) -> int:
 
 @once
 def router_names(machine: Machine) -> Strs:
-    """Return the names of all routers: the dump's own, else made from the coordinates."""
+    """Return the names of all routers, from the dump or else from the coordinates."""
     if len(machine.router_names):
         return machine.router_names
     names: Strs = _kind_module(machine).router_names(machine)
@@ -73,7 +73,7 @@ def router_names(machine: Machine) -> Strs:
 
 @once
 def wiring_text(machine: Machine) -> str:
-    """Say how the routers are joined, for the reader of an output."""
+    """Describe how the routers are connected, for display."""
     if machine.topology.wiring.startswith(LISTED):
         return machine.topology.wiring
     text: str = _kind_module(machine).wiring_text(machine)
@@ -81,7 +81,7 @@ def wiring_text(machine: Machine) -> str:
 
 
 def _kind_module(machine: Machine) -> Any:
-    """Return the module that knows a machine's kind of network."""
+    """Return the module for a machine's kind of network."""
     kind = machine.topology.kind
     if kind not in _MODULES:
         raise UsageError(f"unknown kind of network {kind!r}", f"choose from {', '.join(_MODULES)}")
@@ -109,14 +109,14 @@ def number_coords(
 
 
 def box_coords(extents: Sequence[int], first_fastest: bool = False) -> NDArray[np.int32]:
-    """Return the coordinates of every position of a box, in the order of `number_coords`."""
+    """Return the coordinates of every position in a box, in the order of `number_coords`."""
     sizes = tuple(extents)[::-1] if first_fastest else tuple(extents)
     rows = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
     return np.ascontiguousarray((rows[::-1] if first_fastest else rows).T)
 
 
 def refuse_huge(extents: Sequence[int], source: str) -> None:
-    """Raise ParseError where a dump's coordinates span more routers than any machine has.
+    """Raise ParseError if a dump's coordinates span more routers than any machine has.
 
     A torus has a router at every position, so one absurd coordinate would
     make it enormous.
@@ -128,7 +128,7 @@ def refuse_huge(extents: Sequence[int], source: str) -> None:
 
 
 def coords_from_nodes(machine: Machine) -> NDArray[np.int32] | None:
-    """Return the router coordinates that the nodes themselves tell, None where some are missing."""
+    """Return the router coordinates that the nodes imply; None if some are missing."""
     first = machine.router[:, 0]
     count = int(machine.router.max(initial=-1)) + 1
     out = np.full((count, machine.topology.router_levels), -1, dtype=np.int32)
@@ -144,7 +144,7 @@ MAX_LINKS = 20_000_000
 
 
 def refuse_many(count: float, what: str) -> None:
-    """Raise UsageError where `count` links would be too many to list."""
+    """Raise UsageError if `count` links would be too many to list."""
     if count > MAX_LINKS:
         raise UsageError(
             f"{what} would have {count:.0f} links", f"at most {MAX_LINKS} can be listed"
@@ -152,7 +152,7 @@ def refuse_many(count: float, what: str) -> None:
 
 
 def all_pairs(count: int) -> tuple[Ints, Ints]:
-    """Return all pairs (i, j), i < j, of `count` things."""
+    """Return all pairs (i, j), i < j, of `count` items."""
     refuse_many(count * (count - 1) / 2, f"a clique of {count}")
     return np.triu_indices(count, 1)
 
@@ -160,7 +160,7 @@ def all_pairs(count: int) -> tuple[Ints, Ints]:
 def bundle_links(
     a: Ints, b: Ints, kind: NDArray[np.int8], kinds: Sequence[str], count: Ints, bandwidth: Floats
 ) -> Links:
-    """Join parallel links: one row per pair of routers and class, sorted by class, a, b.
+    """Merge parallel links: one row per router pair and class, sorted by class, a, b.
 
     Where the links of a row are not equally fast each one's rate is kept.
 

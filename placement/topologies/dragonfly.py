@@ -33,7 +33,7 @@ BLACK = 3
 
 
 def router_coords(machine: Machine) -> NDArray[np.int32]:
-    """Return the routers that the nodes tell, or all of the box where they do not tell."""
+    """Return the routers that the nodes imply, or the complete box if they imply none."""
     topology = machine.topology
     of_nodes = topologies.coords_from_nodes(machine)
     return (
@@ -44,7 +44,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
 
 def router_names(machine: Machine) -> Strs:
-    """Return Aries cnames (``c0-0c0s0a0``) where the cabinet row is known, else ``g0c0b0``."""
+    """Return Aries cnames (``c0-0c0s0a0``) if the cabinet row is known, else ``g0c0b0``."""
     coords = topologies.router_coords(machine)
     if machine.topology.router_levels == 2:
         return _write_names("g%ds%d", coords)
@@ -72,7 +72,7 @@ def links(machine: Machine) -> Links:
 def _join_links(
     machine: Machine, parts: Sequence[tuple[Ints, Ints, int | Ints]], names: tuple[str, ...]
 ) -> Links:
-    """Put the classes together; the figure of a black bundle is that of all its links."""
+    """Join the classes; the figure of a black bundle covers all its links."""
     single = {n: machine.topology.bandwidth.get(n, math.nan) for n in names}
     if "black" in single:
         single["black"] /= BLACK
@@ -85,7 +85,7 @@ def _join_links(
 
 
 def global_links(topology: Topology, groups: int) -> int:
-    """Return the links per group pair: the topology's own figure or the rule's default.
+    """Return the links per group pair: the topology's own number or the rule's default.
 
     `groups`: groups present.
     """
@@ -100,7 +100,7 @@ def global_links(topology: Topology, groups: int) -> int:
 
 
 def wiring_text(machine: Machine) -> str:
-    """Say by which rule the groups are joined, and how often: from the fewest to the most."""
+    """Describe the rule that connects the groups, and the range of links per pair."""
     topology = machine.topology
     table = topology.parameters.get("global_table")
     if table is not None:
@@ -127,7 +127,7 @@ def _group_shape(topology: Topology, groups: int, count: int) -> DragonflyShape:
 
 
 class _RouterTable:
-    """Router index by (rank of the group present, chassis, blade); -1 where there is none."""
+    """Router index by (rank of the group present, chassis, blade); -1 if there is none."""
 
     def __init__(self, machine: Machine, coords: NDArray[np.int32]) -> None:
         self.topology = machine.topology
@@ -140,14 +140,14 @@ class _RouterTable:
         self.index[rank, chassis, coords[:, -1]] = np.arange(len(coords))
 
     def inside(self, axis: int, count: int = 1) -> tuple[Ints, Ints, int]:
-        """Join all blades of a chassis (axis 2), or one slot in all chassis of a group (1)."""
+        """Connect all blades of a chassis (axis 2), or one slot in all chassis of a group (1)."""
         size = self.index.shape[axis]
         refuse_many(self.index.size * (size - 1) / 2, "this dragonfly")
         i, j = all_pairs(size)
         return (*_keep_present(self.index.take(i, axis), self.index.take(j, axis)), count)
 
     def local(self) -> tuple[Ints, Ints, int | Ints]:
-        """Join all switches of a group, as often as all have ports for it."""
+        """Connect all switches of a group with as many links as all have ports for."""
         a, b, once = self.inside(2)
         ports = self.topology.parameters.get("local_ports", 0)
         sizes = (self.index >= 0).sum(axis=(1, 2))
@@ -157,7 +157,7 @@ class _RouterTable:
         return a, b, np.maximum(once, ports // np.maximum(1, sizes[group[a]] - 1))
 
     def between(self) -> tuple[Ints, Ints, int]:
-        """Join the groups by the wiring rule."""
+        """Connect the groups by the wiring rule."""
         count = global_links(self.topology, self.groups)
         shape, here = _group_shape(self.topology, self.groups, count), self.present
         sizes, table = (self.topology.parameters.get(k) for k in ("switches", "global_table"))
@@ -176,7 +176,7 @@ def _keep_present(a: Ints, b: Ints) -> tuple[Ints, Ints]:
 
 
 def attachments(switch: Ints | NDArray[np.int32], switches: int, nics: int) -> Ints:
-    """Return the switches of a Slingshot node's NICs, in its group.
+    """Return the switches of a Slingshot node's NICs, within its group.
 
     The switches of a group are in blocks of as many as a node has NICs, and
     NIC j of a node of switch s is on the j-th switch after s in its block,
@@ -199,7 +199,7 @@ DEFAULT = "consecutive"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DragonflyShape:
-    """A dragonfly as a wiring rule sees it."""
+    """A dragonfly's dimensions as used by wiring rules."""
 
     groups: int  # groups present
     # chassis, blades: chassis per group and routers per chassis (Slingshot: 1 and the switches)
@@ -214,13 +214,13 @@ class DragonflyShape:
 
     @property
     def routers(self) -> int:
-        """Routers a full group."""
+        """Number of routers in a full group."""
         return self.chassis * self.blades
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupLinks:
-    """Links between groups, one row each (or each bundle of `count`)."""
+    """Links between groups, one per row (or bundles of `count`)."""
 
     # g, h: (m,), ranks of the two groups, g < h
     g: Ints
@@ -232,7 +232,7 @@ class GroupLinks:
 
 
 def wire_groups(rule: str, shape: DragonflyShape) -> GroupLinks:
-    """Return the links that `rule` makes."""
+    """Return the links that `rule` creates."""
     check_rule(rule, shape)
     most = shape.links if shape.table is None else int(shape.table.max(initial=0))
     refuse_many(shape.groups * (shape.groups - 1) / 2 * most, f"wiring {rule}")
@@ -240,7 +240,7 @@ def wire_groups(rule: str, shape: DragonflyShape) -> GroupLinks:
 
 
 def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
-    """Return the links per group pair where nothing states them.
+    """Return the links per group pair if nothing states them.
 
     `aligned` takes one link per router pair, `same-chassis` two blades per chassis
     as Edison has, and any other rule as many as the routers' ports allow, at
@@ -254,7 +254,7 @@ def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
 
 
 def check_rule(rule: str, shape: DragonflyShape) -> None:
-    """Refuse an unknown rule, or one that cannot make `shape.links` links per pair."""
+    """Refuse an unknown rule, or one that cannot create `shape.links` links per pair."""
     if rule not in RULES:
         raise UsageError(f"unknown wiring rule {rule!r}", f"choose from {', '.join(RULES)}")
     if rule != "consecutive" and (shape.table is not None or shape.sizes is not None):
@@ -278,7 +278,7 @@ def _spread_links(shape: DragonflyShape, count: int) -> tuple[Ints, ...]:
 
 
 def _wire_aligned(shape: DragonflyShape) -> GroupLinks:
-    """Router r of every group to router r of every other (the job-placement paper's cube)."""
+    """Link router r of every group to router r of every other (the job-placement paper's cube)."""
     g, h, k = _spread_links(shape, shape.routers)
     return GroupLinks(g, h, k, k, shape.links // shape.routers)
 
@@ -303,7 +303,7 @@ def _consecutive_routers(shape: DragonflyShape) -> GroupLinks:
 
 
 def _same_chassis(shape: DragonflyShape) -> GroupLinks:
-    """Blade (k·i(g,h) + j) mod B of g to blade (k·i(h,g) + j) mod B of h, in every chassis.
+    """Link blade (k·i(g,h) + j) mod B of g to (k·i(h,g) + j) mod B of h in every chassis.
 
     i(g,h) is the rank of h among the other groups present, j = 0 … k-1, two
     links each: so it is on all 210 directed group pairs of Edison (k = 2) and

@@ -34,7 +34,7 @@ def topology_of(
     bandwidth: Mapping[str, float] | None = None,
     **parameters: Any,
 ) -> Topology:
-    """Return the topology of a DragonFly+ that is wired by the rule.
+    """Return the topology of a DragonFly+ wired by the rule.
 
     `sizes`: groups, leaves of a group, nodes of a leaf. `spines`: of a group. `between`: links of
     each group pair. `cables`: from each leaf to each spine of its group. `bandwidth`: GB/s a
@@ -74,7 +74,7 @@ def links(machine: Machine) -> Links:
 
 
 def router_coords(machine: Machine) -> NDArray[np.int32]:
-    """Return group and leaf of all routers, -1 for the leaf of a spine."""
+    """Return group and leaf of all routers; a spine has leaf -1."""
     groups, leaves, spines, *_ = _group_sizes(machine)
     leaf = np.indices((groups, leaves)).reshape(2, -1).T
     spine = np.column_stack([np.repeat(np.arange(groups), spines), np.full(groups * spines, -1)])
@@ -90,7 +90,7 @@ def router_names(machine: Machine) -> Strs:
 
 
 def wiring_text(machine: Machine) -> str:
-    """Say in words how the routers are joined."""
+    """Describe how the routers are connected."""
     _, _, spines, between, cables = _group_sizes(machine)
     parallel = f"{counted(cables, 'link')} from each leaf to each, " if cables > 1 else ""
     global_text = f"{counted(between, 'link')} per group pair"
@@ -98,7 +98,7 @@ def wiring_text(machine: Machine) -> str:
 
 
 def _group_sizes(machine: Machine) -> tuple[int, int, int, int, int]:
-    """Return groups, leaves and spines of each, links per group pair, and leaf to spine."""
+    """Return groups, leaves and spines per group, links per group pair, and per leaf and spine."""
     topology = machine.topology
     groups, leaves = topology.extents[:2]
     spines, between, cables = (int(topology.parameters[k]) for k in ("spines", "global", "links"))

@@ -30,7 +30,7 @@ from nidmap.placement.topologies import bundle_links, refuse_many
 
 @dataclass(frozen=True, slots=True)
 class TreeShape:
-    """The numbers of an XGFT, level 1 (the leaves) first."""
+    """The parameters of an XGFT, level 1 (the leaves) first."""
 
     down: tuple[int, ...]  # m1 … mh: children of a switch of each level (m1: nodes per leaf)
     up: tuple[int, ...]  # w1 … wh: parents of each switch or node below a level (w1: of a node)
@@ -38,33 +38,33 @@ class TreeShape:
 
     @property
     def height(self) -> int:
-        """Levels of switches."""
+        """Number of switch levels."""
         return len(self.down)
 
     def trees(self, level: int) -> int:
-        """Return the subtrees of a level (1 … h): m(level+1) · … · mh."""
+        """Return the number of subtrees of a level (1 … h): m(level+1) · … · mh."""
         return math.prod(self.down[level:])
 
     def twins(self, level: int) -> int:
-        """Return the switches of each such subtree's top: w1 · … · w(level)."""
+        """Return the number of top switches per such subtree: w1 · … · w(level)."""
         return math.prod(self.up[:level])
 
     def switches(self, level: int) -> int:
-        """Return the switches of a level."""
+        """Return the number of switches of a level."""
         return self.trees(level) * self.twins(level)
 
     def first(self, level: int) -> int:
-        """Return the index of the first switch of a level: levels follow one another."""
+        """Return the index of a level's first switch; levels are consecutive."""
         return sum(self.switches(below) for below in range(1, level))
 
     @property
     def total(self) -> int:
-        """Switches of all levels."""
+        """Number of switches over all levels."""
         return self.first(self.height + 1)
 
 
 def shape(topology: Topology) -> TreeShape:
-    """Return the shape that a topology's extents and parameters state.
+    """Return the shape given by a topology's extents and parameters.
 
     `up` (w1 … wh; levels beyond it have extent 1) and `parallel` are read
     from the parameters; `spines` and `links` are their short forms for the
@@ -86,7 +86,7 @@ def _fill_heights(height: int, top: int) -> tuple[int, ...]:
 
 
 def regular_shape(machine: Machine) -> TreeShape | None:
-    """Return the shape of a complete fat tree, None where the listed cables are not one.
+    """Return the shape of a complete fat tree; None if the listed cables do not form one.
 
     Listed ones make a whole tree of two levels where they join every leaf to every spine alike.
     """
@@ -108,7 +108,7 @@ def regular_shape(machine: Machine) -> TreeShape | None:
 
 
 def node_numbers(machine: Machine) -> Ints:
-    """Return the place of each node in a whole fat tree, leaf by leaf, int64 (n,)."""
+    """Return each node's position in a complete fat tree, leaf by leaf, int64 (n,)."""
     return topologies.number_coords(machine.coords, machine.topology.extents)
 
 
@@ -169,7 +169,7 @@ def links(machine: Machine) -> Links:
 
 
 def wiring_text(machine: Machine) -> str:
-    """Say how switches are joined."""
+    """Describe how switches are connected."""
     single = machine.topology.kind == "tree"
     return "every switch to the one above" if single else "every switch to all above it"
 

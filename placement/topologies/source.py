@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What states a network besides dumps: a site's configuration, or a synthetic spec."""
+"""What describes a network besides dumps: a site's configuration or a synthetic spec."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """What a machine is built of where no dump says more: a `Site` or a `SyntheticSite`."""
+    """The base that dumps are added to: a `Site` or a `SyntheticSite`."""
 
     @property
     def name(self) -> str:
@@ -27,7 +27,7 @@ class Source(Protocol):
 
     @property
     def batch(self) -> str:
-        """The program that takes job scripts where it is not the scheduler, else ''."""
+        """The program that takes job scripts if it is not the scheduler, else ''."""
 
     @property
     def hardware(self) -> tuple[NodeHardware, ...]:
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class SyntheticSite:
-    """A synthetic machine in the part of a site, for dumps to add states or switches to."""
+    """A synthetic machine in the role of a site, to which dumps add states or switches."""
 
     machine: Machine
     # scheduler, batch: '' means none is known
@@ -56,7 +56,7 @@ class SyntheticSite:
         return self.machine.name
 
     def topology(self) -> Topology:
-        """Return the spec's network."""
+        """Return the spec's topology."""
         return self.machine.topology
 
     def records(self) -> Dump:

@@ -29,7 +29,7 @@ CAGE = 8
 
 
 def router_coords(machine: Machine) -> NDArray[np.int32]:
-    """Return every position of the torus, x fastest (what the nodes tell, if they differ)."""
+    """Return all positions of the torus, x fastest, or the nodes' own if these differ."""
     topology = machine.topology
     extents = topology.extents[: topology.router_levels]
     of_nodes = machine.coords[:, : topology.router_levels]
@@ -42,7 +42,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
 
 def router_names(machine: Machine) -> Strs:
-    """Return Gemini cnames (``c0-0c0s0g0``) where the cabinets are known, else ``x0y0z0``."""
+    """Return Gemini cnames (``c0-0c0s0g0``) if the cabinets are known, else ``x0y0z0``."""
     coords = topologies.router_coords(machine)
     parameters = machine.topology.parameters
     if machine.topology.fabric == "gemini" and {"columns", "rows"} <= parameters.keys():
@@ -52,7 +52,7 @@ def router_names(machine: Machine) -> Strs:
 
 
 def wiring_text(machine: Machine) -> str:
-    """Say along which axes the rings run."""
+    """Name the axes along which the rings run."""
     topology = machine.topology
     return f"rings along {', '.join(topology.levels[: topology.router_levels])}"
 
@@ -83,7 +83,7 @@ def links(machine: Machine) -> Links:
 
 
 def _ring_links(index: Ints, extents: Sequence[int], axis: int) -> tuple[Ints, Ints, Ints]:
-    """Return both ends of each link in + direction along `axis`, and where it starts."""
+    """Return both ends of each link in + direction along `axis`, and its starting position."""
     if extents[axis] == 1:
         none = np.empty(0, dtype=np.int64)
         return none, none, none

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands share: options, and what a shell completes of them."""
+"""What all commands share: options, and their shell completion."""
 
 from nidmap.placement.commands.common import ByteCount
 

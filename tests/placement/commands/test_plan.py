@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap plan``: choose the nodes that a job should sit on."""
+"""``nidmap plan``: choose the nodes that a job should run on."""
 
 from nidmap.placement.commands.plan import _segment_nodes, _shorten_lines
 

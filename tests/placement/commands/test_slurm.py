@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap slurm``: one line in the job script instead of a plan by hand."""
+"""``nidmap slurm``: one line in the job script instead of planning by hand."""
 
 from nidmap.placement.commands.slurm import _comment_words
 

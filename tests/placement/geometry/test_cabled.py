@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics of which a dump lists the cables: fat trees, DragonFly+, dragonflies."""
+"""Fabrics whose dumps list the cables: fat trees, DragonFly+, dragonflies."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Link lists of Crays: routers and bundles as ``rtr --interconnect`` prints them."""
+"""Crays' link lists: routers and link bundles as ``rtr --interconnect`` prints them."""
 
 import numpy as np
 

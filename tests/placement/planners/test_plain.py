@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planners without a search: the first free nodes, by lot, evenly spread, or along a curve."""
+"""Planners without a search: first free nodes, random, evenly spread, or along a curve."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planner ``slurm-none``, Slurm's choice without a topology, and what all ``slurm-…`` share."""
+"""Planner ``slurm-none``: Slurm's choice without a topology; shared parts of ``slurm-…``."""
 
 import numpy as np
 

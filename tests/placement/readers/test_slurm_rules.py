@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What slurmctld refuses in a topology file of which a machine can be made all the same."""
+"""What slurmctld rejects in a topology file that still describes a machine."""
 
 from nidmap.placement.readers.slurm_rules import refuse_switch, refuse_units
 

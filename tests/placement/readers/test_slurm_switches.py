@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Slurm's three topology formats share: switches by name, and the tree that they make."""
+"""What Slurm's three topology formats share: switches by name, and the tree they form."""
 
 from nidmap.placement.readers.slurm_switches import expand
 

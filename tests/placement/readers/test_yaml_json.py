@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON and YAML from files that anybody may have written: bounded, with errors at their line."""
+"""JSON and YAML from untrusted files: bounded, and with errors at their line."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes a job may have now, why it may not have the others, and who says so."""
+"""Which nodes a job may have now, why not the others, and according to whom."""
 
 import numpy as np
 

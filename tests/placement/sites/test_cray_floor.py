@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cray XC, XE and XK: the nodes in cabinets on a floor, their NIDs by rule."""
+"""Cray XC, XE and XK: nodes in cabinets on a floor, with NIDs by rule."""
 
 from nidmap.placement.sites.cray_floor import COMPUTE, floor, select
 from nidmap.placement.sites.schema import Cabinets, Figure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a site configuration may say: one Struct a table of the TOML file."""
+"""The schema of a site configuration: one Struct per table of the TOML file."""
 
 from nidmap.placement.sites.schema import Figure
 

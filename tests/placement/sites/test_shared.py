@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the layouts of all fabrics share: their result, checks of figures, names of nodes."""
+"""What the layouts of all fabrics share: their result, checks of figures, node names."""
 
 import numpy as np
 

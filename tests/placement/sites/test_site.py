@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site: its configuration, and the topology, the nodes and their inside that follow from it."""
+"""A site: its configuration, and the topology, nodes and hardware derived from it."""
 
 from nidmap.placement.sites import load_site
 from nidmap.placement.sites.schema import Figure, SendingFigures

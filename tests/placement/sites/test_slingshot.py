@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slingshot and DragonFly+: partitions of groups, their names, and the links between the groups."""
+"""Slingshot and DragonFly+: partitions of groups, their names, and links between groups."""
 
 from nidmap.placement.sites.schema import Figure, Partition
 from nidmap.placement.sites.slingshot import partition_positions

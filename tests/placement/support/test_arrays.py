@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums by key, even samples, and matrix products that leave the other cores alone."""
+"""Sums by key, even samples, and matrix products on a single core."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times, sizes, rates and numbers of things as people read them."""
+"""Times, sizes, rates and counts in readable form."""
 
 from nidmap.placement.support.quantities import (
     counted,
