@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes and ranks on each, as users write them: a node list and ``--ppn``."""
+"""Nodes and ranks per node as users write them: a node list and ``--ppn``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def place_ranks(
 
 
 def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn") -> Ints:
-    """Return the ranks of each of this many nodes.
+    """Return the ranks on each of this many nodes.
 
     `ppn`: one number for all nodes, or one for each: ``24,24,12``, also shortened as ``24*2,12``
     or, as in Slurm's variables, ``24(x2),12``. `what`: what to call the text in an error.
@@ -114,7 +114,7 @@ def _rows_of_nodes(machine: Machine, nodes: Nodes, source: str, repeats: bool) -
 
 
 def _unknown_nodes(nodes: Nodes, source: str) -> Strs:
-    """Return the names of nodes of which only the names are known."""
+    """Return the names of nodes of which nothing else is known."""
     if nodes is None or isinstance(nodes, np.ndarray):
         raise UsageError("no nodes given, and no machine to take them from")
     names = list(NodeList.parse(nodes, source) if isinstance(nodes, str) else nodes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signs of life: who waits for a long piece of work hears that it goes on.
+"""Progress reports, which show whoever waits for a long computation that it goes on.
 
 ``nidmap run`` plans in a child process and gives it up when nothing is heard
 of it for a while: a library that spins for ever looks as busy as one that
@@ -14,11 +14,11 @@ _listening: list[Callable[[str], object]] = []
 
 
 def listen(to: Callable[[str], object] | None) -> None:
-    """Have `to` called with progress from now on; None: no more calls."""
+    """Call `to` with progress from now on; None stops that."""
     _listening[:] = [] if to is None else [to]
 
 
 def advance(text: str = "") -> None:
-    """Report progress and the current activity; '': as before."""
+    """Report progress and the current activity; '' leaves the activity unchanged."""
     for to in _listening:
         to(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks on all cores: the ranks of a launch of several, else processes of this machine.
+"""Tasks on all cores: ranks of a parallel launch, else processes on this machine.
 
 `concurrent.futures` has one interface for both: mpi4py's ``MPICommExecutor`` inside a launch,
 where rank 0 gives out tasks and the others do them, ``ProcessPoolExecutor`` elsewhere. Every
@@ -25,19 +25,19 @@ Result = TypeVar("Result")
 
 
 def ranks_here() -> int:
-    """Return the ranks of the launch that this process is one of, 1 outside of any."""
+    """Return the number of ranks of the surrounding launch; 1 outside of any."""
     launch = load(SERVICES["launch"])()
     return int(launch.size or 1) if launch is not None else 1
 
 
 def is_first_rank() -> bool:
-    """Return whether this process has something to say: rank 0 of a launch, or outside of any."""
+    """Tell whether this process should print: rank 0 of a launch, or outside of any."""
     launch = load(SERVICES["launch"])()
     return launch is None or launch.rank == 0
 
 
 def refuse_stdin(source: str | None) -> None:
-    """Refuse standard input where several ranks read."""
+    """Refuse standard input if several ranks would read it."""
     if source == "-" and ranks_here() > 1:
         raise UsageError("several ranks cannot read standard input", "give a file")
 
@@ -48,7 +48,7 @@ def run_tasks(
     prepare: Callable[..., None],
     args: tuple[Any, ...] = (),
 ) -> Iterator[tuple[int, Result]] | None:
-    """Do tasks; every rank of a launch has to come here."""
+    """Run tasks; every rank of a launch must call this."""
     if ranks_here() == 1:
         workers = len(os.sched_getaffinity(0))
         pool = ProcessPoolExecutor(workers, initializer=_begin_worker, initargs=(prepare, args))
@@ -75,7 +75,7 @@ def _results(
     call: Callable[[Task], Result],
     tasks: Iterable[Task],
 ) -> Iterator[tuple[int, Result]]:
-    """Yield results; no more tasks wait than there are workers to take them."""
+    """Yield results, with no more tasks queued than there are workers."""
     pool: Executor
     with opened as pool:
         numbers: dict[Future[Result], int] = {}

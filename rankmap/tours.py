@@ -56,7 +56,7 @@ class Tour(NamedTuple):
 
 
 def sort_nodes(distance: Distance) -> Ints:
-    """Return nodes in the order of their switches; on a torus along a Hilbert curve.
+    """Return nodes in the order of their switches, on a torus along a Hilbert curve.
 
     `distance`: between the nodes as they are listed.
     """
@@ -66,7 +66,7 @@ def sort_nodes(distance: Distance) -> Ints:
 
 
 def sort_by_blocks(blocks: Ints) -> Ints:
-    """Return rows with those of a block in a row, at all levels; the block named first is first.
+    """Return rows with each block's contiguous at all levels, the first-listed block first.
 
     `blocks` (n, k): nested blocks, the innermost first.
     """
@@ -79,12 +79,12 @@ def sort_by_blocks(blocks: Ints) -> Ints:
 
 
 def ring_length(distance: Distance, order: Ints) -> int:
-    """Return the hops from each node to the next, and from the last to the first."""
+    """Return the hops from each node to the next, and from the last back to the first."""
     return int(distance.hops(order, np.roll(order, -1)).sum())
 
 
 def shortest_ring(distance: Distance) -> Tour:
-    """Return a closed tour of all nodes with few hops, the fewest where the module says so.
+    """Return a closed tour of all nodes with few hops, the fewest in the cases named above.
 
     `distance`: between the nodes as they are listed.
     """
@@ -110,7 +110,7 @@ def shortest_ring(distance: Distance) -> Tour:
 
 
 def _close_tour(distance: Distance, order: Ints, least: int) -> Tour:
-    """Return a tour that begins with the node listed first."""
+    """Return a tour that starts with the node listed first."""
     order = np.roll(order, -int(np.argmin(order)))
     return Tour(order, ring_length(distance, order), least)
 
@@ -143,7 +143,7 @@ def _all_hops(distance: Distance) -> Ints32:
 
 
 def _least_hops(hops: Ints32) -> int:
-    """Return a lower bound on rings: each router has two neighbours, none nearer than two."""
+    """Return a lower bound on rings: each router has two distinct nearest neighbours."""
     apart = hops + np.where(np.eye(len(hops), dtype=bool), np.iinfo(np.int32).max // 2, 0)
     if len(hops) == 2:
         return 2 * int(apart[0, 1])
@@ -153,7 +153,7 @@ def _least_hops(hops: Ints32) -> int:
 
 
 def _tour_by_sets(hops: Ints32) -> Ints:
-    """Return a shortest closed tour, found by the shortest way through every set of stops."""
+    """Return a shortest closed tour, by dynamic programming over all sets of stops."""
     count = len(hops)
     if count < 4:
         return np.arange(count)
@@ -183,7 +183,7 @@ def _tour_by_sets(hops: Ints32) -> Ints:
 
 
 def improve_tour(hops: Ints32, tour: Ints, least: int = -(1 << 30)) -> Ints:
-    """Return a tour that no exchange of two links shortens.
+    """Improve a tour until no exchange of two links shortens it.
 
     Exchanges are tried between each stop and the `NEAR` nearest ones, and again after the
     tour was changed at random places, the same ones each time.
@@ -212,7 +212,7 @@ def improve_tour(hops: Ints32, tour: Ints, least: int = -(1 << 30)) -> Ints:
 
 
 class _Tour:
-    """A tour that is being changed: the stops, and the position of each."""
+    """A tour under modification: the stops, and the position of each."""
 
     def __init__(self, hops: Ints32, stops: list[int]) -> None:
         apart = hops + np.where(np.eye(len(hops), dtype=bool), 1 << 20, 0)
@@ -225,13 +225,13 @@ class _Tour:
         self.set(stops)
 
     def set(self, stops: list[int]) -> None:
-        """Take another tour."""
+        """Switch to another tour."""
         self.stops = stops.copy()
         for k, stop in enumerate(stops):
             self.place[stop] = k
 
     def improve(self, ends: Sequence[int]) -> None:
-        """Change the tour until no stop finds an exchange, beginning with some."""
+        """Exchange links until no stop has an improving exchange, starting with some."""
         waiting = deque(ends)
         queued = [False] * len(self.stops)
         for stop in ends:
@@ -250,7 +250,7 @@ class _Tour:
         return sum(self.hops[a][b] for a, b in zip(self.stops, behind, strict=True))
 
     def kick(self, random: np.random.Generator) -> list[int]:
-        """Swap two stretches that lie side by side, which no exchange of two links undoes."""
+        """Swap two adjacent segments, which no exchange of two links undoes."""
         count = len(self.stops)
         half = min(KICKED, (count - 2) // 2)
         low, cut, rest = random.integers((0, 1, 1), (count, half + 1, half + 1)).tolist()
@@ -269,11 +269,11 @@ class _Tour:
         return ends
 
     def _at(self, stop: int, places: int) -> int:
-        """Return the stop a number of places after another."""
+        """Return the stop the given number of positions after another."""
         return self.stops[(self.place[stop] + places) % len(self.stops)]
 
     def _exchange(self, a: int) -> Sequence[int]:
-        """Exchange a link of a stop and one of a near stop; return the ends, () for no gain."""
+        """Exchange a link of a stop for one of a nearby stop; return the ends, () for no gain."""
         hops = self.hops
         for way in (1, -1):
             b = self._at(a, way)
@@ -291,7 +291,7 @@ class _Tour:
         return ()
 
     def _reverse(self, first: int, last: int) -> None:
-        """Reverse the tour from one stop forward to another, or all the rest: the same ring."""
+        """Reverse the tour between two stops, or the rest of it, which gives the same ring."""
         count = len(self.stops)
         low, high = self.place[first], self.place[last]
         inside = (high - low) % count + 1
@@ -306,7 +306,7 @@ class _Tour:
             self._write(low, part)
 
     def _write(self, low: int, part: list[int]) -> None:
-        """Put stops into the tour from a place on, round its end where need be."""
+        """Write stops into the tour from a position on, wrapping round its end."""
         count = len(self.stops)
         for k, stop in enumerate(part, start=low):
             at = k if k < count else k - count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nested units of an allocation: its nodes sorted from the outside in, and the levels' sizes.
+"""The nested units of an allocation: nodes sorted from the outside in, and level sizes.
 
 An order that walks the grid unit by unit needs no more of a machine than
 this: which nodes are in one blade, chassis, group, how many slots that is,
@@ -30,7 +30,7 @@ class Level:
 
     @property
     def size(self) -> int | None:
-        """Slots of a unit where all have equally many, else None."""
+        """Slots per unit if all have equally many, else None."""
         sizes = np.diff(self.starts)
         return int(sizes[0]) if (sizes == sizes[0]).all() else None
 
@@ -45,7 +45,7 @@ class Units:
     nodes: Ints  # (n,), the nodes in sorted order, as positions of the allocation
 
     def order(self, cells: Ints) -> Ints:
-        """Return the slot of every rank where the k-th slot in sorted order has rank `cells[k]`."""
+        """Return each rank's slot if the k-th slot in sorted order gets rank `cells[k]`."""
         slot_of_rank = np.empty_like(self.slots)
         slot_of_rank[cells] = self.slots
         return slot_of_rank
@@ -75,14 +75,14 @@ def units_of(placement: Placement, distance: Distance, blocks: Ints | None = Non
 
 
 def slots_by_node(placement: Placement, nodes: Ints) -> Ints:
-    """Return the slots node after node in another order of the nodes, int64 (s,)."""
+    """Return the slots node by node, in another order of the nodes, int64 (s,)."""
     counts = placement.counts[nodes]
     before = np.cumsum(counts) - counts
     return np.repeat(placement.first_slot[nodes] - before, counts) + np.arange(placement.ranks)
 
 
 def level_distances(distance: Distance, blocks: Ints) -> Floats:
-    """Return how far apart nodes are by the level at which they meet, float64 (k + 2,).
+    """Return the distance of nodes by the level at which they meet, float64 (k + 2,).
 
     0 for one node, then for nodes of one innermost block …, then for nodes
     that share none: exact where the level decides, else the mean of a sample.
@@ -106,7 +106,7 @@ def level_distances(distance: Distance, blocks: Ints) -> Floats:
 
 
 def _sample_nodes(nodes: int) -> Ints:
-    """Return some nodes: all of a few, else such as have both near and far ones among them."""
+    """Return a sample of nodes, some near each other and some far; all if there are few."""
     if nodes <= SAMPLE:
         return np.arange(nodes)
     gaps = np.unique(np.geomspace(1, nodes // 4, 24).astype(np.int64)) - 1
@@ -115,7 +115,7 @@ def _sample_nodes(nodes: int) -> Ints:
 
 
 def unwrap_coords(coords: Ints, extents: Shape) -> Ints:
-    """Return torus coordinates turned so that the widest gap of every axis is at its end.
+    """Shift torus coordinates so that each axis's widest gap is at its end.
 
     An allocation that goes round the edge of the torus becomes one piece.
     """
@@ -129,7 +129,7 @@ def unwrap_coords(coords: Ints, extents: Shape) -> Ints:
 
 
 def bisect_points(coords: Ints) -> Ints:
-    """Return nested blocks of points, halved along their longest side again and again.
+    """Return nested blocks of points, repeatedly halved along their longest side.
 
     `coords` (n, d). Returns (n, k): innermost blocks first, each of points with equal
     coordinates.
@@ -145,7 +145,7 @@ def bisect_points(coords: Ints) -> Ints:
 
 
 def _halve_parts(part: Ints, coords: Ints) -> Ints:
-    """Return the parts cut at the middle of their longest side, all at once."""
+    """Cut all parts in the middle of their longest side, all at once."""
     size = np.bincount(part)
     first, by_part = np.cumsum(size) - size, np.argsort(part, kind="stable")
     low = np.minimum.reduceat(coords[by_part], first)

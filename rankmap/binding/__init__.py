@@ -36,7 +36,7 @@ class BoundOrder(NamedTuple):
     remark: str  # its benefit and what that is based on, in one line
 
     def text(self, form: str, launcher_order: str = "sorted") -> str:
-        """Return the order in a format, with the places where that says them; see `emit`."""
+        """Return the order in a format, with ranks' places if it holds them; see `emit`."""
         if form == "json":
             return document.write(self.order, binding=self.document())
         if form == "openmpi":
@@ -45,12 +45,12 @@ class BoundOrder(NamedTuple):
         return emit(self.order, form, launcher_order)
 
     def lines(self) -> str:
-        """Return the binding as a shell takes it: variables first, then the options."""
+        """Return the binding for a shell: variables first, then the options."""
         sets = [f"export {name}={shlex.quote(text)}\n" for name, text in self.variables.items()]
         return "".join(sets) + shlex.join(self.options) + "\n"
 
     def document(self) -> dict[str, Any]:
-        """Return the binding of nodes with the same number of ranks each as JSON."""
+        """Return the binding as JSON, for nodes that all have the same number of ranks."""
         (places,) = self.places.values()
         return {
             "options": list(self.options),
@@ -60,7 +60,7 @@ class BoundOrder(NamedTuple):
 
 
 def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrder:
-    """Return the order arranged inside its nodes, and the options that bind its ranks.
+    """Return the order arranged within its nodes, and the options that bind its ranks.
 
     `order`: on nodes of a machine. `pattern`: fitted to the order's slots. `binder`: a launcher
     of `BINDERS`, or ``openmpi``, which takes a rankfile. `form`: the format that the order is
@@ -100,7 +100,7 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
 
 
 def _srun_options(places: Sequence[Place]) -> tuple[str, ...]:
-    """Return masks of CPUs, and a number of a GPU each or masks where ranks have several."""
+    """Return srun's CPU masks, and GPU numbers, or masks if ranks have several GPUs."""
     masks = ",".join(hex(sum(1 << pu for pu in place.pus)) for place in places)
     cpus = f"--cpu-bind=mask_cpu:{masks}"
     if not all(place.gpus for place in places):
@@ -134,7 +134,7 @@ BINDERS: dict[str, Callable[[Sequence[Place]], tuple[str, ...]]] = {
 
 
 def _nic_variables(places: Sequence[Place], by_rank: bool) -> dict[str, str]:
-    """Return Cray MPICH's choice of NICs where the nodes have several.
+    """Return Cray MPICH's variables for choosing NICs, if nodes have several.
 
     Only where a launcher counts processes by their ranks in MPI can it be told which of them
     uses which NIC; else it is told to take the nearest.

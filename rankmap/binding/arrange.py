@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cores ranks get inside each node: places of equal size, and ranks near their partners.
+"""The cores of each rank within its node: places of equal size, partners close together.
 
 Every rank has as many cores as the others, but for one. Cores are dealt from the
 outside in: to sockets, in each to its NUMA domains, in each to its caches, so that
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """Where one rank of a node runs."""
+    """Cores, GPUs and NIC of one rank within its node."""
 
     cores: tuple[int, ...]  # as indices of `NodeHardware.cores`, ascending
     # The hardware threads to bind to, by the operating system's numbers: the first of each core, or
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
-    """Return the places of a node, in the order of their cores.
+    """Return the places on a node, in the order of their cores.
 
     `ranks`: ranks on the node, at least 1.
     """
@@ -105,7 +105,7 @@ def _nic_levels(places: Sequence[Place], hardware: NodeHardware) -> Ints:
 def _deal_cores(
     hardware: NodeHardware, cores: Sequence[int], ranks: int, level: int
 ) -> list[tuple[int, ...]]:
-    """Return the cores of each of some ranks, dealt at a level of `CORE_LEVELS` and below.
+    """Deal out cores to ranks at a level of `CORE_LEVELS` and below.
 
     There are at least as many cores as ranks.
     """
@@ -132,13 +132,13 @@ def _deal_cores(
 
 
 def _equal_slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
-    """Cut a list into this many runs, as equal in length as possible."""
+    """Cut a list into this many slices, as equal in length as possible."""
     n = len(things)
     return [tuple(things[k * n // parts : (k + 1) * n // parts]) for k in range(parts)]
 
 
 def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[Place]:
-    """Return places on some cores: the first thread of each, or threads where cores are too few."""
+    """Return places on cores: one thread per core, or all threads if cores are too few."""
     if ranks <= len(cores):
         dealt = _deal_cores(hardware, cores, ranks, len(CORE_LEVELS) - 1)
         return [
@@ -156,7 +156,7 @@ def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[
 
 
 def _near_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> list[Place]:
-    """Return places near GPUs; none where ranks and GPUs do not share evenly.
+    """Return places near GPUs; none if ranks and GPUs cannot share evenly.
 
     Where the cores near the GPUs are too few, or lie across those of others, the GPUs
     are dealt over all cores.
@@ -189,7 +189,7 @@ def _thread_count(hardware: NodeHardware, cores: Sequence[int]) -> int:
 
 
 def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
-    """Return the places with the nearest NICs, each NIC for as many of them as the others."""
+    """Return the places with their nearest NICs, the NICs evenly used."""
     everywhere = all(len(nic.near) == len(hardware.cores) for nic in hardware.nics)
     if not hardware.nics or (everywhere and len(hardware.nics) > 1):
         return [*places]  # which one is near what is not known
@@ -206,7 +206,7 @@ _FEW = 6
 
 
 class NodeArrangement(NamedTuple):
-    """The ranks of a node and its places, with the cost to minimise."""
+    """A node's ranks and places, and the cost of assigning one to the other."""
 
     inside: Floats  # (k, k), weight between two ranks of the node, symmetric, 0 on the diagonal
     outside: Floats  # (k,), weight between each rank and those on other nodes
@@ -215,12 +215,12 @@ class NodeArrangement(NamedTuple):
     to_nic: Floats
 
     def cost(self, places: Ints) -> float:
-        """Return the cost of all copies with the ranks at these places, int64 (k,)."""
+        """Return the total copy cost with the ranks at these places, int64 (k,)."""
         pairs = float((self.inside * self.between[np.ix_(places, places)]).sum()) / 2
         return pairs + float(self.outside @ self.to_nic[places])
 
     def best_places(self) -> Ints:
-        """Return the place of each rank, int64 (k,), at which copies cost least.
+        """Return the place of each rank, int64 (k,), at the lowest copy cost found.
 
         Never worse than ranks in turn; that where all are alike.
         """
@@ -234,7 +234,7 @@ class NodeArrangement(NamedTuple):
         return turn if self.cost(turn) <= self.cost(better) * (1 + 1e-12) else better
 
     def _place_greedily(self) -> Ints:
-        """Return places given one by one, each the nearest.
+        """Return places assigned to rank after rank, each the cheapest left.
 
         Next comes the rank that talks most to those placed already.
         """
@@ -252,7 +252,7 @@ class NodeArrangement(NamedTuple):
         return places
 
     def _exchange_ranks(self, places: Ints) -> Ints:
-        """Return the places after the best exchanges of two ranks, until none is a gain."""
+        """Exchange the best pair of ranks until no exchange improves the cost."""
         places, inside = places.copy(), self.inside
         apart = self.between[np.ix_(places, places)]
         pays = inside @ apart  # what rank i pays at the place of rank j, the others where they are
@@ -273,7 +273,7 @@ class NodeArrangement(NamedTuple):
 
 
 class Arranged(NamedTuple):
-    """An order with its ranks arranged inside the nodes."""
+    """An order with its ranks arranged within the nodes."""
 
     order: Placement
     places: dict[int, list[Place]]  # those of a node, by its count of ranks
@@ -292,7 +292,7 @@ class Arranged(NamedTuple):
 def arrange_inside(
     order: Placement, pattern: Pattern, hardware: NodeHardware, alike: bool = False
 ) -> Arranged:
-    """Return an order whose ranks are arranged inside each node; nodes stay as they are.
+    """Rearrange ranks within each node; every rank stays on its node.
 
     `pattern`: fitted to the order's slots. `hardware`: of every node. `alike`: True where the
     ranks of every node have to take the places in the same turn, as they do for a launcher that
@@ -324,7 +324,7 @@ def arrange_inside(
 
 
 def _traffic_of_nodes(order: Placement, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Floats]]:
-    """Yield each node's ranks by slot, the weights between them, and those to other nodes."""
+    """Yield each node's ranks by slot, the weights between them, and to other nodes."""
     first, counts, ranks = order.first_slot, order.counts, order.rank_at_slot
     if isinstance(pattern, Lines):  # too many edges to go through, and no need to
         degree_of_all = pattern.weight * sum(extent - 1 for extent in pattern.dims or ())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as libraries do them: steps of messages, one algorithm after another.
+"""Collectives as MPI libraries implement them: algorithms as sequences of message steps.
 
 A collective is done in *parts* that follow each other (a scatter, then a ring), a part in
 *steps*, and a step is a set of messages sent at the same time: source, destination, and
@@ -60,7 +60,7 @@ ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
 class BlockStep(NamedTuple):
-    """Messages that are sent at the same time."""
+    """Messages sent at the same time."""
 
     # source, target: (m,), ranks
     source: Ints
@@ -70,7 +70,7 @@ class BlockStep(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a collective: its steps, one after the other."""
+    """A part of a collective: its consecutive steps."""
 
     name: str  # what is done, as ``scatter`` or ``ring``
     steps: int  # how many
@@ -86,7 +86,7 @@ class Part(NamedTuple):
 
 
 def reverse_part(part: Part, name: str, combine: bool = False) -> Part:
-    """Return a part whose messages go the other way, the last step first."""
+    """Return a part with all messages reversed, its last step first."""
 
     def step(k: int) -> BlockStep:
         source, target, first, blocks = part.step(part.steps - 1 - k)
@@ -96,7 +96,7 @@ def reverse_part(part: Part, name: str, combine: bool = False) -> Part:
 
 
 def usual_algorithm(family: str, size: float, ranks: int) -> str:
-    """Return the algorithm that libraries usually take.
+    """Return the algorithm that MPI libraries usually choose.
 
     Sources: R. Thakur et al., 2005; ``generic.json`` of MPICH 4.2.
     """
@@ -112,7 +112,7 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
 
 
 def partner_in_turn(place: Ints, turn: int, ranks: int, exchange: bool) -> Ints:
-    """Return whom each rank of an all-to-all sends to in a turn, from 1.
+    """Return each rank's receiver in the given turn, from 1, of an all-to-all.
 
     `place` (n,): of each rank. `exchange`: whether ranks that are a power of two exchange in
     pairs, as in MPICH's and Open MPI's pairwise; else rank r sends to r + turn.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The algorithms of each collective, as parts of steps, and the messages of a whole call.
+"""Algorithms for each collective, as parts of steps, and the messages of a whole call.
 
 Trees are binomial, their ranks counted from the root: v is rank (v + root) mod P. Reductions
 of 2^k ranks go down to a power of two first, and back at the end: `_Folded` says what the
@@ -49,7 +49,7 @@ def log2_up(count: int) -> int:
 
 
 def binomial_levels(ranks: int) -> list[Level]:
-    """Return the levels, from the root outwards, each as (parents, children).
+    """Return the levels of a binomial tree, root first, each as (parents, children).
 
     The root first sends half way across: v to v + 2^k, k falling.
     """
@@ -63,7 +63,7 @@ def binomial_levels(ranks: int) -> list[Level]:
 
 
 def _tell_all(ranks: int, root: int, size: float) -> list[Part]:
-    """Return rank r telling r + 2^k in round k."""
+    """Return the dissemination algorithm: in round k rank r signals r + 2^k."""
     rank = np.arange(ranks)
 
     def step(k: int) -> BlockStep:
@@ -73,7 +73,7 @@ def _tell_all(ranks: int, root: int, size: float) -> list[Part]:
 
 
 def scatter_blocks(ranks: int, root: int, block: float) -> list[Part]:
-    """Return a binomial scatter: each rank passes on what its subtree is to have."""
+    """Return a binomial scatter: each rank passes on the blocks for its subtree."""
     levels = binomial_levels(ranks)
 
     def step(k: int) -> BlockStep:
@@ -88,14 +88,14 @@ def scatter_blocks(ranks: int, root: int, block: float) -> list[Part]:
 
 
 def _scattered_at_once(ranks: int, root: int, block: float) -> list[Part]:
-    """Return the root sending everyone its block, all at once."""
+    """Return a linear scatter: the root sends every rank its block at once."""
     child = (np.arange(1, ranks) + root) % ranks
     source = np.full(ranks - 1, root)
     return [Part("scatter", 1, lambda k: BlockStep(source, child, child), block, ranks)]
 
 
 def ring_steps(ranks: int, root: int, block: float) -> list[Part]:
-    """Return the ring: in step k rank r passes on the block of rank r - k."""
+    """Return the ring algorithm: in step k rank r passes on the block of rank r - k."""
     rank = np.arange(ranks)
 
     def step(k: int) -> BlockStep:
@@ -105,7 +105,7 @@ def ring_steps(ranks: int, root: int, block: float) -> list[Part]:
 
 
 def bruck_steps(ranks: int, root: int, block: float) -> list[Part]:
-    """Return Bruck's: in round k rank r sends its first 2^k blocks to r - 2^k."""
+    """Return Bruck's algorithm: in round k rank r sends its first 2^k blocks to r - 2^k."""
     rank = np.arange(ranks)
 
     def step(k: int) -> BlockStep:
@@ -117,7 +117,7 @@ def bruck_steps(ranks: int, root: int, block: float) -> list[Part]:
 
 
 def double_blocks(ranks: int, root: int, block: float) -> list[Part]:
-    """Return recursive doubling: in round k partners 2^k apart exchange all that they have.
+    """Return recursive doubling: in round k partners 2^k apart exchange all they have.
 
     Of ranks that are no power of two Bruck's.
     """
@@ -133,25 +133,25 @@ def double_blocks(ranks: int, root: int, block: float) -> list[Part]:
 
 
 def _gather_blocks(scatter: Algorithm) -> Algorithm:
-    """Return the gather that is a scatter backwards."""
+    """Return a binomial gather, the scatter reversed."""
     return lambda ranks, root, block: [
         reverse_part(p, "gather") for p in scatter(ranks, root, block)
     ]
 
 
 def _down_tree(ranks: int, root: int, size: float) -> list[Part]:
-    """Return the whole buffer's way down a binomial tree."""
+    """Return a binomial broadcast of the whole buffer."""
     return _down_levels("tree", binomial_levels(ranks), ranks, root, size)
 
 
 def _all_at_once(ranks: int, root: int, size: float) -> list[Part]:
-    """Return the root sending everyone its whole buffer, all at once."""
+    """Return a linear broadcast: the root sends every rank the whole buffer at once."""
     child = (np.arange(1, ranks) + root) % ranks
     return [Part("linear", 1, lambda k: BlockStep(np.full(ranks - 1, root), child), size)]
 
 
 def _along_a_chain(ranks: int, root: int, size: float) -> list[Part]:
-    """Return each rank passing the buffer on to the next one."""
+    """Return a chain broadcast: each rank passes the buffer on to the next."""
 
     def step(k: int) -> BlockStep:
         return BlockStep(np.array([(root + k) % ranks]), np.array([(root + k + 1) % ranks]))
@@ -160,7 +160,7 @@ def _along_a_chain(ranks: int, root: int, size: float) -> list[Part]:
 
 
 def _down_levels(name: str, levels: list[Level], ranks: int, root: int, size: float) -> list[Part]:
-    """Return the whole buffer's way down a tree, level by level."""
+    """Return a broadcast of the whole buffer down a tree, level by level."""
 
     def step(k: int) -> BlockStep:
         parent, child = levels[k]
@@ -170,7 +170,7 @@ def _down_levels(name: str, levels: list[Level], ranks: int, root: int, size: fl
 
 
 def _down_binary_tree(ranks: int, root: int, size: float) -> list[Part]:
-    """Return Open MPI's binary tree: a rank of level l sends to those 2^l and 2 x 2^l on."""
+    """Return Open MPI's binary tree: a rank of level l sends to those 2^l and 2 x 2^l above."""
     levels: list[Level] = []
     for level in range(log2_up(ranks + 1) - 1):
         # Level l are the ranks 2^l - 1 … 2^(l + 1) - 2, counted from the root.
@@ -182,7 +182,7 @@ def _down_binary_tree(ranks: int, root: int, size: float) -> list[Part]:
 
 
 def _down_wide_tree(ranks: int, root: int, size: float) -> list[Part]:
-    """Return the k-nomial tree of radix 4: a rank sends to three others, those farthest first."""
+    """Return the k-nomial tree of radix 4: each rank sends to three others, farthest first."""
     levels: list[Level] = []
     reach = 1
     # Built from the leaves: at distance `reach` the multiples of 4 reach serve the next three.
@@ -195,19 +195,19 @@ def _down_wide_tree(ranks: int, root: int, size: float) -> list[Part]:
 
 
 def _scatter_ring(ranks: int, root: int, size: float) -> list[Part]:
-    """Return a block being sent to each rank, and then all to all."""
+    """Return a broadcast as a scatter followed by a ring allgather."""
     block = size / ranks
     return [*scatter_blocks(ranks, root, block), *ring_steps(ranks, root, block)]
 
 
 def _scatter_doubling(ranks: int, root: int, size: float) -> list[Part]:
-    """Return the same algorithm with the blocks exchanged by recursive doubling."""
+    """Return a broadcast as a scatter followed by a recursive doubling allgather."""
     block = size / ranks
     return [*scatter_blocks(ranks, root, block), *double_blocks(ranks, root, block)]
 
 
 def _ring_all(ranks: int, root: int, size: float) -> list[Part]:
-    """Return a ring that combines the blocks, and one that tells them."""
+    """Return a ring allreduce: a ring that combines blocks, then one that distributes them."""
     (ring,) = ring_steps(ranks, root, size / ranks)
     rank = np.arange(ranks)
 
@@ -220,12 +220,12 @@ def _ring_all(ranks: int, root: int, size: float) -> list[Part]:
 
 
 def _reduce_and_tell(ranks: int, root: int, size: float) -> list[Part]:
-    """Return a reduction to rank 0, and a broadcast from it."""
+    """Return a reduction to rank 0, followed by a broadcast."""
     return [*_up_the_tree(ranks, 0, size), *_down_tree(ranks, 0, size)]
 
 
 def _exchange_with_neighbours(ranks: int, root: int, block: float) -> list[Part]:
-    """Return Chen and Yuan's exchange of an even number of ranks with either neighbour in turn."""
+    """Return Chen and Yuan's neighbour exchange, for an even number of ranks."""
     if ranks % 2:
         return ring_steps(ranks, root, block)
     rank = np.arange(ranks)
@@ -244,7 +244,7 @@ def _exchange_with_neighbours(ranks: int, root: int, block: float) -> list[Part]
 
 
 def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
-    """Return recursive halving, and the same backwards as an allgather."""
+    """Return Rabenseifner's allreduce: recursive halving, then its reverse as an allgather."""
     folded = _Folded(ranks)
     block = size / folded.power
     # Each rank sends 2 (2^k - 1) / 2^k of the buffer, in 2k steps.
@@ -258,7 +258,7 @@ def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
 
 
 class _Folded:
-    """The ranks that take part, renumbered 0 … 2^k - 1.
+    """The participating ranks, renumbered 0 … 2^k - 1.
 
     Of the first 2r ranks, r being those beyond a power of two, each even one gives what it
     has to the odd one after it, which stands for both.
@@ -273,15 +273,15 @@ class _Folded:
         self.odd = odd
 
     def rank(self, place: Ints) -> Ints:
-        """Return the rank at each place."""
+        """Return the rank with each new number."""
         return np.where(place < self.beyond, 2 * place + self.odd, place + self.beyond)
 
     def start(self, place: Ints) -> Ints:
-        """Return the first of the ranks that a place stands for."""
+        """Return the first of the ranks that a new number represents."""
         return place + np.minimum(place, self.beyond)
 
     def fold(self, block: float, blocks: int) -> list[Part]:
-        """Return the step that gives the buffers of those left out to their stand-ins."""
+        """Return the step in which the ranks left out send their buffers to a participant."""
         if not self.beyond:
             return []
         stay = self.rank(np.arange(self.beyond))
@@ -291,12 +291,12 @@ class _Folded:
         ]
 
     def unfold(self, block: float, blocks: int) -> list[Part]:
-        """Return the step that gives the result to those left out."""
+        """Return the step in which the ranks left out receive the result."""
         return [reverse_part(part, "unfold") for part in self.fold(block, blocks)]
 
 
 def _recursive_doubling(ranks: int, root: int, size: float) -> list[Part]:
-    """Return recursive doubling: partners at distance 1, 2, 4 … exchange their whole buffers."""
+    """Return recursive doubling: partners 1, 2, 4 … apart exchange their whole buffers."""
     folded = _Folded(ranks)
     place = np.arange(folded.power)
 
@@ -308,7 +308,7 @@ def _recursive_doubling(ranks: int, root: int, size: float) -> list[Part]:
 
 
 def _recursive_halving(on: _Folded, block: float) -> Part:
-    """Return recursive halving of 2^k blocks: half of what is left to a partner twice as far.
+    """Return recursive halving of 2^k blocks, the distance of partners doubling each time.
 
     Afterwards place p has the block whose number is p with its bits in reverse.
     """
@@ -324,7 +324,7 @@ def _recursive_halving(on: _Folded, block: float) -> Part:
 
 
 def _kept_block(place: Ints, k: int, power: int) -> Ints:
-    """Return the first block that each place still has after k halvings."""
+    """Return the first block that each new number still has after k halvings."""
     first = np.zeros_like(place)
     # Bit j of the place chose between halves of power / 2^(j + 1) blocks.
     for j in range(k):
@@ -333,7 +333,7 @@ def _kept_block(place: Ints, k: int, power: int) -> Ints:
 
 
 def _reduce_and_gather(ranks: int, root: int, size: float) -> list[Part]:
-    """Return recursive halving, and a gather of the blocks to the root."""
+    """Return recursive halving, followed by a gather of the blocks at the root."""
     folded = _Folded(ranks, odd=False)
     block = size / folded.power
     parts = [*folded.fold(block, folded.power), _recursive_halving(folded, block)]
@@ -360,7 +360,7 @@ def _reduce_and_gather(ranks: int, root: int, size: float) -> list[Part]:
 
 
 def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
-    """Return recursive halving of everyone's blocks, the farthest partner first."""
+    """Return recursive halving of every rank's blocks, farthest partners first."""
     folded = _Folded(ranks)
     rounds = folded.power.bit_length() - 1
     place = np.arange(folded.power)
@@ -384,7 +384,7 @@ def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
 
 
 def _pairwise_exchange(ranks: int, root: int, block: float) -> list[Part]:
-    """Return everyone sending rank r + k its block in step k."""
+    """Return pairwise exchange: in step k every rank sends rank r + k its block."""
     rank = np.arange(ranks)
 
     def step(k: int) -> BlockStep:
@@ -395,7 +395,7 @@ def _pairwise_exchange(ranks: int, root: int, block: float) -> list[Part]:
 
 
 def _backwards(broadcast: Algorithm) -> Algorithm:
-    """Return the reduction that is a broadcast backwards."""
+    """Return a reduction that is the reverse of a broadcast."""
     return lambda ranks, root, size: [
         reverse_part(part, part.name, combine=True) for part in broadcast(ranks, root, size)
     ]
@@ -445,12 +445,12 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
 
 
 def algorithms_of(family: str) -> dict[str, Algorithm]:
-    """Return the algorithms of a family by name."""
+    """Return the algorithms of a family of collectives by name."""
     return ALGORITHMS[family]
 
 
 def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
-    """Return the parts in which an algorithm does a collective, one after the other.
+    """Return the consecutive parts in which an algorithm performs a collective.
 
     `family`: a key of `nidmap.rankmap.collectives.FAMILIES`. `algorithm`: a key of
     `algorithms_of`. `root`: what has no root takes 0. `size`: ``--bytes``, as MPI counts it: the
@@ -464,7 +464,7 @@ def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: f
 def call_steps(
     kind: str, algorithm: str, ranks: int, root: int, size: float
 ) -> Iterator[tuple[Ints, Ints, Any, int]]:
-    """Yield the messages sent together when ranks call a collective once, step by step.
+    """Yield, step by step, the messages of a single call of a collective.
 
     `kind`: of `nidmap.rankmap.recording.KINDS`; one that is no collective sends nothing.
     `algorithm`: of its family; of an all-to-all ``pairwise``, or all at once. `root`: 0 or less
@@ -492,7 +492,7 @@ def call_steps(
 
 
 def usual_algorithm_of(kind: str, size: float, ranks: int) -> str:
-    """Return the algorithm that libraries usually take for a recorded call; '' where none is."""
+    """Return the algorithm libraries usually choose for a recorded call; '' if none."""
     family = kind.replace("_", "")
     return usual_algorithm(family, size, ranks) if family in FAMILIES else ""
 
@@ -500,7 +500,7 @@ def usual_algorithm_of(kind: str, size: float, ranks: int) -> str:
 def collective_messages(
     kind: str, size: int, root: int, call_bytes: float, algorithm: str | None = None
 ) -> tuple[Ints, Floats]:
-    """Return who sends to whom, and how much, when ranks call a collective once.
+    """Return all messages of a single call of a collective, with their sizes.
 
     `call_bytes`: bytes that a rank gives to a call. `algorithm`: None means the one that
     libraries usually take. Returns `pairs` (3, m): source, target, messages. Returns `share`

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which algorithm a library takes, by its own rules: data, with version and source."""
+"""Which algorithm an MPI library chooses, by its own rules, with version and source."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BRUCK, SCATTERED = 256, 32768
 
 
 class Library(NamedTuple):
-    """How a library chooses the algorithms of its collectives."""
+    """A library's rules for choosing the algorithms of its collectives."""
 
     name: str  # with the versions whose rules these are
     source: str
     rules: Rules  # see `Rules`; a call that is not listed goes as `usual_algorithm` says
 
     def choose(self, call: str, size: float, ranks: int) -> str:
-        """Return the algorithm; '' where a call has none.
+        """Return the algorithm; '' if a call has none.
 
         `call`: ``alltoall``, ``alltoallv`` or a family of `nidmap.rankmap.collectives`. `size`:
         bytes from one rank to one other; of a family as its table there has it.
@@ -155,12 +155,12 @@ LIBRARIES = {
 
 
 def other_library(library: str) -> str:
-    """Return the library whose choice is the alternative where nobody knows version and tuning."""
+    """Return the alternative library to consider if version and tuning are unknown."""
     return next(name for name in LIBRARIES if name != library)
 
 
 def library_of(mpi: str) -> str:
-    """Return the family of an MPI as a site calls it: MPICH's, unless it says Open MPI.
+    """Return the family of a site's MPI: MPICH's, unless its name contains Open MPI.
 
     Cray's MPI, Intel MPI and MVAPICH descend from MPICH.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap compare``, and a comparison as a table: for a terminal, and as CSV."""
+"""``nidmap compare``, and comparisons as tables: for a terminal, and as CSV."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _WORDS = (0, 1, 6, 7)
 def compare(
     job: JobArguments, count: int, as_json: bool, output: str | None, **params: Any
 ) -> None:
-    """Compare ways to choose and order a job's nodes, by their predicted time.
+    """Compare ways to choose and order a job's nodes by their predicted time.
 
     One row per strategy and order, auto first, then the fastest; by default those
     that auto chooses from, and auto itself. Columns: predicted time, its ratio to the
@@ -99,7 +99,7 @@ def compare(
 
 
 def _split_names(text: str) -> list[str]:
-    """Return the names in a comma-separated option; none where it is not given."""
+    """Return the names in a comma-separated option; none if it is not given."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if text and not words:
         raise UsageError(
@@ -118,7 +118,7 @@ def _comparison_text(comparison: Comparison, form: str) -> str | bytes:
 
 
 def as_text(comparison: Comparison) -> str:
-    """Return a comparison as text: a sentence, the table, what was assumed."""
+    """Return a comparison as text: a sentence, the table, the assumptions."""
     loads = comparison.best.found.loads
     rows = [_row_cells(entry) for entry in comparison.entries]
     table = [[*rows[0]], *([*row.values()] for row in rows)]
@@ -129,7 +129,7 @@ def as_text(comparison: Comparison) -> str:
 
 
 def _row_cells(entry: Entry) -> dict[str, str]:
-    """Return one entry as the cells of a row, by column heading."""
+    """Return an entry as the cells of a row, by column heading."""
     prediction = entry.found
     worst, bottleneck, link = prediction.bottleneck, prediction.binds, "-"
     if bottleneck == "link":
@@ -149,7 +149,7 @@ def _row_cells(entry: Entry) -> dict[str, str]:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """Return a comparison as CSV, figures in full: seconds, bytes, GB/s.
+    """Return a comparison as CSV with unrounded figures: seconds, bytes, GB/s.
 
     A cell that a spreadsheet would take for a formula is led by an apostrophe.
     """
@@ -158,7 +158,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def _figure_cells(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the cells of a row, by column heading, of an entry as JSON."""
+    """Return the cells of a row, by column heading, for an entry as JSON."""
     row = {name: entry[name] for name in ("strategy", "order", "default", "time_s", "ratio")}
     row["default"] = int(row["default"])
     row |= {f"gain_{end}": entry["gain"][end] for end in ("low", "likely", "high")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap doctor``: what is installed and found here, and what nidmap would use."""
+"""``nidmap doctor``: what is installed and detected here, and what nidmap would use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LAUNCHERS = ("srun", "aprun")
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """One thing that was looked for: ``ok``, ``missing``, or ``failed``: found, but broken."""
+    """The result of one check: ``ok``, ``missing``, or ``failed`` (found, but broken)."""
 
     topic: str
     name: str
@@ -54,7 +54,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 class DoctorReport(msgspec.Struct, frozen=True):
-    """Everything that was looked for; ``--json`` prints it."""
+    """The results of all checks; ``--json`` prints it."""
 
     schema: str
     version: str
@@ -65,7 +65,7 @@ class DoctorReport(msgspec.Struct, frozen=True):
 @machine_option
 @json_option
 def doctor(specs: tuple[str, ...], as_json: bool) -> None:
-    """Show what is installed and found here, and what nidmap would use.
+    """Show what is installed and detected here, and what nidmap would use.
 
     Each line is in one of three states: ok; missing: not found, and needed only by what uses it;
     failed: found, but it does not work (exit code 1). Nothing is changed, and nothing leaves this
@@ -89,7 +89,7 @@ def doctor(specs: tuple[str, ...], as_json: bool) -> None:
 
 
 def examine(specs: tuple[str, ...], env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """Yield all findings, topic by topic."""
+    """Yield all diagnoses, topic by topic."""
     yield from _examine_install()
     yield from _examine_extras()
     yield _attempt("scheduler", "Slurm", _describe_slurm, shutil.which("scontrol"))
@@ -111,7 +111,7 @@ def examine(specs: tuple[str, ...], env: Mapping[str, str]) -> Iterator[Diagnosi
 
 
 def _attempt(topic: str, name: str, describe: Callable[[str], str], where: str | None) -> Diagnosis:
-    """Return what there is to say of something, that it is missing, or why it does not work."""
+    """Run a check; return what it found, that it is missing, or why it does not work."""
     if where is None:
         return Diagnosis(topic, name, "missing", "not found")
     try:
@@ -139,7 +139,7 @@ def _examine_install() -> Iterator[Diagnosis]:
 
 
 def _examine_extras() -> Iterator[Diagnosis]:
-    """Yield each package of an extra, and how to install those that are missing."""
+    """Yield each package of an extra, and how to install the missing ones."""
     for module, extra in EXTRAS.items():
         package = NAMES.get(module, module)
         try:
@@ -164,7 +164,7 @@ def _describe_mpi(path: str, env: Mapping[str, str]) -> str:
 
 
 def _examine_recorder(env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """Yield the recorder's libraries that are shipped, and the compilers that build others."""
+    """Yield the recorder libraries shipped with nidmap, and the compilers to build others."""
     ready = [abi for abi in ABI if shipped([abi])]
     state = "ok" if ready else "missing"
     text = (
@@ -182,7 +182,7 @@ def _examine_recorder(env: Mapping[str, str]) -> Iterator[Diagnosis]:
 
 
 def describe_machine(specs: tuple[str, ...]) -> str:
-    """Return the machine that a command with these ``-m`` options would take, and where from."""
+    """Return the machine that a command with these ``-m`` options would use, and its origin."""
     named = named_specs(specs)
     sources = open_sources(*machine_specs(specs))
     machine = build(sources)
@@ -196,7 +196,7 @@ def describe_machine(specs: tuple[str, ...]) -> str:
 
 
 def _describe_job(env: Mapping[str, str]) -> str:
-    """Return the job that this shell is in."""
+    """Return the job in which this shell runs."""
     job = job_here(env)
     if job is None:
         return "not inside a job"
@@ -205,7 +205,7 @@ def _describe_job(env: Mapping[str, str]) -> str:
 
 
 def _examine_caches() -> Iterator[Diagnosis]:
-    """Yield where compiled kernels and recorders are kept."""
+    """Yield the folders that hold compiled kernels and recorders."""
     if numba_installed():
         folder = cache_folder()
         compiled = "compiled" if kernels_compiled() else "compiled at the first use"
@@ -221,7 +221,7 @@ def _examine_caches() -> Iterator[Diagnosis]:
 
 
 def as_text(findings: list[Diagnosis]) -> str:
-    """Return findings as a table; what was not found comes last within its topic."""
+    """Return diagnoses as a table; within a topic, missing items come last."""
     topics = list(dict.fromkeys(finding.topic for finding in findings))
     ordered = sorted(findings, key=lambda f: (topics.index(f.topic), f.state == "missing"))
     rows = [(finding.topic, finding.name, finding.state, finding.text) for finding in ordered]

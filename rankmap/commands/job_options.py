@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that several commands share: the job, its nodes, and its order.
+"""Options that several commands share: the job, its nodes, and its rank order.
 
 Those of the job's nodes, and those of its order, reach a command as one value
 each: a `JobArguments` (`nidmap.rankmap.launch.request`) and an `OrderArguments`.
@@ -43,18 +43,18 @@ _JOB = (
 
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add machine, nodes and what the job is; the command takes them as ``job``."""
+    """Add options for machine, nodes and job; the command receives them as ``job``."""
     return machine_option(gather_options(JobArguments, "job", _JOB, command))
 
 
 def pattern_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what `job_options` adds, but for the nodes: they are to be chosen."""
+    """Add the options of `job_options` except the nodes, which are to be chosen."""
     return machine_option(gather_options(JobArguments, "job", _JOB[1:], command))
 
 
 @dataclass(frozen=True, slots=True)
 class OrderArguments:
-    """The options of `order_options`, as they were given."""
+    """The options of `order_options`, as given."""
 
     path: str | None
     form: str | None
@@ -70,7 +70,7 @@ class OrderArguments:
 
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add an order's file, its format, or a strategy; the command takes them as ``order``."""
+    """Add options for an order file, its format or a strategy, received as ``order``."""
     return gather_options(OrderArguments, "order", _ORDER, command)
 
 
@@ -85,7 +85,7 @@ def strategy_option(text: str) -> Callable[..., Any]:
 def gather_options(
     kind: type[Any], word: str, options: Sequence[Callable[..., Any]], command: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a command with options that it takes as one value, under a word; the first on top.
+    """Add options to a command that receives them as one value called `word`; first on top.
 
     Whatever else a command takes that is called like a field of `kind` goes into it, too.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap jobs``: how past and running jobs sat, and what they could have gained."""
+"""``nidmap jobs``: how past and running jobs were placed, and what they could have gained."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def jobs(
     as_json: bool,
     output: str | None,
 ) -> None:
-    """Show how jobs were placed, against the best of the nodes that were free then.
+    """Show how jobs were placed, compared with the best of the nodes that were free then.
 
     FILE is what sacct -X -P or squeue --json printed, PBS's accounting log or
     CSV with a header; without one Slurm's accounting is asked. List the jobs of
@@ -126,7 +126,7 @@ def _find_job_nodes(machine: Machine, records: Iterable[JobRecord], source: str)
 
 
 def _pick_jobs(job_nodes: JobNodes, user: str | None, last: int) -> list[int]:
-    """Return the jobs to judge: the last ones of a user, by their starts."""
+    """Return the jobs to judge: the last ones of a user, by start time."""
     picked = [k for k, job in enumerate(job_nodes.jobs) if user is None or job.user == user]
     if not picked:
         hint = "--user all judges those of all users"
@@ -136,7 +136,7 @@ def _pick_jobs(job_nodes: JobNodes, user: str | None, last: int) -> list[int]:
 
 
 def _usable_nodes(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
-    """Return the nodes that could be had at all, and a remark on them."""
+    """Return the nodes that were usable at all, and a remark on them."""
     names, states = machine.names, machine.state
     if state is not None:
         known = read_availability(None, load(state), state).machine
@@ -149,7 +149,7 @@ def _usable_nodes(machine: Machine, state: str | None) -> tuple[Mask, list[str]]
 
 
 def _list_assumptions(verdicts: list[Verdict], timeless: bool) -> list[str]:
-    """Return what the verdicts rest on."""
+    """Return the assumptions behind the verdicts."""
     notes, unknown = [], sum(len(verdict.patterns) > 1 for verdict in verdicts)
     if unknown:
         jobs_of = counted(unknown, "job")

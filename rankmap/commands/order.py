@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap order``."""
+"""``nidmap order``: order a job's ranks on its nodes."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ order.help = (order.help or "").replace("FORMATS", "\n    ".join(_rows))
 
 
 def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
-    """Return the processor time that is left of a deadline after what was read until now."""
+    """Return the processor time left before a deadline, less that of reading the input."""
     if deadline is None and (strategy != "auto" or ranks <= _MANY):
         return math.inf
     deadline = _USUAL_DEADLINE if deadline is None else deadline
@@ -156,7 +156,7 @@ def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
 
 @contextmanager
 def _show_progress(ranks: int, strategy: str, pattern: str, seconds: float) -> Iterator[None]:
-    """Say what is expected of a long search, and show on a terminal how far it is."""
+    """Announce a long search, and show its progress on a terminal."""
     searched = strategy.partition(":")[0] in ("auto", "graph")
     usual = seconds_for(ranks) * (2 if strategy == "auto" else 1)
     expected = min(usual, seconds) if searched else 1.0
@@ -190,7 +190,7 @@ def _warn_of_service_nodes(order: Placement) -> None:
 
 
 def _report_order(order: Placement, form: str, launcher_order: str | None) -> None:
-    """Say what was made, and what would surprise: nodes that are not for jobs, or too full."""
+    """Report the order, and warn of nodes that are not for jobs or have too many ranks."""
     machine = order.machine
     _warn_of_service_nodes(order)
     say(f"{order.origin.strategy} order of {order.origin.pattern} on {order.words()}")

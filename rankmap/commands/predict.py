@@ -55,7 +55,7 @@ def predict(job: JobArguments, order: OrderArguments, as_json: bool) -> None:
 
 
 def _machine_of(job: JobArguments) -> Machine:
-    """Return the machine; where none is named or found, say what goes without one."""
+    """Return the machine; if there is none, say what works without one."""
     try:
         return job.machine()
     except UsageError as error:
@@ -66,7 +66,7 @@ def _machine_of(job: JobArguments) -> Machine:
 
 
 def _prediction_words(prediction: Prediction) -> str:
-    """Return the prediction as text: a sentence, terms, link classes, what was assumed."""
+    """Return the prediction as text: a sentence, terms, link classes, assumptions."""
     worst = [("link class", "busiest for")]
     worst += [(kind, time_text(seconds)) for kind, seconds in prediction.by_class.items()]
     lines, span = [prediction.sentence], prediction.between

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap record``: a program's own pattern, recorded, shown, and what records it built."""
+"""``nidmap record``: record a program's pattern, show it, and build the recorder."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MOST_ROWS = 512
 
 
 class _Record(click.Group):
-    """A command that runs a program, with others below it: only a first word is one of these."""
+    """A command group that runs a program unless the first word is a subcommand."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Leave the words of a program in the context, whatever they are called."""
+        """Leave a program's own options unparsed in the context."""
         if args and args[0] in self.commands:
             return super().parse_args(ctx, args)
         return click.Command.parse_args(self, ctx, args)
@@ -142,7 +142,7 @@ def show(file: str, as_json: bool, output: str | None) -> None:
 
 
 def _draw_matrix(recording: Recording, form: str) -> bytes:
-    """Return the matrix of a recording as ``svg`` or ``png``, logarithmic in the bytes."""
+    """Draw the matrix of a recording as ``svg`` or ``png``, logarithmic in the bytes."""
     from matplotlib import colors
 
     from nidmap.rankmap.compare import plots
@@ -174,7 +174,7 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
 @record.command("build")
 @click.option("--mpicc", default="", metavar="CC", help="The MPI compiler; default: the one found.")
 def build_library(mpicc: str) -> None:
-    """Build the recorder library in advance, for each MPI compiler found, and print its path.
+    """Build the recorder library in advance for each MPI compiler found, and print its path.
 
     \b
     nidmap record build

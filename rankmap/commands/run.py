@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap run``: plan in a child process, check if asked to, become the launcher.
+"""``nidmap run``: plan in a child process, check if requested, become the launcher.
 
 What other commands that launch take of it is here, too.
 """
@@ -90,7 +90,7 @@ _LAUNCH = (
 
 
 def launch_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options of the job and of its ranks' order, as one ``request``."""
+    """Add options of the job and of its rank order, received as one ``request``."""
     return job_options(gather_options(RunRequest, "request", _LAUNCH, command))
 
 
@@ -165,7 +165,7 @@ def run(
 
 
 def _show_launch(request: RunRequest, as_json: bool, strict: bool) -> int:
-    """Print the command that a run would start; ``--order-dir`` alone leaves its order file."""
+    """Print the command that a run would start; with ``--order-dir`` keep its order file."""
     launch, unclear, lines = Launch(request.command), "", []
     known: dict[str, Any] = dict.fromkeys(("order_file", "strategy", "optimised", "gain"))
     try:
@@ -193,7 +193,7 @@ def _show_launch(request: RunRequest, as_json: bool, strict: bool) -> int:
 
 
 def _start(request: RunRequest, strict: bool, verify: bool) -> int:
-    """Replace this process by the launcher; return only if it cannot be started."""
+    """Replace this process with the launcher; return only if it cannot be started."""
     result = plan_aside(lambda: _make_plans(request), request.patience)
     plan, unclear = result.plan, "" if result.plan else result.failure
     path = plan.path if plan else ""
@@ -219,7 +219,7 @@ def _start(request: RunRequest, strict: bool, verify: bool) -> int:
 
 
 def _make_plans(request: RunRequest) -> Iterator[Prepared]:
-    """Yield what could start, and then the same with what is expected of it; in the child."""
+    """Yield, in the child, a launch that could start, and then the same with its expected gain."""
     from nidmap.rankmap.launch import job as launch_job
 
     job = launch_job.read_job(request, os.environ)
@@ -237,7 +237,7 @@ def _make_plans(request: RunRequest) -> Iterator[Prepared]:
 
 
 def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, seconds: float) -> str:
-    """Run a step that says where its ranks are and compare; return what is wrong, '' if nothing.
+    """Run a job step that reports where its ranks are; return what is wrong, '' if nothing.
 
     That it says nothing in this many seconds is no reason to drop the order, unless `strict`.
     """
@@ -266,7 +266,7 @@ def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, second
 def job_step_options(
     command: Sequence[str], words: Mapping[str, str], process: int
 ) -> tuple[dict[str, str], str]:
-    """Return the options of srun that start a step's ranks in order, and a sentence on the order.
+    """Return the srun options that start a step's ranks in order, and a description.
 
     For a filter that may only set options (``nidmap slurm launch``).
 

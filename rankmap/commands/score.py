@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap score``: what an order of ranks costs by J."""
+"""``nidmap score``: the cost J of a rank order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCHEMA = "nidmap.score/1"
 @order_options
 @json_option
 def score(job: JobArguments, order: OrderArguments, as_json: bool) -> int:
-    """Score an order of ranks: anyone's file, or a strategy's.
+    """Score an order of ranks, from any file or from a strategy.
 
     J is the sum over pairs of ranks of weight times distance of their nodes.
     It is shown with the weight by level, the default order's J, and a lower

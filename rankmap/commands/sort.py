@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap nodes sort``: nodes in the order of their switches, or round a short ring."""
+"""``nidmap nodes sort``: nodes in the order of their switches, or along a short ring."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def sort(
 
 
 def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Placement:
-    """Return the nodes and their ranks: of the lists, else of standard input, else of the job."""
+    """Return nodes and their ranks from the lists, else from standard input, else of the job."""
     texts = [read_list(argument) for argument in lists] or [piped_text()]
     job = None if lists or texts[0][0].strip() else job_on(machine, os.environ)
     if job is not None:
@@ -113,7 +113,7 @@ def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Pl
 
 
 def _write_sorted(placement: Placement, form: str, strategy: str) -> str:
-    """Return nodes in a format, each with its ranks where the format says them."""
+    """Return nodes in a format, each with its ranks if the format includes them."""
     names = placement.names.tolist()
     if form == "names":
         return "".join(f"{name}\n" for name in names)
@@ -154,7 +154,7 @@ def _count_leaving(distance: Distance, order: Ints) -> dict[str, int]:
 
 
 def _describe_order(document: dict[str, Any]) -> str:
-    """Return what the order is, in one line."""
+    """Describe the order in one line."""
     nodes, hops = counted(document["count"], "node"), document["hops"]
     if document["ring"]:
         least = hops["least"]
@@ -174,7 +174,7 @@ def _describe_order(document: dict[str, Any]) -> str:
 
 
 def _block_word(name: str) -> str:
-    """Return what a person calls a level: switches of a tree have numbers."""
+    """Return the common name of a level; a tree's switch levels have numbers."""
     if name in ("level1", "leaf"):
         return "leaf switch"
     return f"switch of {name}" if name[-1].isdigit() else name

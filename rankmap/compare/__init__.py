@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies side by side: which nodes and which order, and what each is predicted to take."""
+"""Strategies side by side: their nodes, their orders, and the predicted times."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Entries, ``auto`` first, then the fastest; of equals the one that was asked for first."""
+    """Entries, ``auto`` first, then the fastest; ties in the order requested."""
 
     entries: tuple[Entry, ...]
     asked: dict[str, Any]  # what was asked: machine, pattern, nodes, ranks, bytes, routing …
@@ -77,7 +77,7 @@ class Comparison:
 
     @property
     def best(self) -> Entry:
-        """The fastest."""
+        """The fastest entry."""
         return self.entries[0]
 
     @property
@@ -87,7 +87,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """How the fastest compares with the default, in one sentence."""
+        """One sentence that compares the fastest entry with the default."""
         best, default = self.best, self.default
         job = f"{self.asked['pattern']} on {self.asked['words']}"
         base, faster = self.baseline.words, self._faster_words()
@@ -103,7 +103,7 @@ class Comparison:
         )
 
     def _faster_words(self) -> str:
-        """Say which row is likely faster than `auto`, which is closer; '' where none is."""
+        """Say which row is likely faster than `auto`, which is closer; '' if none is."""
         first, fastest = self.best, min(self.entries, key=lambda entry: entry.found.time_s)
         if not fastest.found.time_s < first.found.time_s * (1 - LIMITS.clearly):
             return ""
@@ -147,7 +147,7 @@ def compare(
     strategies: Sequence[str] = (),
     orders: Sequence[str] = (),
 ) -> Comparison:
-    """Predict what each strategy and order make of a job, and what the default does.
+    """Predict a job's time for each strategy and order, and for the default.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def compare_strategies(
 
 
 class _OrderedPlan(NamedTuple):
-    """A plan with an order of its ranks, before it is predicted."""
+    """A plan with a rank order, not yet predicted."""
 
     plan: Plan
     order: str
@@ -263,7 +263,7 @@ def _predict_rows(
 
 
 def _predict_row(model: Predictor, gains: Gains, row: _OrderedPlan, default: list[Entry]) -> Entry:
-    """Return a row with its figures; `default`: the default's, none where it is that row."""
+    """Return a row with its figures; `default` is the default row's, or none for itself."""
     placement = model.place(row.plan.rows, row.slot_of_rank)
     prediction = model.ranged(placement)
     gain = gains.of(placement)  # after it: both have the same steps
@@ -275,7 +275,7 @@ def _predict_row(model: Predictor, gains: Gains, row: _OrderedPlan, default: lis
 def _chosen_among(
     model: Predictor, rows: list[_OrderedPlan], entries: list[Entry], auto: _OrderedPlan
 ) -> _OrderedPlan | None:
-    """Return what `auto` answers once it knows the other rows; None where they change nothing.
+    """Return the answer of `auto` given the other rows; None if they change nothing.
 
     Its search may have ended before it judged them, and does not try every order.
     """
@@ -311,7 +311,7 @@ def _named_plans(
 def _ordered_rows(
     model: Predictor, chosen: Plan, orders: Sequence[str], notes: list[str]
 ) -> Iterator[_OrderedPlan]:
-    """Yield a plan with orders by name, or with its own where it was chosen together with one."""
+    """Yield a plan with named orders, or with the one chosen together with its nodes."""
     if chosen.order is not None:
         slots = chosen.order.order
         if slots is None:
@@ -335,7 +335,7 @@ def _ordered_rows(
 def _candidate_rows(
     model: Predictor, wanted: Request, ranking: Ranking, orders: Sequence[str], notes: list[str]
 ) -> Iterator[_OrderedPlan]:
-    """Yield what `auto` chose from: every planner, and the best of each family."""
+    """Yield the candidates of `auto`: every planner, and the best of each family."""
     choices, machine = ranking.choices, model.machine
     if orders:
         for name, rows in choices.items():
@@ -376,7 +376,7 @@ def _best_of_families(model: Predictor, ranking: Ranking) -> dict[str, Candidate
 
 
 def _family_name(name: str) -> str:
-    """Return the common part of the names of node choices that differ only in size."""
+    """Return the common part of names of node choices that differ only in size."""
     if name[0].isdigit():
         return name.partition(" ")[2].removesuffix("s")
     return "box" if name.startswith("box ") else name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as a picture: time by strategy, load by link class, group by group.
+"""A comparison as a picture: time by strategy, load by link class, traffic by group.
 
 matplotlib is loaded here and nowhere else; it is not needed for the table.
 """
@@ -42,7 +42,7 @@ def draw_comparison(found: Comparison, form: str) -> bytes:
 
 
 def picture_bytes(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) -> bytes:
-    """Return a figure as ``svg`` or ``png``, the same bytes for the same figure.
+    """Return a figure as ``svg`` or ``png``, reproducible byte by byte.
 
     `build`: takes matplotlib's class of figures and returns one. `style`: settings of matplotlib
     besides those of all our pictures.
@@ -61,7 +61,7 @@ def picture_bytes(form: str, build: Callable[[Any], Any], style: Mapping[str, An
 
 
 def block_heat(entry: Entry) -> tuple[Floats, str]:
-    """Return the bytes between the outermost blocks of routers, and the name of these blocks.
+    """Return the bytes between the outermost blocks of routers, and what the blocks are called.
 
     Returns (g, g): from row to column; inside a block on the diagonal. ``group``, ``x`` (planes
     of a torus) or ``leaf``.
@@ -99,7 +99,7 @@ def _draw_figure(comparison: Comparison, figure: Any) -> Any:
 
 
 def _draw_times(axes: Any, shown: list[Entry]) -> None:
-    """Draw a bar per row, made of its terms, and a tick where the limit is."""
+    """Draw a bar per row, split into its terms, with a tick at the lower limit."""
     place = np.arange(len(shown))
     longest = max(entry.found.time_s for entry in shown)
     unit, scale = time_unit(longest)
@@ -127,7 +127,7 @@ def _draw_times(axes: Any, shown: list[Entry]) -> None:
 
 
 def _draw_classes(axes: Any, shown: list[Entry]) -> None:
-    """Draw how long the busiest link of each class needs, as a share of the longest of all."""
+    """Draw the time of each class's busiest link, as a share of the longest."""
     kinds = [k for k in shown[0].found.by_class if any(e.found.by_class[k] for e in shown)]
     kinds = kinds or list(shown[0].found.by_class)[:1]
     table = np.array([[entry.found.by_class[kind] for kind in kinds] for entry in shown])
@@ -146,7 +146,7 @@ def _draw_classes(axes: Any, shown: list[Entry]) -> None:
 
 
 def _draw_heats(part: Any, comparison: Comparison) -> None:
-    """Draw who talks to whom, group by group, for the fastest and for the default."""
+    """Draw the traffic between groups, for the fastest entry and for the default."""
     shown = [comparison.best] if comparison.best.default else [comparison.best, comparison.default]
     tables = [block_heat(entry) for entry in shown]
     most = max(float(table.max()) for table, _ in tables) or 1.0

@@ -21,13 +21,13 @@ from nidmap.rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Ma
 
 
 class Translation(Protocol):
-    """How orders are written in one format, and read from it: a module, or an object."""
+    """The writer and the reader of one order format: a module or an object."""
 
     def write(self, order: Placement) -> str:
         """Return the order as text."""
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a text holds for these slots."""
+        """Return the order in a text, for these slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,12 @@ names = _formats.names
 
 
 def find(form: str) -> OrderFormat:
-    """Return a format by its name, or by its files' suffix without the dot."""
+    """Return a format by name, or by its file suffix without the dot."""
     return _formats.find(form if form in names() else SUFFIXES.get(f".{form}", form))
 
 
 def format_of(path: str | None) -> str:
-    """Return the format that a file's name asks for, ``slots`` where it says nothing."""
+    """Return the format implied by a file's name, ``slots`` if it implies none."""
     return format_of_name(path, SUFFIXES, "slots")
 
 
@@ -122,7 +122,7 @@ def emit(order: Placement, form: str, launcher_order: str = "sorted") -> str:
 def read_order(
     text: str, form: str, placement: Placement, source: str = "-", launcher_order: str = "sorted"
 ) -> Placement:
-    """Return the order that a text holds; the format is never guessed.
+    """Return the order in a text; the format is never guessed.
 
     `placement`: the slots that it is for, nodes in the order that numbers them. `launcher_order`:
     the node order that the text was made for, see `emit`.
@@ -138,7 +138,7 @@ def read_order(
 def read_order_file(
     path: str, form: str | None, placement: Placement, launcher_order: str = "sorted"
 ) -> Placement:
-    """Return the order that a file holds.
+    """Return the order in a file.
 
     `path`: ``-`` is standard input. `form`: its format (see `emit`); None: the one that its name
     states. `placement`: the slots that it is for. `launcher_order`: the node order that a file of
@@ -151,7 +151,7 @@ def read_order_file(
 
 
 def format_named(path: str) -> str:
-    """Return the format that a file's own name states, or refuse to guess."""
+    """Return the format implied by a file's name; raise if it implies none."""
     suffix = suffix_of(path)
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]

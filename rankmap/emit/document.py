@@ -27,7 +27,7 @@ SCHEMA = "nidmap.order/1"
 
 
 class OrderDocument(Struct):
-    """An order as it is read; the rest of the document is for others."""
+    """The part of an order document that is read; other keys are for other programs."""
 
     slots: list[Annotated[int, Meta(gt=-(1 << 62), lt=1 << 62)]]
     schema: Literal["nidmap.order/1"] = "nidmap.order/1"
@@ -38,7 +38,7 @@ class OrderDocument(Struct):
 
 
 def write(order: Placement, **more: Any) -> str:
-    """Return the order as a JSON object, one key per line, `more` after its own."""
+    """Return the order as a JSON object, one key per line, followed by `more`."""
     fields = {**document(order), **more}
     # Whole arrays on one line: indented, a million ranks would be a million lines.
     body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in fields.items())
@@ -63,7 +63,7 @@ def document(order: Placement) -> dict[str, Any]:
 
 
 def read(text: str, placement: Placement, source: str) -> Placement:
-    """Return the order that a JSON document holds."""
+    """Return the order in a JSON document."""
     try:
         fields = msgspec.json.decode(text, type=OrderDocument)
     except (msgspec.DecodeError, RecursionError) as error:

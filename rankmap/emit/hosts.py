@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats that name the node of each rank: host files.
+"""Formats that name each rank's node: host files.
 
 All but one say nothing of the place inside a node: read back, the ranks of a node are in
 ascending places.
@@ -65,7 +65,7 @@ _RELATIVE = re.compile(r"\+n([0-9]{1,9})", re.ASCII | re.IGNORECASE)
 
 
 def host_runs(order: Placement) -> tuple[Strs, Ints]:
-    """Return the host and the length of each run of consecutive ranks on one node."""
+    """Return host and length of each run of consecutive ranks on one node."""
     node = order.node_of_rank
     first = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
     return order.names[node[first]], np.diff(np.append(first, len(node)))
@@ -78,7 +78,7 @@ def nodes_of(
     placement: Placement,
     source: str,
 ) -> Ints:
-    """Return the node of each rank, host after host.
+    """Return the node of each rank, given hosts in rank order.
 
     `counts`: ranks on each of `hosts`, in a row. `line_of`: line of the file on which an entry of
     `hosts` is; the last for one after them.
@@ -108,14 +108,14 @@ def nodes_of(
 
 
 class RankLines:
-    """The format with a line for each rank, in rank order: its host."""
+    """The format with one line per rank, in rank order, holding its host."""
 
     def write(self, order: Placement) -> str:
         """Return one host per line: line r is the node of rank r."""
         return "\n".join(order.host_of_rank.tolist()) + "\n"
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a host file holds.
+        """Return the order in a host file.
 
         Entries may be split by newline, comma or space, be folded
         (``nid[00045,00012]``) and repeat (``nid00045*3``), as srun reads them.
@@ -130,7 +130,7 @@ class RankLines:
 
 
 class NodeLines(NamedTuple):
-    """A format with a line for each run of consecutive ranks on one node."""
+    """The format with one line per run of consecutive ranks on a node."""
 
     line: str  # what is written, of ``{number}`` (of the line, from 0), ``{host}`` and ``{count}``
     pattern: re.Pattern[str]  # what is read, by the same names; a line without a count is one rank
@@ -154,7 +154,7 @@ class NodeLines(NamedTuple):
         return head + "".join(f"{line}\n" for line in lines)
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a text holds."""
+        """Return the order in a text."""
         hosts: list[str] = []
         counts: list[int] = []
         lines: list[int] = []
@@ -176,7 +176,7 @@ class NodeLines(NamedTuple):
 
 
 class _RankfileLine(NamedTuple):
-    """One line: socket and core are -1 where no slot is given."""
+    """One line; socket and core are -1 if no slot is given."""
 
     rank: int
     host: str
@@ -205,7 +205,7 @@ class RankFile:
         return "".join(f"rank {r}={host} slot={slot}\n" for r, (host, slot) in rows)
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a rankfile holds.
+        """Return the order in a rankfile.
 
         The ranks of a node are in the order of the first core of each, or by
         rank where no slots are given. Lines may be in any order; hosts may be

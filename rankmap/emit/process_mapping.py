@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How MPI libraries are told on which node each rank is, and how long that may get.
+"""How MPI libraries learn each rank's node, and the limits on the length of that.
 
 MPICH and its descendants learn it from one value, ``PMI_process_mapping``: a
 vector of blocks (first node, nodes, ranks on each), the nodes numbered as the
@@ -25,7 +25,7 @@ PMI_VALUE = 1023
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """How one library is told the nodes of its ranks."""
+    """How a library is told which node each rank is on."""
 
     library: str  # who reads it, in words
     # From the node of each rank, int64 (n,) by the launcher's numbers, to the value
@@ -88,13 +88,13 @@ def hydra_vector(node: Ints) -> str:
 
 
 def _line_vector(node: Ints) -> str:
-    """Return Hydra's vector for a host file with a line for each run: each is a node to it."""
+    """Return Hydra's vector for a host file, in which it takes each line for a node."""
     return hydra_vector(np.append(0, np.cumsum(node[1:] != node[:-1])))
 
 
 @dataclass(slots=True)
 class _VectorWord:
-    """One word of Hydra's vector: a block of ranks, or how often the bracket before it comes."""
+    """A word of Hydra's vector: a block of ranks, or the repeat count of the last bracket."""
 
     first: int
     nodes: int = 1
@@ -111,7 +111,7 @@ class _VectorWord:
 
 
 def _join_last(words: list[_VectorWord], began: dict[int, tuple[int, _VectorWord]]) -> bool:
-    """Make one word of the last two where they can be; return True where MPICH loses the last."""
+    """Merge the last two words if possible; return True if MPICH loses the last."""
     if len(words) < 2:
         return False
     word, last = words[-2:]
@@ -125,7 +125,7 @@ def _join_last(words: list[_VectorWord], began: dict[int, tuple[int, _VectorWord
 
 
 def _count_repeats(nodes: list[int], first: int, rank: int) -> int:
-    """Return how often the nodes of the ranks from `first` up to `rank` come in a row."""
+    """Return how many times in a row the nodes of ranks `first` … `rank` - 1 occur."""
     size, times = rank - first, 1
     while nodes[rank : rank + size] == nodes[first : first + size]:
         times, rank = times + 1, rank + size
@@ -145,7 +145,7 @@ HYDRA_FILE = Mapping("MPICH's mpiexec -f", _line_vector, PMI_VALUE, "PMI_MAXVALL
 
 
 def parse_limit(text: str | None, mapping: Mapping | None) -> int | None:
-    """Return the bytes that a mapping may have, None for no limit.
+    """Return the maximum bytes of a mapping; None for no limit.
 
     `text`: as ``--mapping-limit`` takes it: a number, ``none``, or None for the library's own.
     `mapping`: None where the library has no such value.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of order files, and the formats of numbers alone: ``slots`` and ``mpich``.
+"""The text of order files, and formats of plain numbers: ``slots`` and ``mpich``.
 
 The two look alike and are never guessed.
 
@@ -43,7 +43,7 @@ _WHOLE = re.compile(r"[-+]?[0-9]+", re.ASCII)
 
 
 class BrokenOrderError(ParseError):
-    """An order file that can be read, but is not a permutation of the job's slots.
+    """An order file that is readable but not a permutation of the job's slots.
 
     A command whose very question is whether an order is valid answers no
     (exit code 1); to every other one it is bad input (3).
@@ -56,19 +56,19 @@ def without_comments(text: str) -> str:
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold more than a comment, stripped, each after its number."""
+    """Yield the lines that are more than a comment, stripped, with their numbers."""
     for number, line in enumerate(without_comments(text).split("\n"), start=1):
         if line.strip():
             yield number, line.strip()
 
 
 def split_entries(text: str) -> list[str]:
-    """Return the words between commas and white space."""
+    """Split a text at commas and white space."""
     return text.replace(",", " ").split()
 
 
 def line_of_entry(text: str, index: int, count_entries: Callable[[str], int]) -> int:
-    """Return the line of an entry; the last line where it has none.
+    """Return the line of an entry; the last line if there is none.
 
     `index`: of the entry, from 0. `count_entries`: how many entries a line without its comment
     holds.
@@ -84,7 +84,7 @@ def line_of_entry(text: str, index: int, count_entries: Callable[[str], int]) ->
 def refuse_broken(
     values: Ints, n: int, line_of: Callable[[int], int], source: str, what: str = "rank"
 ) -> None:
-    """Refuse a file's numbers where they are not a permutation of 0 … n-1.
+    """Raise if a file's numbers are not a permutation of 0 … n-1.
 
     `line_of`: line on which the number at an index is; the last for one after them. `what`:
     ``rank`` where a list of slots says the rank on each, ``slot`` the other way round.
@@ -116,7 +116,7 @@ class SlotOfRank:
         return "\n".join(map(str, order.slot_of_rank.tolist())) + "\n"
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a file of slots holds."""
+        """Return the order in a file of slots."""
         for number, line in numbered_lines(text):
             if "," in line or len(line.split(None, 1)) > 1 or "-" in line[1:]:
                 hint = "is this --format mpich?"
@@ -125,10 +125,10 @@ class SlotOfRank:
 
 
 class RankAtSlot:
-    """The rank at each slot, below comments that say which nodes the slots are on."""
+    """The rank at each slot, preceded by comments that name the slots' nodes."""
 
     def write(self, order: Placement) -> str:
-        """Return the ranks in slot order, each node on a new line, below comments."""
+        """Return the ranks in slot order, one line per node, after comments."""
         ranks = [*map(str, order.rank_at_slot.tolist())]
         ends = np.cumsum(order.counts).tolist()
         rows = [
@@ -146,12 +146,12 @@ class RankAtSlot:
         return "\n".join([*(f"# {line}" for line in comments), *rows, ""])
 
     def read(self, text: str, placement: Placement, source: str) -> Placement:
-        """Return the order that a file of ranks holds; ranges such as ``0-15`` are read."""
+        """Return the order in a file of ranks, which may contain ranges such as ``0-15``."""
         return placement.with_order(inverse(read_permutation(text, placement.ranks, source)))
 
 
 def read_permutation(text: str, n: int, source: str, what: str = "rank") -> Ints:
-    """Return the numbers of a comma- or space-separated text, a permutation of 0 … n-1.
+    """Return a comma- or space-separated permutation of 0 … n-1.
 
     Ranges such as ``0-15`` are expanded.
 
@@ -164,7 +164,7 @@ def read_permutation(text: str, n: int, source: str, what: str = "rank") -> Ints
 
 
 def parse_numbers(text: str, n: int, source: str, what: str) -> Ints:
-    """Return the numbers of a text, ranges expanded."""
+    """Return the numbers in a text, with ranges expanded."""
     bare = without_comments(text)
     if _PLAIN.fullmatch(bare) and not _TOO_LONG.search(bare):
         return np.array(list(map(int, split_entries(bare))), dtype=np.int64)
@@ -179,7 +179,7 @@ def parse_numbers(text: str, n: int, source: str, what: str) -> Ints:
 
 
 def line_of_number(text: str, index: int) -> int:
-    """Return the line of the number at `index`; the last line where it has none."""
+    """Return the line of the number at `index`; the last line if there is none."""
 
     def count_numbers(line: str) -> int:
         matches = map(_TOKEN.fullmatch, split_entries(line))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process grids: their extents, boxes in them, and grids laid on tori."""
+"""Process grids: their extents, boxes within them, and embeddings into tori."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carve a grid again and again in two, where the cut is cheapest; alone, or with a torus.
+"""Recursively halve a grid at the cheapest cut, alone or together with a torus.
 
 What boxes cannot tile (blades of three nodes next to blades of four, 24 ranks
 a node on a 64x64 grid) is cut here. A cut takes a number of cells along
@@ -36,7 +36,7 @@ SLACK = 0.18
 
 
 def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
-    """Return the cells of a grid in an order whose stretches are compact parts.
+    """Return a grid's cells in an order in which consecutive cells form compact parts.
 
     `pattern`: the grid, and what a cut costs. `levels`: for each level, the finest first, where
     its parts begin along the order, from 0, and the number of cells at the end. Returns (cells,):
@@ -71,7 +71,7 @@ def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
 def _inner_level(
     levels: Sequence[Ints], low: int, high: int, level: int
 ) -> tuple[int, Ints] | None:
-    """Return the outermost level with boundaries inside a stretch, and these; None if none has."""
+    """Return the outermost level with boundaries inside a stretch, and these; else None."""
     for at in range(level, -1, -1):
         first, last = np.searchsorted(levels[at], [low, high], side="right")
         places = levels[at][first : last - 1]
@@ -81,7 +81,7 @@ def _inner_level(
 
 
 def _cut_candidates(places: Ints, low: int, high: int) -> Ints:
-    """Return the boundaries near the middle of a stretch, the nearest first, a few."""
+    """Return a few boundaries near the middle of a stretch, the nearest first."""
     off = np.abs(2 * places - low - high)
     nearest = np.argsort(off, kind="stable")[:9]
     # Not too far off the middle: long thin remainders cost more later than is won now.
@@ -90,7 +90,7 @@ def _cut_candidates(places: Ints, low: int, high: int) -> Ints:
 
 
 def _best_cut(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
-    """Return the order of a part's points, and the place to cut it, of least cost per cell.
+    """Return a part's points in order, and where to cut them at the least cost per cell.
 
     The parts of an uneven cut still have to be cut: the larger one once more
     than the other, so a cut is weighed by the share it takes off.
@@ -118,7 +118,7 @@ def _best_cut(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
 
 
 def _axis_orders(shape: Sequence[int], thorough: bool) -> list[tuple[int, ...]]:
-    """Return the orders of dimensions to cut along, the longest first."""
+    """Return orders of dimensions to cut along, the longest first."""
     by_length = tuple(sorted(range(len(shape)), key=lambda axis: -shape[axis]))
     if thorough and len(by_length) <= 3:
         return list(itertools.permutations(by_length))
@@ -142,7 +142,7 @@ def halve_together(
 
 
 class _Carving:
-    """The cells' positions so far: at the centre of their part's nodes, in the end on a node."""
+    """The cells' positions so far: the centre of their part's nodes, in the end a node."""
 
     def __init__(
         self, model: Coarse, periodic: Sequence[bool], coords: Ints, extents: Sequence[int]
@@ -157,7 +157,7 @@ class _Carving:
         self.axes = list(itertools.permutations(range(len(model.grid))))
 
     def halves(self, nodes: Ints, cells: Ints) -> list[tuple[Ints, Ints]]:
-        """Return the halves of nodes and their cells; none where the nodes are in one place."""
+        """Return the two halves of nodes and of cells; none if all nodes are in one place."""
         cut = self._middle(nodes)
         if cut is None:
             self.node[cells] = nodes
@@ -170,7 +170,7 @@ class _Carving:
         return halves
 
     def _middle(self, nodes: Ints) -> tuple[Ints, Ints] | None:
-        """Return the nodes in two, cut across their longest side nearest to its middle."""
+        """Split the nodes in two across the middle of their longest side."""
         here = self.coords[nodes]
         axis = int(np.argmax(np.ptp(here, axis=0)))
         side = here[:, axis]
@@ -183,7 +183,7 @@ class _Carving:
         return nodes[order[:at]], nodes[order[at:]]
 
     def _sides(self, cells: Ints, centres: list[Floats], size: int) -> Mask:
-        """Return which `size` cells go to the first of two centres, where the cut costs least."""
+        """Return which `size` cells go to the first of two centres at the least cut cost."""
         pull = self._pull(cells, centres)
         apart = float(self._hops(centres[0], centres[1]))
         local = self.points[cells] - self.points[cells].min(axis=0)
@@ -207,7 +207,7 @@ class _Carving:
         return best
 
     def _pull(self, cells: Ints, centres: list[Floats]) -> Floats:
-        """Return how much more the edges to cells outside the part cost at the first centre."""
+        """Return how much more the edges to outside cells cost at the first centre."""
         inside = np.zeros(len(self.at) + 1, dtype=bool)
         inside[cells] = True
         inside[-1] = True  # no neighbour
@@ -224,7 +224,7 @@ class _Carving:
 
 
 def _cell_neighbours(model: Coarse, periodic: Sequence[bool]) -> tuple[Ints, Floats]:
-    """Return each cell's neighbours (their number where there is none) and the offsets' weights."""
+    """Return each cell's neighbours (the cell count if missing) and the offsets' weights."""
     count = math.prod(model.grid)
     table = np.arange(count).reshape(model.grid)
     columns, weights = [], []

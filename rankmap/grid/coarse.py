@@ -21,7 +21,7 @@ class Coarse:
     lines: tuple[float, ...] = ()  # weight between any two boxes of one line along each dimension
 
     def cut(self, a: Mask, b: Mask) -> Floats:
-        """Return the weight between two sets of cells of one window of the grid.
+        """Return the weight between two sets of cells within one window of the grid.
 
         `a`, `b` (window, ...): which cells are in the sets, of as many pairs as there are after.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process grid itself: how to write a number of ranks as a product, and what tiles it.
+"""Process grids: how to factor a number of ranks, and which boxes tile the grid.
 
 DASH lets a program state whether it wants its units *compact* or
 *node-balanced* (section 3.2 of "Effective use of the PGAS Paradigm"): the
@@ -87,7 +87,7 @@ def dims(
 
 @lru_cache(maxsize=256)
 def balanced_factors(n: int, ndims: int) -> Shape:
-    """Return the factors of `n` whose sum is least, descending: the box of least surface."""
+    """Return the factors of `n` with the least sum, descending: the box of least surface."""
     return min(grid_shapes(n, ndims), key=lambda grid: (sum(n // e for e in grid), sum(grid), grid))
 
 
@@ -106,7 +106,7 @@ def grid_shapes(n: int, ndims: int, most: int | None = None) -> Iterator[Shape]:
 
 
 def _ranks_a_node(machine: Machine | None, ppn: int | Sequence[int] | None) -> int | None:
-    """Return the ranks that every node's are a multiple of; None where unknown."""
+    """Return a number that divides every node's rank count; None if unknown."""
     if ppn is not None:
         counts = [ppn] if isinstance(ppn, int) else list(ppn)
         if not counts or min(counts) < 1:
@@ -119,7 +119,7 @@ def _ranks_a_node(machine: Machine | None, ppn: int | Sequence[int] | None) -> i
 
 
 def _tiled_grid(n: int, ndims: int, held: int) -> Shape | None:
-    """Return the best grid that boxes of `held` ranks tile; None where there is none.
+    """Return the best grid that boxes of `held` ranks tile; None if there is none.
 
     The domain being given, what crosses a cut through it is its cross
     section: so the planes between nodes are counted, and with half their
@@ -137,7 +137,7 @@ def _tiled_grid(n: int, ndims: int, held: int) -> Shape | None:
 
 
 def shape_turns(shape: Sequence[int]) -> list[Shape]:
-    """Return the distinct orders of a shape's sides, the given one first."""
+    """Return the distinct permutations of a shape's sides, the given one first."""
     return list(dict.fromkeys(permutations(shape)))
 
 
@@ -149,7 +149,7 @@ def divisors(n: int) -> tuple[int, ...]:
 
 
 def factorisations(n: int, extents: Sequence[int]) -> Iterator[Shape]:
-    """Yield every way to write `n` as a product, one divisor of each extent in turn."""
+    """Yield every way to write `n` as a product of one divisor of each extent."""
     if len(extents) == 1:
         if extents[0] % n == 0:
             yield (n,)
@@ -170,7 +170,7 @@ Window = tuple[slice, ...]
 
 @lru_cache(1 << 12)  # carving a grid asks for the same ones thousands of times
 def offset_window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
-    """Return the cells of an open grid that have another at an offset, and those others."""
+    """Return an open grid's cells that have a neighbour at an offset, and these neighbours."""
     sides = list(zip(shape, offset, strict=True))
     here = tuple(slice(max(0, -s), max(0, min(n, n - s))) for n, s in sides)
     there = tuple(slice(max(0, s), max(0, min(n, n + s))) for n, s in sides)
@@ -178,7 +178,7 @@ def offset_window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
 
 
 def offset_ends(table: Array, periodic: Sequence[bool], offset: Shape) -> tuple[Array, Array]:
-    """Return a table's entries at the cells that have another at an offset, and at those others.
+    """Return a table's entries at cells with a neighbour at an offset, and at these neighbours.
 
     Nothing where every cell would be its own other.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A grid laid on a torus, neighbours on neighbouring routers.
+"""Embedding a grid into a torus, neighbours on neighbouring routers.
 
 Each dimension of the grid takes one or more axes of the torus; along several
 axes it goes to and fro as an ox ploughs, so that every step is one hop. Where
@@ -27,14 +27,14 @@ MOST_LAYOUTS = 4000
 
 @dataclass(frozen=True, slots=True)
 class BoxLayout:
-    """How a grid is laid on a torus box."""
+    """An embedding of a grid into a torus box."""
 
     # (axis, size), axes of the box; one that is split is listed twice, its far part first
     parts: tuple[tuple[int, int], ...]
     given: tuple[Shape, ...]  # the parts that each dimension of the grid takes, the slowest first
 
     def points(self, grid: Sequence[int], axes: int) -> Ints:
-        """Return the point of the box for every cell of the grid, int64 (cells, axes)."""
+        """Return each cell's point in the box, int64 (cells, axes)."""
         digits = lay_grid(grid, [size for _, size in self.parts], self.given)
         out = np.zeros((len(digits), axes), dtype=np.int64)
         for at, (axis, size) in enumerate(self.parts):
@@ -47,7 +47,7 @@ class BoxLayout:
 
 
 def box_of(coords: Ints) -> Shape | None:
-    """Return the extents of the box that points fill exactly; None where they fill none.
+    """Return the extents of the box that points fill exactly; None if they fill none.
 
     `coords` (n, d): distinct points, turned so that a box does not wrap
     (`nidmap.rankmap.units.unwrap_coords`).
@@ -57,7 +57,7 @@ def box_of(coords: Ints) -> Shape | None:
 
 
 def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[BoxLayout]:
-    """Return ways to lay a grid on a torus box that fit exactly, those without a split first."""
+    """Return exact embeddings of a grid into a torus box, those without a split first."""
     ways = []
     for axis, extent in enumerate(box):
         halves = [(far, extent // far) for far in range(2, extent) if extent % far == 0]
@@ -72,7 +72,7 @@ def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[BoxLayout]:
 
 
 def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape, ...]]:
-    """Yield every way to give a torus's axes to a grid's dimensions that fits exactly."""
+    """Yield every exact assignment of a torus's axes to a grid's dimensions."""
     axes = [k for k, extent in enumerate(box) if extent > 1]
 
     def give(at: int, left: Shape, axes_of: tuple[Shape, ...]) -> Iterator[tuple[Shape, ...]]:
@@ -92,7 +92,7 @@ def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape,
 
 
 def lay_grid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> Ints:
-    """Return the point of the torus box for every cell of the grid, int64 (cells, axes).
+    """Return each grid cell's point in the torus box, int64 (cells, axes).
 
     `grid`, `box`: their extents. `axes`: the axes of the box that each dimension of the grid
     takes (`embeddings`).
@@ -113,7 +113,7 @@ def lay_grid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> 
 
 
 def hops(model: Coarse, periodic: Sequence[bool], points: Ints, extents: Sequence[int]) -> float:
-    """Return weight times hops of a pattern whose boxes sit on these points of a torus.
+    """Return weight times hops of a pattern whose boxes are at these points of a torus.
 
     `model`: the pattern as the boxes see it. `periodic`: along which dimensions the grid of boxes
     closes. `points` (boxes, axes). `extents`: of the whole torus.

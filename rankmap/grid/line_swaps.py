@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Swaps of two ranks along the lines of a two-dimensional process grid, while one pays.
+"""Swaps of two ranks along the lines of a two-dimensional process grid, as long as they pay.
 
 Two ranks of one row that change places change nothing for the row; for their
 columns only the sums of distances to two nodes do. So all swaps of a row are
@@ -17,7 +17,7 @@ ROUNDS, EACH = 6, 64
 
 
 def swap_along_lines(slots: Ints, node: Ints, far: Floats) -> Ints:
-    """Return the slots of a two-dimensional grid of ranks after all swaps that pay.
+    """Return the slots of a two-dimensional grid of ranks after all profitable swaps.
 
     `slots` (rows, columns): slot of each rank. `node` (slots,): node of each slot. `far` (n, n):
     distances between the nodes.
@@ -33,7 +33,7 @@ def swap_along_lines(slots: Ints, node: Ints, far: Floats) -> Ints:
 
 
 def _along_rows(slots: Ints, node: Ints, far: Floats) -> int:
-    """Swap within every row in place, and return how often."""
+    """Swap ranks within rows in place, and return the number of swaps."""
     held = node[slots]
     sums = np.stack([far[held[:, column]].sum(axis=0) for column in range(held.shape[1])])
     count = 0
@@ -52,7 +52,7 @@ def _along_rows(slots: Ints, node: Ints, far: Floats) -> int:
 
 
 def _best_swap(sums: Floats, here: Ints, far: Floats) -> tuple[int, int]:
-    """Return the two places of a row whose swap gains most; equal ones where none gains."""
+    """Return the two positions in a row whose swap gains most; equal ones if none gains."""
     at = sums[:, here]
     paid = np.diagonal(at)
     gain = at + at.T - paid[:, None] - paid[None, :] - 2 * far[np.ix_(here, here)]

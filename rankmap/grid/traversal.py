@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of the cells of a process grid: nested boxes, and stretches of lines.
+"""Traversals of a process grid's cells: nested boxes, and segments of lines.
 
 Grids whose lines talk all to all are cut into stretches of lines. No set of s cells
 has more pairs in common lines than s cells of one line (J. H. Lindsey, 1964): so
@@ -24,7 +24,7 @@ def cells(grid: Sequence[int]) -> Ints:
 
 
 def cells_in(grid: Sequence[int], chain: Sequence[Shape]) -> Ints:
-    """Return a grid's cells in the order in which nested boxes hold them.
+    """Return a grid's cells in the order in which nested boxes enumerate them.
 
     `chain`: boxes, the smallest first; each divides the next, the last the grid. Returns
     (cells,): row-major numbers: box by box of the largest, within it of the next ….
@@ -42,7 +42,7 @@ def cells_in(grid: Sequence[int], chain: Sequence[Shape]) -> Ints:
 
 
 def line_stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
-    """Return the cells of a two-dimensional grid, stretch after stretch.
+    """Return the cells of a two-dimensional grid, segment after segment of each line.
 
     `dims` (rows, columns). `sizes` (nodes,): slots of each node; stretches are as long as most
     nodes want them. `turned`: begin with columns instead of rows. Returns (cells,): row-major

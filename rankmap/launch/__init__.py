@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers: the command line that starts a job's ranks in an order, one class per way.
+"""Launchers: the command line that starts a job's ranks in order, one class per way.
 
 A launcher reads the user's own command line, says how many ranks it would put
 on each node (`Launcher.counts`), and returns what to run instead
@@ -75,7 +75,7 @@ class Launch:
     env: dict[str, str] = field(default_factory=dict)
 
     def line(self) -> str:
-        """Return the command as one line for a shell.
+        """Return the command as one shell line.
 
         Examples
         --------
@@ -87,7 +87,7 @@ class Launch:
 
 
 class Launcher(ABC):
-    """One way to start ranks in an order, and a user's command that starts them.
+    """A way to start ranks in order, applied to a user's command that starts them.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Launcher(ABC):
         self.check()
 
     def check(self) -> None:
-        """Refuse a command whose reordered launch would not be what the user means.
+        """Refuse commands whose reordered launch would not do what the user means.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Launcher(ABC):
                 raise LaunchError(f"{name} places ranks itself")
 
     def find_allocation(self) -> Allocation | None:
-        """Return the hosts that the command names, else those of the job that it runs in.
+        """Return the hosts named in the command, else those of the surrounding job.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class Launcher(ABC):
         return allocations.allocation(self.env)
 
     def first_set(self, variables: Sequence[str]) -> tuple[str, str]:
-        """Return name and value of the first variable that is set; two empty texts for none."""
+        """Return name and value of the first variable set; two empty strings if none is."""
         return next(((name, self.env[name]) for name in variables if self.env.get(name)), ("", ""))
 
     def cores(self) -> int:
@@ -217,33 +217,33 @@ class Launcher(ABC):
         return self.parsed.number("cores") or 1
 
     def per_node(self) -> int | None:
-        """Return how many ranks the command wants on each node, None where it does not say."""
+        """Return how many ranks per node the command requests; None if it does not say."""
         return self.parsed.number("per_node")
 
     def asked_remarks(self, seconds: float) -> list[str]:
-        """Return remarks on the command that need a question to the site.
+        """Return remarks on the command that require asking the system.
 
         The site has this many seconds to answer.
         """
         return []
 
     def mapping(self) -> ProcessMapping | None:
-        """Return how MPI learns the nodes of its ranks; None where that has no limit."""
+        """Return how MPI learns each rank's node; None if that has no size limit."""
         return self.limit
 
     def text(self, order: Placement) -> str:
-        """Return the text of the order file, for nodes as the launcher takes them."""
+        """Return the text of the order file, for nodes in the launcher's order."""
         from nidmap.rankmap import emit
 
         return emit.emit(order, self.format, "given")
 
     def rank_nodes(self, laid: Placement) -> list[str]:
-        """Return the node of each rank as the launcher numbers them, for nodes as it takes them."""
+        """Return the node of each of the launcher's ranks, for nodes in its order."""
         nodes: list[str] = laid.host_of_rank.tolist()
         return nodes
 
     def ranks(self, nodes: int) -> int:
-        """Return how many ranks this command starts on this many nodes.
+        """Return how many ranks the command starts on this many nodes.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class Launcher(ABC):
         return ranks
 
     def counts(self, ranks: int, nodes: int) -> Ints:
-        """Return how many of `ranks` ranks this command puts on each of its nodes.
+        """Return how many of `ranks` ranks the command puts on each node.
 
         Here they are filled in order. The nodes are as the launcher takes them: in the job's
         order, where it has them all, else in that of the list (`keeps_list`) or sorted. A
@@ -282,14 +282,14 @@ class Launcher(ABC):
         return allocations.fill_nodes(ranks, job.tasks)
 
     def own_nodes(self, ranks: int) -> Ints | None:
-        """Return the node of each rank where the command itself places them, None: node by node.
+        """Return the node of each rank if the command places them itself; None: node by node.
 
         As positions in the allocation's list.
         """
         return None
 
     def bind(self, order: Placement, pattern: Pattern) -> Placement:
-        """Return an order arranged inside its nodes, and bind its ranks in the launch.
+        """Arrange an order within its nodes, and return it with a launch that binds its ranks.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class Launcher(ABC):
         """
 
     def command(self, words: Sequence[str], path: str, **roles: str | int | None) -> Launch:
-        """Return the user's command with words after the launcher's name, and its variables.
+        """Return the user's command with words added after the launcher's name, and variables.
 
         Parameters
         ----------
@@ -360,12 +360,12 @@ class Launcher(ABC):
 
 
 def is_mpiexec(program: str) -> bool:
-    """Tell whether a program is one of those that every MPI library brings of its own."""
+    """Tell whether a program has a name such as mpiexec, which every MPI library uses."""
     return _MPIEXEC.fullmatch(os.path.basename(program)) is not None
 
 
 def variants(program: str) -> dict[str, type[Launcher]]:
-    """Return a program's classes by MPI library."""
+    """Return a program's launcher classes by MPI library."""
     name = os.path.basename(program)
     launchers = _launchers.find("mpiexec" if is_mpiexec(name) else name)
     kinds: list[type[Launcher]]
@@ -377,7 +377,7 @@ def variants(program: str) -> dict[str, type[Launcher]]:
 
 
 def find(program: str, mpi: str) -> type[Launcher]:
-    """Return the launcher's class for a program (a path will do) and an MPI library."""
+    """Return the launcher class for a program (name or path) and an MPI library."""
     kinds = variants(program)
     kind = kinds.get(mpi) or kinds.get("")
     if kind is None:

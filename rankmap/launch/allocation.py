@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The allocation that a command runs in, as the batch system's variables describe it.
+"""The allocation of the surrounding job, as described by the batch system's variables.
 
 Slurm states it in variables, PBS, Torque, Grid Engine and OAR in a file of hosts, LSF in
 either, Cobalt in a list of NIDs, Flux when asked (`nidmap.rankmap.launch.flux`).
@@ -82,12 +82,12 @@ class Allocation:
 
     @property
     def words(self) -> str:
-        """The nodes of the job in words, with remarks."""
+        """The job's nodes in words, with remarks."""
         note = f" ({self.note})" if self.note else ""
         return f"the {counted(len(self.nodes), 'node')} of this job{note}"
 
     def refuse_more(self, placement: Placement, room: Ints, what: str) -> None:
-        """Refuse more ranks on a node than there is room for, in the order of the job's nodes."""
+        """Raise if a node has more ranks than it has room for; `room` is in node order."""
         room_on = dict(zip(self.nodes, room.tolist(), strict=True))
         for name, count in zip(placement.names.tolist(), placement.counts.tolist(), strict=True):
             most = room_on.get(name, 0)
@@ -120,7 +120,7 @@ class Allocation:
         return replace(merged, nodes=nodes_of(machine, np.array([*dict.fromkeys(rows.tolist())])))
 
     def _with_each_once(self, rows: Ints) -> Allocation:
-        """Return the same where names of different length are one node (n1 and n1.cm)."""
+        """Merge names of different length that denote the same node (n1 and n1.cm)."""
         place = {row: k for k, row in enumerate(dict.fromkeys(rows.tolist()))}
         at = np.array([place[row] for row in rows.tolist()], dtype=np.int64)
         if len(place) == len(at):
@@ -133,7 +133,7 @@ class Allocation:
         return replace(self, nodes=NodeList(), tasks=tasks, cpus=cpus, turns=turns)
 
     def stated_counts(self) -> Ints | None:
-        """Return the ranks per node that the job was submitted with; None where none were.
+        """Return the ranks per node with which the job was submitted; None if none were given.
 
         Slurm's variables have tasks for every job: without ``-n`` they are its CPUs.
         """
@@ -157,19 +157,19 @@ def _is_node(machine: Machine, name: str) -> bool:
 
 
 def unclear_counts(ranks: int, nodes: int) -> LaunchError:
-    """Return the remark for an unclear distribution of ranks over nodes."""
+    """Return a remark on an unclear distribution of ranks over nodes."""
     what = f"how {ranks} ranks are spread over {nodes} nodes"
     return LaunchError(f"{what} is not known", "give --ppn")
 
 
 def job_id(env: Mapping[str, str]) -> str:
-    """Return the id of the environment's job, '' outside a job."""
+    """Return the id of the surrounding job; '' outside of any job."""
     names = _JOB if env.get("PE_HOSTFILE") or env.get("SGE_ROOT") else _JOB[:-1]
     return next((env[name] for name in names if env.get(name)), "")
 
 
 def allocation(env: Mapping[str, str]) -> Allocation | None:
-    """Return the allocation that an environment describes; None outside of one.
+    """Return the allocation that an environment describes; None outside of any.
 
     Slurm's variables, else the hosts that another batch system lists, else COBALT_PARTNAME
     (NIDs, which need a machine).
@@ -203,7 +203,7 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
 
 
 def _whole_job(listed: Allocation, env: Mapping[str, str]) -> Allocation:
-    """Return a PBS job whose node file names one node, with all nodes that PBS says it has."""
+    """Return a PBS job with all nodes that PBS reports, if its node file names only one."""
     hosts, why = hosts_of_job(env)
     if len(hosts) > 1:
         note = f"PBS_NODEFILE names {listed.nodes[0]} alone: hosts by qstat -f"
@@ -217,7 +217,7 @@ def _whole_job(listed: Allocation, env: Mapping[str, str]) -> Allocation:
 
 
 def _paired_hosts(text: str, source: str) -> str:
-    """Return LSF's pairs of a host and its slots as a host file."""
+    """Convert LSF's pairs of host and slots to a host file."""
     words = text.split()
     hosts, slots = words[::2], words[1::2]
     hint = "LSF writes pairs: host slots host slots; is it cut off?"
@@ -229,7 +229,7 @@ def _paired_hosts(text: str, source: str) -> str:
 
 
 def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation | None:
-    """Return the hosts of the environment's Flux instance, as Flux reports them."""
+    """Return the hosts of the surrounding Flux instance, as Flux reports them."""
     if not env.get("FLUX_URI"):
         return None
     answer = run_child([program, "getattr", "hostlist"], env, Deadline(_PATIENCE))
@@ -240,14 +240,14 @@ def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation |
 
 
 def job_here(env: Mapping[str, str]) -> Allocation | None:
-    """Return the job that this runs in, of Slurm, PBS, Cobalt or Flux, or Open MPI's host file."""
+    """Return the surrounding job of Slurm, PBS, Cobalt or Flux, or Open MPI's host file."""
     job = allocation(env) or flux_instance(env)
     path = next((env[name] for name in _HOST_FILES if env.get(name)), "")
     return job if job is not None or not path else from_hosts(load(path), path)
 
 
 def from_hosts(text: str, source: str, job: str = "") -> Allocation:
-    """Return the allocation of a host file, whose slots are repeats, ``:2`` or ``slots=2``."""
+    """Return the allocation in a host file, with slots as repeats, ``:2`` or ``slots=2``."""
     listed = NodeList.parse(text, source)
     slots = Counter(listed)
     if not slots:
@@ -258,7 +258,7 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
 
 
 def job_on(machine: Machine, env: Mapping[str, str]) -> Allocation | None:
-    """Return the job that a command runs in (`job_here`), its nodes by the machine's names.
+    """Return the surrounding job (`job_here`), its nodes by the machine's names.
 
     None outside of one: inside of one whose nodes nothing says, no others are taken for them.
     """
@@ -269,7 +269,7 @@ def job_on(machine: Machine, env: Mapping[str, str]) -> Allocation | None:
 
 
 def fill_nodes(ranks: int, room: Ints) -> Ints:
-    """Return ranks per node, each node filled before the next; nodes after the last get none."""
+    """Return ranks per node, filling node after node; the last nodes may get none."""
     before = np.cumsum(room) - room
     counts: Ints = np.clip(ranks - before, 0, room)
     if int(counts.sum()) != ranks:
@@ -278,7 +278,7 @@ def fill_nodes(ranks: int, room: Ints) -> Ints:
 
 
 def deal_ranks(ranks: int, room: Ints) -> Ints:
-    """Return ranks per node, dealt out one per node in turn to those that still have room.
+    """Return ranks per node, dealt out one per node in turn while there is room.
 
     This is srun's block distribution of a step over all nodes of its job
     (checked against Slurm 22.05.8, which ``test_srun_deals_as_we_say`` repeats).

@@ -62,7 +62,7 @@ def expectation(
 
 
 def default_order(order: Placement, keeps_list: bool) -> Placement:
-    """Return the launcher's own order on the nodes of an order."""
+    """Return the launcher's default order on an order's nodes."""
     if keeps_list:
         return order.with_order(None)
     positions = order.sorting()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a user's command line to the one that starts its ranks in order.
+"""From a user's command line to one that starts its ranks in order.
 
 `read_job` says what a command would start, `JobLaunch.prepared` what starts it in
 order. Both raise an error that says what is unclear; nothing is guessed, and
@@ -57,7 +57,7 @@ _CRAY_FABRICS = ("aries", "gemini", "slingshot")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared(PlannedLaunch):
-    """The same, while its order file exists."""
+    """A launch whose order file has been written."""
 
     # order, laid: the order on the nodes as they are listed, and as the launcher takes them
     order: Placement
@@ -78,7 +78,7 @@ def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
 
 
 def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
-    """Return the job on a machine; None where the names of the nodes are enough."""
+    """Return the job on a machine; None if node names are all that is needed."""
     if "-" in (request.job.nodes, request.order_file):
         raise UsageError(
             "standard input belongs to the program", "give --nodes a list and --order a file"
@@ -99,7 +99,7 @@ def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, 
 
 
 def _find_machine(specs: tuple[str, ...], env: Mapping[str, str]) -> Machine | None:
-    """Return the machine that is named; else the one that this is, if a job's nodes are it."""
+    """Return the named machine, else the local one if the job's nodes belong to it."""
     if named_specs(specs):
         return machine_from(specs)
     try:
@@ -115,7 +115,7 @@ def _find_machine(specs: tuple[str, ...], env: Mapping[str, str]) -> Machine | N
 def _read_command(
     command: Sequence[str], mpi: str, machine: Machine | None, env: Mapping[str, str]
 ) -> tuple[Launcher, str]:
-    """Return the launcher of a command, and the MPI that the ranks surely have, '' for none.
+    """Return a command's launcher, and the MPI that its ranks must have, '' if unknown.
 
     An mpiexec is asked which MPI it belongs to; that of other launchers goes with the
     machine's network, else with the modules.
@@ -138,7 +138,7 @@ def _read_command(
 
 @dataclass(slots=True)
 class JobLaunch:
-    """A launcher's command in its allocation, and what was asked for it."""
+    """A launcher's command in its allocation, with the options for reordering it."""
 
     request: RunRequest
     launcher: Launcher  # with the command and its allocation
@@ -148,11 +148,11 @@ class JobLaunch:
     placement: Placement = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find the nodes and their ranks."""
+        """Determine the nodes and the ranks on each."""
         self.placement = self._place_job_step()
 
     def ordered(self) -> Placement:
-        """Return the order of a file, or a new one."""
+        """Return the order in a file, or a new one."""
         request = self.request
         if request.order_file is not None:
             numbering = request.launcher_order or "sorted"
@@ -166,7 +166,7 @@ class JobLaunch:
         return self._better(order, default)
 
     def _own_order(self) -> Placement | None:
-        """Return where the command itself puts the ranks; None where it fills node after node."""
+        """Return the command's own rank placement; None if it fills node after node."""
         placement, job = self.placement, self.launcher.allocation
         own_nodes = self.launcher.own_nodes(placement.ranks)
         if own_nodes is None or job is None:
@@ -179,7 +179,7 @@ class JobLaunch:
         return placement.with_ranks_on(node)
 
     def _better(self, order: Placement, own: Placement) -> Placement:
-        """Return the chosen order, or the command's own where that is no worse."""
+        """Return the chosen order, or the command's own if that is no worse."""
         chosen = dict(order.origin.optimised or {})
         if chosen["by"] == "time":
             predictor = Predictor(order.known_machine, self.job.on(order.counts.tolist()))
@@ -204,15 +204,15 @@ class JobLaunch:
         return expectation(order, self._job_of(order), keeps_list, own_order)
 
     def _job_of(self, order: Placement) -> Job:
-        """Return what the job sends; where unknown, what the order was made for."""
+        """Return the job's traffic; if unknown, what the order was made for."""
         return self.job if self.job.pattern else replace(self.job, pattern=order.origin.pattern)
 
     def asked_remarks(self) -> list[str]:
-        """Return remarks on the command that need a question to the site."""
+        """Return remarks on the command that require asking the system."""
         return self.launcher.asked_remarks(self.request.answer_seconds)
 
     def words(self, order: Placement, expected: str) -> str:
-        """Return the order to use, the criterion that chose it, and the expected gain."""
+        """Describe the order, the criterion that chose it, and the expected gain."""
         pattern = f" of {order.origin.pattern}" if order.origin.pattern else ""
         path = self.request.order_file
         source = f" from {path}" if path is not None else ""
@@ -227,7 +227,7 @@ class JobLaunch:
         return f"{head}; {order.origin.remark}"
 
     def prepared(self) -> Prepared:
-        """Return the ordered launch with its file written, without an expectation yet."""
+        """Return the launch with its order file written, without an expected gain yet."""
         order = self.ordered()
         progress.advance()
         launcher, request, allocated = self.launcher, self.request, self.launcher.allocation
@@ -262,7 +262,7 @@ class JobLaunch:
             raise
 
     def _place_job_step(self) -> Placement:
-        """Return the nodes of the job step, and how many ranks it has on each."""
+        """Return the nodes of the job step, and how many ranks each has."""
         request, launcher, allocated = self.request, self.launcher, self.launcher.allocation
         ppn = request.job.ppn
         listed, source = read_list(request.job.nodes or "", "--nodes")
@@ -295,7 +295,7 @@ class JobLaunch:
         return placement
 
     def _launcher_counts(self, ranks: int, placement: Placement) -> Ints:
-        """Return the launcher's own counts of ranks per node, for the nodes as they are listed."""
+        """Return the launcher's own ranks per node, for the nodes as listed."""
         allocated = self.launcher.allocation
         counts = self.launcher.counts(ranks, len(placement.names))
         if allocated is not None and set(allocated.nodes) == set(placement.names.tolist()):
@@ -304,7 +304,7 @@ class JobLaunch:
         return counts if self.launcher.keeps_list else counts[inverse(placement.sorting())]
 
     def lay(self, order: Placement) -> Placement:
-        """Return the order on the nodes as the launcher takes them."""
+        """Return the order with nodes in the sequence in which the launcher takes them."""
         if self.request.launcher_order:
             return order if self.request.launcher_order == "given" else order.sorted()
         if self.launcher.asks_order and not self.request.dry_run:
@@ -312,7 +312,7 @@ class JobLaunch:
         return order.sorted()
 
     def _query_node_order(self, order: Placement) -> Ints:
-        """Return the positions of the nodes in the order that the launcher itself says."""
+        """Return the positions of the nodes in the order that the launcher reports."""
         try:
             bare = Launch(self.probe(self.launcher.launch(order.sorted(), "")).argv)
             seconds = self.request.answer_seconds
@@ -332,7 +332,7 @@ class JobLaunch:
         return np.array(nodes, dtype=np.int64)
 
     def probe(self, launch: Launch) -> Launch:
-        """Return the same launch with a program that prints where each rank is."""
+        """Return the same launch of a program that prints where each rank is."""
         launcher, parsed = self.launcher, self.launcher.parsed
         before = launch.argv[: len(launch.argv) - (len(parsed.argv) - parsed.program)]
         printer = rank_printer(launcher.rank_variables, launcher.host)

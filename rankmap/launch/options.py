@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what a launcher's command line says of ranks and nodes, and pass on the rest.
+"""Parse what a launcher's command line says about ranks and nodes, and pass on the rest.
 
 A launcher has a hundred options, and each version others. A table here names
 those that say how many ranks start and where; what ``nidmap run`` adds goes
@@ -33,7 +33,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A launcher's command line."""
+    """A launcher's command line, parsed."""
 
     argv: tuple[str, ...]
     program: int  # where in `argv` the user's program begins; ``len(argv)`` where there is none
@@ -53,12 +53,12 @@ class Parsed:
         return tuple(kept)
 
     def words(self, role: str) -> str:
-        """Return the options of a role as the user wrote them, '' for none."""
+        """Return the options of a role as the user wrote them; '' for none."""
         written = zip(self.argv, self.roles, strict=True)
         return " ".join(word for word, roles in written if role in roles)
 
     def number(self, role: str) -> int | None:
-        """Return the value of a numeric option, None where it was not given."""
+        """Return the value of a numeric option; None if it was not given."""
         text = self.values.get(role)
         if text is None:
             return None
@@ -68,7 +68,7 @@ class Parsed:
 
 
 class OptionTable:
-    """The options of a launcher that matter to an order, by the role that they play.
+    """A launcher's options that matter for an order, by role.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class OptionTable:
         self._first = {role: options.split()[0].rstrip("=") for role, options in roles.items()}
 
     def written(self, role: str, value: str | int) -> list[str]:
-        """Return the words that give a role a value.
+        """Return the words that set a role to a value.
 
         Examples
         --------
@@ -107,7 +107,7 @@ class OptionTable:
         return [f"-{name}" if len(name) == 1 else f"--{name}", str(value)]
 
     def parse(self, argv: Iterable[str], first: int = 1) -> Parsed:
-        """Return what a command line says.
+        """Parse a command line.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class OptionTable:
         return _is_option(word) or (self._assignments and _ASSIGNMENT.match(word) is not None)
 
     def _is_program(self, words: tuple[str, ...], at: int) -> bool:
-        """Tell whether a word after an option that is not known is the program."""
+        """Tell whether a word that follows an unknown option is the program."""
         if shutil.which(words[at]) is None:
             return False
         rest = (word.lstrip("-").partition("=")[0] for word in words[at:] if _is_option(word))
@@ -173,7 +173,7 @@ class OptionTable:
         return True
 
     def _read(self, words: tuple[str, ...], at: int) -> tuple[dict[str, str], int]:
-        """Return the value of each role that a word names, and the place after it.
+        """Return the value of each role that a word sets, and the position after it.
 
         There is no role where it is not known whether the next word belongs to it.
         """
@@ -197,7 +197,7 @@ class OptionTable:
         return {role: value if equals else " ".join(words[at + 1 : behind]) or name}, behind
 
     def _read_letters(self, words: tuple[str, ...], at: int) -> tuple[dict[str, str], int]:
-        """Read letters after one dash; the first that takes a value takes the rest."""
+        """Read letters after a single dash; the first that takes a value takes the rest."""
         letters = words[at][1:]
         options: dict[str, str] = {}
         for place, letter in enumerate(letters, 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a PBS job whose node file names the first one alone: PBS itself is asked.
+"""The hosts of a PBS job from PBS itself, if its node file names only the first.
 
 So it is where a job's script runs on a service node (MOM), and where a site writes the file for
 one chunk. ``qstat -f`` has all of them in ``exec_host``, each with its CPUs.
@@ -21,7 +21,7 @@ _PATIENCE = 5.0
 
 
 def hosts_of_job(env: Mapping[str, str]) -> tuple[dict[str, int], str]:
-    """Return a job's hosts and CPUs by ``qstat -f``, or none and why nothing says them."""
+    """Return a job's hosts and CPUs from ``qstat -f``, or none and the reason."""
     job, program = env.get("PBS_JOBID", ""), shutil.which("qstat", path=env.get("PATH", ""))
     if not job:
         return {}, "no PBS_JOBID says which job to ask for"
@@ -37,7 +37,7 @@ def hosts_of_job(env: Mapping[str, str]) -> tuple[dict[str, int], str]:
 
 @functools.lru_cache(4)
 def _ask(program: str, job: str, env: tuple[tuple[str, str], ...]) -> str:
-    """Return the lines of a job that say where it runs; a command may need them twice."""
+    """Return the lines of a job that say where it runs; some versions need two attempts."""
     answer = run_child([program, "-f", job], dict(env), Deadline(_PATIENCE), name="qstat")
     if answer.code:
         why = answer.complaint or "no message"

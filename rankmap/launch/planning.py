@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan in a child process, so that nothing planning does can cost a user their job.
+"""Planning in a child process, so that its failures cannot cost users their job.
 
 A file system that hangs, a library that is missing, runs for ever or crashes,
 a signal that arrives meanwhile: the parent gives the child up and goes on. It
@@ -46,12 +46,12 @@ _LOOK, _TICKS = 0.05, os.sysconf("SC_CLK_TCK")
 
 
 class _GivenUpError(Exception):
-    """The child is not waited for any longer."""
+    """The child is no longer waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedLaunch:
-    """A launch in order, as the process has to know it that becomes the launcher."""
+    """An ordered launch, as needed by the process that becomes the launcher."""
 
     launch: Launch
     path: str  # the order file, already written
@@ -73,7 +73,7 @@ class PlanningResult:
 
 
 def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> PlanningResult:
-    """Return the last plan that `work` yields in a child process.
+    """Return the last plan that `work` yields, run in a child process.
 
     `work`: yields plans, each better than the one before, at least one unless it raises an error.
     What it prints is dropped. `seconds`: the patience, of which `_WORK` and its like are
@@ -100,7 +100,7 @@ def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> P
 
 
 def _read_answer(heard: bytes, failure: str) -> PlanningResult:
-    """Return the complete lines that a child has written, which may have died half-way."""
+    """Return the complete lines that a child has written, even if it died half-way."""
     messages = [json.loads(line) for line in heard.split(b"\n")[:-1] if line]
     if messages and _END in messages[-1]:
         failure = messages.pop()[_END]
@@ -114,7 +114,7 @@ def _read_answer(heard: bytes, failure: str) -> PlanningResult:
 
 
 def _start_child(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple[int, int]:
-    """Fork the child and return its id and the end of the pipe it answers through."""
+    """Fork the child; return its id and the pipe through which it answers."""
     low = os.pipe()
     # Where standard streams are closed, a pipe would take their numbers.
     answer, mouth = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in low)
@@ -130,7 +130,7 @@ def _start_child(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) ->
 def _work_as_child(
     work: Callable[[], Iterable[PlannedLaunch]], mouth: int, seconds: float
 ) -> NoReturn:
-    """Be the child: do the work, answer, and end without any of the parent's clean-up."""
+    """In the child: do the work, answer, and exit without the parent's clean-up."""
     try:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's: it ends this child
@@ -151,14 +151,14 @@ def _work_as_child(
 
 
 def _write_line(mouth: int, message: dict[str, Any]) -> None:
-    """Write a line for the parent; JSON keeps words that are no UTF-8, as msgspec does not."""
+    """Write a line for the parent; unlike msgspec, JSON keeps words that are not UTF-8."""
     text = json.dumps(message, default=lambda launch: (launch.argv, launch.env))
     with open(mouth, "wb", closefd=False) as stream:
         stream.write(text.encode() + b"\n")
 
 
 def _listen_once(child: int, answer: int, seconds: float, heard: bytearray) -> None:
-    """Add the child's output to the text received so far."""
+    """Append the child's output to the text received so far."""
     watch = _Watch(child, seconds)
     while True:
         if select.select([answer], [], [], _LOOK if seconds else None)[0]:
@@ -187,7 +187,7 @@ class _Watch:
         self._heard = self._work = self._worked()
 
     def too_long(self) -> str:
-        """Return what took too long, '' where nothing did."""
+        """Return what took too long; '' if nothing did."""
         now, work = time.monotonic(), self._worked()
         if work != self._work:
             self._moved, self._work = now, work
@@ -199,7 +199,7 @@ class _Watch:
         return "planning takes too long" if late or silent or spent else ""
 
     def _worked(self) -> float:
-        """Return the processor time of the child and of those it waited for; 0 where unknown."""
+        """Return the processor time of the child and its children; 0 if unknown."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             with open(f"/proc/{self._child}/stat", "rb") as stream:
                 fields = stream.read().rpartition(b")")[2].split()
@@ -208,7 +208,7 @@ class _Watch:
 
 
 def _end_child(child: int) -> None:
-    """End the child: let it tidy up for a moment, then kill it; never wait for long."""
+    """Ask the child to end, then kill it after a moment; never wait for long."""
     for number in (None, signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             if number:
@@ -223,7 +223,7 @@ def _end_child(child: int) -> None:
 
 @contextlib.contextmanager
 def _signals_end_planning() -> Iterator[None]:
-    """Have signals end the planning inside the block, and do nothing after it until exec."""
+    """Let signals end planning inside the block, and ignore them from then until exec."""
     caught = [n for n in _ENDING if signal.getsignal(n) == signal.SIG_DFL]
     for number in caught:
         signal.signal(number, _give_up)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace this process by the user's command: the last thing a wrapper does.
+"""Replaces this process with the user's command, the last thing a wrapper does.
 
 ``nidmap run`` becomes the launcher and cannot watch it. It leaves the order
 file in a new, private directory whose name nobody can guess. When the job has
@@ -30,29 +30,29 @@ _OWN = ("LC_CTYPE", "OPENBLAS_NUM_THREADS")
 
 
 def report(text: str) -> None:
-    """Write one line on stderr; that it is closed must not cost the user their job."""
+    """Write a line to stderr; a closed stderr must not cost users their job."""
     with contextlib.suppress(OSError, ValueError):
         say(f"nidmap: {printable(text, 500)}")
 
 
 def report_unclear(unclear: str, strict: bool) -> bool:
-    """Say why a command cannot start in order, and what follows; return whether it is refused."""
+    """Report why a command cannot start in order; return whether it is refused."""
     report(f"{unclear}: {'not started (--strict)' if strict else 'default order'}")
     return strict
 
 
 def job_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment as this process got it: the user's program must see no other."""
+    """Return the environment as this process received it, for the user's program."""
     return {name: text for name, text in env.items() if name not in _OWN or _was_given(name)}
 
 
 def become(launch: Launch, env: Mapping[str, str]) -> NoReturn:
-    """Replace this process by the launch; see `nidmap.placement.support.child.become`."""
+    """Replace this process with the launch; see `nidmap.placement.support.child.become`."""
     child.become(launch.argv, {**env, **launch.env})
 
 
 def _was_given(name: str) -> bool:
-    """Tell whether this process was started with the variable; True where that cannot be seen."""
+    """Tell whether this process was started with the variable; True if unknown."""
     try:
         with open("/proc/self/environ", "rb") as stream:
             return f"\0{name}=".encode() in b"\0" + stream.read()
@@ -70,7 +70,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 def order_folders(on_nodes: bool, chosen: str | None) -> list[str]:
-    """Return the directories to try, the best first.
+    """Return the directories to try, best first.
 
     `on_nodes`: True where the compute nodes read the file: then only the working directory will
     do, which they share; otherwise the local temporary directory is a second choice. `chosen`:
@@ -83,7 +83,7 @@ def order_folders(on_nodes: bool, chosen: str | None) -> list[str]:
 
 
 def store_order(text: str, name: str, job: str, parents: Sequence[str]) -> str:
-    """Write an order file into a new directory of its own and return its path.
+    """Write an order file into a new directory and return its path.
 
     The directory is made for this launch (mode 0700, a random name), the file
     in it is new (O_EXCL, mode 0600): what others put into a shared directory
@@ -110,7 +110,7 @@ def store_order(text: str, name: str, job: str, parents: Sequence[str]) -> str:
 
 
 def discard_launch(path: str) -> None:
-    """Remove an order file and its directory, as far as possible.
+    """Remove an order file and its directory as far as possible.
 
     `path`: '' for none.
     """
@@ -123,7 +123,7 @@ def discard_launch(path: str) -> None:
 
 
 def remove_at_end(path: str, process: int | None = None) -> None:
-    """Have a launch's directory removed when a process, whatever it becomes, has ended.
+    """Remove a launch's directory after a process ends, whatever program it becomes.
 
     A shell in a session of its own waits for that, and passes over the signals that end
     a job's processes together. Where there is none the directory stays.

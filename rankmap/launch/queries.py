@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask a launcher: which MPI it belongs to, and where it puts ranks.
+"""Queries to a launcher: which MPI it belongs to, and where it puts ranks.
 
 Several MPIs bring programs of the same names, and a machine may have more than
 one of them: only the very executable can say whose it is, by ``--version``. Where
@@ -34,7 +34,7 @@ _PLACE = re.compile(r"nidmap-rank ([0-9]{1,9}) ([A-Za-z0-9._-]{1,255})(?![A-Za-z
 def run_query(
     argv: Sequence[str], env: Mapping[str, str], seconds: float = 10.0, late_hint: str = ""
 ) -> str:
-    """Return the standard output of a command; waiting for it does not count as standing still."""
+    """Return the output of a command; waiting for it does not count as being stuck."""
     answer = run_child(argv, env, Deadline(seconds), late_hint=late_hint, on_wait=advance)
     if answer.code:
         raise LaunchError(f"{argv[0]} failed (exit code {answer.code})")
@@ -49,13 +49,13 @@ class MpiLibrary(NamedTuple):
 
     @property
     def major(self) -> int:
-        """The first number of the version, 0 where it is not known."""
+        """The first number of the version; 0 if unknown."""
         first = self.version.partition(".")[0]
         return int(first) if first.isdecimal() else 0
 
 
 def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
-    """Return the MPI library of an mpiexec, which is asked.
+    """Ask an mpiexec for its MPI library.
 
     `program`: a path, or a name that PATH of `env` resolves.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a launch: the job, and the order in which its ranks start."""
+"""A request to launch: the job, and the order in which its ranks start."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ANSWER, _ANSWER_UNHURRIED = 2.0, 10.0
 
 @dataclass(frozen=True, slots=True)
 class JobArguments:
-    """Machine, nodes, ranks and what they send, as the options of a command state them."""
+    """Machine, nodes, ranks and their traffic, from a command's options."""
 
     specs: tuple[str, ...] = ()
     nodes: str | None = None
@@ -43,24 +43,24 @@ class JobArguments:
         return machine_from(self.specs)
 
     def named_pattern(self, needed: bool = True) -> str:
-        """Return the pattern; '' where none is given and none needed."""
+        """Return the pattern; '' if none is given and none needed."""
         if needed and not self.pattern:
             raise UsageError("no pattern given", "use --pattern P")
         return self.pattern or ""
 
     def sending(self) -> dict[str, Any]:
-        """Return the other words on what the job sends, as a `Job` takes them."""
+        """Return the other traffic options, as a `Job` takes them."""
         options = {name: getattr(self, name) for name in ("bytes", "algorithm", "background")}
         return {name: value for name, value in options.items() if value is not None}
 
     def job(self, needed: bool = True) -> Job:
-        """Return the job, its ranks as given."""
+        """Return the job with ranks per node as given."""
         from nidmap.rankmap import predict
 
         return predict.Job(self.named_pattern(needed), self.ppn, **self.sending())
 
     def placement(self, machine: Machine) -> Placement:
-        """Return the job's ranks on a machine, rank r on slot r.
+        """Return the job's ranks on a machine, with rank r on slot r.
 
         Where no nodes are named those of the job that this runs in, with the ranks that it was
         asked for with, else all free ones.
@@ -73,7 +73,7 @@ class JobArguments:
         return self._named(machine)
 
     def placement_anywhere(self) -> Placement:
-        """Return the placement where only names are known too: some orders need no more.
+        """Return the placement even if only node names are known, enough for some orders.
 
         So it is where no machine is named, and none is here to ask.
         """
@@ -106,7 +106,7 @@ class JobArguments:
 
 
 def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
-    """Return nodes and ranks per node of the job that this runs in; None where unknown."""
+    """Return nodes and ranks per node of the surrounding job; None if unknown."""
     from nidmap.rankmap.launch import allocation
 
     job = allocation.job_on(machine, os.environ)
@@ -119,7 +119,7 @@ def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | Non
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One call of ``nidmap run``, or the part of another command that launches."""
+    """A call of ``nidmap run``, or the part of another command that launches."""
 
     command: tuple[str, ...]  # the launcher, its options, the program
     job: JobArguments  # machine, nodes, ranks and pattern
@@ -139,10 +139,10 @@ class RunRequest:
 
     @property
     def search_seconds(self) -> float:
-        """Processor seconds that choosing an order may take."""
+        """Limit on processor seconds for choosing an order."""
         return _SEARCH * self.patience or math.inf
 
     @property
     def answer_seconds(self) -> float:
-        """Seconds in which a launcher or Slurm must have answered a question."""
+        """Seconds within which a launcher or Slurm must have answered a query."""
         return min(self.patience, _ANSWER) or _ANSWER_UNHURRIED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orderings: ``(Pattern, Placement) -> Placement``, one file per idea.
+"""Orders: ``(Pattern, Placement) -> Placement``, one module per approach.
 
 An ordering is a pure function of a pattern and the nodes it is to use (with the machine
 where one is known), and returns these nodes with another order of the ranks. It is
@@ -44,17 +44,17 @@ _orderings: Registry[Ordering] = Registry(
 
 
 def ordering(name: str) -> Callable[[Ordering], Ordering]:
-    """Register the decorated function as the ordering `name`."""
+    """Register the decorated function as the order `name`."""
     return _orderings.register(name)
 
 
 def names() -> list[str]:
-    """Return the names of all orderings, those of other distributions included."""
+    """Return the names of all orders, those of other distributions included."""
     return _orderings.names()
 
 
 def find(strategy: str) -> Ordering:
-    """Return the ordering that a text names: ``boxes``, or with options ``cells:-R -c 4,2``.
+    """Return the order that a text names: ``boxes``, or with options ``cells:-R -c 4,2``.
 
     Options follow a colon; an ordering that has some takes their text
     as its keyword `options`.
@@ -79,7 +79,7 @@ def grid_of(pattern: Pattern, strategy: str) -> Shape:
 
 
 def arrange(placement: Placement, pattern: str | Pattern, strategy: str) -> Placement:
-    """Order ranks on slots by the name of an ordering: `auto` goes by J alone.
+    """Order ranks on slots by the name of an order; `auto` compares J only.
 
     Every ordering, also one of another distribution, is held to the
     contract: a `Placement` on exactly these nodes.

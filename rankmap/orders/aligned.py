@@ -22,7 +22,7 @@ from nidmap.rankmap.pattern import Pattern
 
 @ordering("aligned")
 def aligned(pattern: Pattern, placement: Placement) -> Placement:
-    """Put rows of fft:PxQ inside a chassis, columns along one position over the groups."""
+    """Put rows of fft:PxQ within a chassis, columns along one position over the groups."""
     dims = pattern.dims
     if dims is None or len(dims) != 2 or not pattern.spec.startswith("fft:"):
         raise UsageError(f"strategy aligned is for pencils, fft:PxQ, not {pattern.spec}")
@@ -38,7 +38,7 @@ def aligned(pattern: Pattern, placement: Placement) -> Placement:
 
 
 def _lay_out(dims: Shape, table: Ints) -> Ints | None:
-    """Return the slot of every rank of the grid; None where neither way round fits."""
+    """Return each rank's slot; None if neither orientation of the grid fits."""
     groups, positions, held = table.shape
     for p, q in (dims, dims[::-1]):
         if p % groups == 0 and q % positions == 0 and p // groups * (q // positions) == held:

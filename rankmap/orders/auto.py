@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Auto: every order that fits and that the size allows, scored against the default.
+"""Auto: all suitable orders that the size permits, scored against the default.
 
 What comes back is never worse than row-major, and where row-major meets the
 lower bound it is row-major itself, at once. Which orders are tried depends on
@@ -66,23 +66,23 @@ class AutoChoice:
 
     @property
     def optimal(self) -> bool:
-        """True where no order is better."""
+        """True if no order is better."""
         return meets_bound(self.cost, self.bound)
 
     @property
     def close(self) -> bool:
-        """True where nothing that is still to be tried can win much."""
+        """True if no remaining candidate can gain much."""
         return self.optimal or self.cost <= (1 + CLOSE) * self.bound.value
 
     def keep(self, name: str, order: Placement, cost: float) -> None:
-        """Record the cost of an order, and choose it where it is the cheapest so far."""
+        """Record the cost of an order, and choose it if it is the cheapest so far."""
         self.tried[name] = cost
         if cost < self.cost - 1e-12 * abs(self.cost):
             self.order = order.with_origin(strategy=f"auto: {name}", remark="")
             self.strategy, self.cost = name, cost
 
     def words(self) -> str:
-        """Return the choice in one line as text."""
+        """Describe the choice in one line."""
         if self.strategy == DEFAULT:
             met = EVERY_ORDER if self.bound.why == EVERY_ORDER else "it meets the lower bound"
             proof = f": {met}" if self.optimal else ": nothing tried is better"
@@ -102,7 +102,7 @@ class AutoChoice:
 
 @ordering("auto")
 def auto(pattern: Pattern, placement: Placement) -> Placement:
-    """Try the orders that fit, score them, and take the cheapest; the default in a tie."""
+    """Try the suitable orders, score them, and take the cheapest; the default in a tie."""
     return describe_choice(choose(pattern, placement))
 
 
@@ -114,7 +114,7 @@ def describe_choice(found: AutoChoice) -> Placement:
 
 
 def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) -> AutoChoice:
-    """Return the cheapest of the orders that fit a pattern on slots.
+    """Return the cheapest of the orders that suit a pattern on slots.
 
     `pattern`: fitted to the slots. `seconds`: what there is time for.
     """
@@ -151,7 +151,7 @@ def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) ->
 
 
 def _make_order(name: str, pattern: Pattern, placement: Placement, end: float) -> Placement:
-    """Return an order by its name; a graph is mapped as far as there is time."""
+    """Return an order by name; mapping a graph takes no longer than the time left."""
     if not name.startswith("graph") or math.isinf(end):
         return orders.find(name)(pattern, placement)
     return orders.find(f"graph:seconds={max(end - time.thread_time(), 0.0)}")(pattern, placement)
@@ -160,7 +160,7 @@ def _make_order(name: str, pattern: Pattern, placement: Placement, end: float) -
 def _search_all(
     pattern: Pattern, placement: Placement, distance: Distance, best: AutoChoice
 ) -> None:
-    """Look at every order where ranks are so few that this takes a tenth of a second."""
+    """Try every order if the ranks are so few that this takes a tenth of a second."""
     from nidmap.rankmap.refine.exhaustive import MOST_RANKS, search_all
 
     if placement.ranks > MOST_RANKS and not isinstance(pattern, Graph):
@@ -175,7 +175,7 @@ def _search_all(
 
 
 def _affordable_effort(pattern: Pattern, placement: Placement, seconds: float) -> float:
-    """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
+    """Return the effort for mapping a graph that the time left permits; 0 for none."""
     full_s = seconds_for(max(placement.ranks, 2048))  # few ranks are mapped several times
     left = seconds - (
         0 if seconds == math.inf else LOADING if cache.kernels_compiled() else COMPILING
@@ -186,7 +186,7 @@ def _affordable_effort(pattern: Pattern, placement: Placement, seconds: float) -
 
 
 def _candidate_orders(pattern: Pattern, placement: Placement) -> Iterator[tuple[str, Pattern]]:
-    """Yield the orders to be made, and the pattern that each is made for."""
+    """Yield the orders to compute, and the pattern for each."""
     grid = stencil_of(pattern) if isinstance(pattern, Graph) else pattern
     if grid is not None and grid.dims is not None:
         quick = () if placement.ranks > MANY else orders.QUICK
@@ -198,7 +198,7 @@ def _candidate_orders(pattern: Pattern, placement: Placement) -> Iterator[tuple[
 def _polish_best(
     pattern: Pattern, placement: Placement, distance: Distance, best: AutoChoice
 ) -> None:
-    """Anneal the best order of a structured pattern, as the graph's own has been."""
+    """Anneal the best order of a structured pattern, as is done for graphs."""
     if best.strategy in ("graph", DEFAULT) or "graph" in best.failed:
         return
     progress.advance()

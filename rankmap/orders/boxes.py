@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes: the process grid tiled with boxes of node size, these with boxes of blade size, and so on.
+"""Boxes: the process grid tiled with node-size boxes, these with blade-size boxes, and so on.
 
 Where every unit of a level has equally many slots, the best chain of nested boxes
 is found exactly (each box divides the next, so the cost of a chain is a sum
@@ -67,7 +67,7 @@ BEAM, FEW = 6, 2
 
 @ordering("boxes")
 def boxes(pattern: Pattern, placement: Placement) -> Placement:
-    """Tile the process grid with nested boxes for the real level sizes of the allocation."""
+    """Tile the process grid with nested boxes of the allocation's actual level sizes."""
     dims = grid_of(pattern, "boxes")
     distance = _judging_distance(placement, job_distance(placement))
     best = np.arange(placement.ranks, dtype=np.int64)
@@ -87,7 +87,7 @@ def boxes(pattern: Pattern, placement: Placement) -> Placement:
 
 
 def _judging_distance(placement: Placement, distance: Distance) -> Distance:
-    """Return the distances to go by: on a large dragonfly typical ones of its levels.
+    """Return the distances for scoring: typical ones per level on a large dragonfly.
 
     A table of all paths between thousands of routers takes longer than all
     else here, and the levels decide between boxes.
@@ -104,7 +104,7 @@ def _judging_distance(placement: Placement, distance: Distance) -> Distance:
 def _likely_orders(
     pattern: GridPattern, placement: Placement, distance: Distance
 ) -> Iterator[Ints]:
-    """Yield orders worth a look (slot of each rank), the likeliest first."""
+    """Yield promising orders (slot of each rank), the likeliest first."""
     blocks = None
     if distance.coords is not None:
         layout = _lay_on_torus(pattern, placement, distance, distance.coords)
@@ -145,14 +145,14 @@ def _halve_together(
 
 
 def _deal_slots(dims: Shape, chain: Chain, places: Ints) -> Ints:
-    """Return the slot of every rank, row k of `places` being the slots of box k."""
+    """Return each rank's slot, row k of `places` being the slots of box k."""
     slot_of_rank = np.empty(places.size, dtype=np.int64)
     slot_of_rank[cells_in(dims, chain)] = places.ravel()
     return slot_of_rank
 
 
 class _GridWalks:
-    """The ways to walk a grid for given units, each as its cells in the order of the slots."""
+    """Traversals of a grid for given units, each as its cells in slot order."""
 
     def __init__(self, pattern: GridPattern, units: Units) -> None:
         self.pattern = pattern
@@ -163,7 +163,7 @@ class _GridWalks:
         self.spent = 0
 
     def all(self) -> Iterator[Ints]:
-        """Yield whole chains first, then chains with the levels above them carved."""
+        """Yield entire chains first, then chains with the levels above them carved."""
         chains = self._chains()
         for depth in range(len(chains), 0, -1):
             for chain in chains[depth - 1]:
@@ -176,7 +176,7 @@ class _GridWalks:
             yield from self._uneven()
 
     def lines(self) -> Iterator[Ints]:
-        """Yield ways that go along lines, which any sequence of nodes may do."""
+        """Yield traversals along lines, which suit any sequence of nodes."""
         if isinstance(self.pattern, Lines) and len(self.dims) == 2 and self.levels:
             for turned in (False, True):  # stretches as long as a node's slots
                 yield line_stretches(self.dims, np.diff(self.levels[0].starts), turned)
@@ -186,7 +186,7 @@ class _GridWalks:
             yield np.asarray(np.ravel_multi_index(tuple(points.T), self.dims))
 
     def _chains(self) -> list[list[Chain]]:
-        """Return for each depth the best chains of this many nested boxes, cheapest first."""
+        """Return, for each depth, the best chains of nested boxes, cheapest first."""
         chains: list[list[Chain]] = []
         below: Costs = [(0.0, [])]
         for level in self.even:
@@ -209,7 +209,7 @@ class _GridWalks:
         return np.asarray(cells_in(self.dims, chain).reshape(-1, volume)[order].ravel())
 
     def _uneven(self) -> Iterator[Ints]:
-        """Yield cells carved from boxes of which every node holds a whole number."""
+        """Yield cells carved from boxes whose volume divides every node's rank count."""
         if not self.levels:
             return
         common = math.gcd(*np.diff(self.levels[0].starts).tolist())
@@ -221,7 +221,7 @@ class _GridWalks:
 
 
 def _even_levels(levels: Sequence[Level]) -> list[Level]:
-    """Return the innermost levels whose units all have one size, each a part of the next."""
+    """Return the innermost levels with units of equal size that nest evenly."""
     even: list[Level] = []
     for level in levels:
         if level.size is None or (even and level.size % (even[-1].size or 1)):
@@ -231,7 +231,7 @@ def _even_levels(levels: Sequence[Level]) -> list[Level]:
 
 
 def _without_mirrored(pattern: GridPattern, chains: list[Chain]) -> list[Chain]:
-    """Return the chains without those that are another one turned over."""
+    """Drop chains that are mirror images of others."""
     dims = pattern.dims or ()
     weights = getattr(pattern, "weights", ()) or (1.0,) * len(dims)
     by_shape: dict[tuple[object, ...], Chain] = {}
@@ -242,13 +242,13 @@ def _without_mirrored(pattern: GridPattern, chains: list[Chain]) -> list[Chain]:
 
 
 def _fullest_boxes(pattern: GridPattern, shapes: Ints) -> list[Chain]:
-    """Return a few boxes that have the most weight inside."""
+    """Return a few boxes with the most weight inside."""
     best = np.argsort(-weight_inside(pattern, shapes), kind="stable")
     return _without_mirrored(pattern, [[tuple(box)] for box in shapes[best].tolist()])[:FEW]
 
 
 def _chain_boxes(here: Ints, cost: Floats, below: Costs) -> Costs:
-    """Return the boxes of a level that hold one of those below, each with its cheapest chain."""
+    """Return a level's boxes that contain one of the level below, with its cheapest chain."""
     held = np.array([chain[-1] if chain else (1,) * here.shape[1] for _, chain in below])
     costs = np.array([chain_cost for chain_cost, _ in below])
     chained = []
@@ -267,7 +267,7 @@ def _cheapest_first(chained: Costs) -> list[Chain]:
 def _lay_on_torus(
     pattern: GridPattern, placement: Placement, distance: Distance, coords: Ints
 ) -> tuple[float, Ints] | None:
-    """Return the order of fewest hops, and its hops by the fewest that any boxes have.
+    """Return the best order's hops, relative to the fewest of any boxes, and the order.
 
     None where the allocation is not a box of routers with equally many slots each.
     """
@@ -305,7 +305,7 @@ def _lay_on_torus(
 
 
 def _router_chains(pattern: GridPattern, ppn: int, here: int) -> list[Chain]:
-    """Return boxes of a router's slots in nested node boxes, fewest edges out of them first."""
+    """Return a router's boxes of nested node boxes, fewest outgoing edges first."""
     dims = pattern.dims or ()
     nodes = boxes_of(ppn, dims)
     chained = _chain_boxes(nodes, -weight_inside(pattern, nodes), [(0.0, [])])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells: what Cray's grid_order does, its own options accepted as they are written there.
+"""Cells: the algorithm of Cray's grid_order, which takes the same options.
 
 ``--strategy "cells:-R -c 4,2 -g 64,64"`` is the order that
 ``grid_order -R -c 4,2 -g 64,64`` prints for MPICH_RANK_ORDER: the ranks of a
@@ -37,7 +37,7 @@ KNOWN = "those of grid_order: -R or -C, -c cell, -g grid, -H, -P or -Z, -o"
 
 @dataclass(frozen=True, slots=True)
 class CellOptions:
-    """grid_order's options that decide an order."""
+    """The options of grid_order that determine an order."""
 
     # Extents of a cell (``-c``); () for the whole grid's along every dimension of 1, which with
     # ``-H`` is the plain curve
@@ -51,7 +51,7 @@ class CellOptions:
 
     @classmethod
     def parse(cls, text: str) -> CellOptions:
-        """Read options as grid_order takes them: ``-R -c 4,2 -g 64,64 -H``."""
+        """Parse options as grid_order takes them: ``-R -c 4,2 -g 64,64 -H``."""
         options: dict[str, str] = {}
         for name, value in _split_options(text):
             if name in options:
@@ -70,7 +70,7 @@ class CellOptions:
 
 
 def _split_options(text: str) -> list[tuple[str, str]]:
-    """Return each option with its value, '' for those that have none."""
+    """Return each option with its value; '' for those without one."""
     try:
         words = shlex.split(text)
         options, others = getopt(words[words[:1] == ["grid_order"] :], OPTIONS)
@@ -127,7 +127,7 @@ def _node_cell(grid: Shape, placement: Placement) -> Shape:
 
 
 def rank_list(grid: Shape, cell: Shape, options: CellOptions) -> Ints:
-    """Return the ranks in the order of the list, int64 (ranks,).
+    """Return the ranks in list order, int64 (ranks,).
 
     `grid`, `cell`: cells that do not divide the grid are cut off at its far edges.
     """
@@ -145,7 +145,7 @@ def rank_list(grid: Shape, cell: Shape, options: CellOptions) -> Ints:
 
 
 def _cell_turns(across: Shape, options: CellOptions, dims: int) -> Ints:
-    """Return when each cell comes, an array of the shape of the grid of cells."""
+    """Return each cell's turn, as an array in the shape of the grid of cells."""
     if options.walk == "H":
         points = np.stack(np.unravel_index(np.arange(math.prod(across)), across), axis=1)
         sides = [k for k, extent in enumerate(across) if extent > 1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph: the ranks' graph cut down the machine's own tree, then placed anew on real distances.
+"""Graph: the ranks' graph cut along the machine's hierarchy, then refined by real distances.
 
 Made for graphs and matrices that no rule describes (`nidmap.rankmap.refine`). A
 structured pattern of moderate size is expanded for it.
@@ -34,7 +34,7 @@ MOST_EDGES = 1 << 22
 
 @ordering("graph")
 def graph(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
-    """Cut the ranks' graph down the machine's own tree, then place ranks anew.
+    """Cut the ranks' graph along the machine's hierarchy, then refine the placement.
 
     Every node gets exactly its ranks, in ascending order on it. The same
     graph and slots always give the same order. ``graph:effort=4`` takes four
@@ -53,7 +53,7 @@ def graph(pattern: Pattern, placement: Placement, options: str = "") -> Placemen
 
 
 def _parse_option(options: str) -> tuple[str, float]:
-    """Return which of its options the strategy has, and the number that it is."""
+    """Return the strategy's option that a text sets, and its value."""
     name, _, value = (options or "effort=1").partition("=")
     low, high = (0, math.inf) if name == "seconds" else (LEAST, MOST)
     try:
@@ -73,7 +73,7 @@ def map_graph(
     effort: float = 1.0,
     seconds: float = math.inf,
 ) -> Ints:
-    """Return the node of each rank: the best of all where ranks are few enough to try them all."""
+    """Return each rank's node; small graphs are searched exhaustively or from several starts."""
     from nidmap.rankmap.refine import mapping
 
     if pattern.size > budget.FEW:
@@ -95,7 +95,7 @@ def map_graph(
 
 
 def as_graph(pattern: Pattern) -> Graph:
-    """Return a pattern's graph."""
+    """Return a pattern as a graph."""
     if isinstance(pattern, Graph):
         return pattern
     if edge_count(pattern, MOST_EDGES) > MOST_EDGES:

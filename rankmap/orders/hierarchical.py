@@ -50,7 +50,7 @@ MOST_OTHERS = 64
 
 @ordering("hierarchical")
 def hierarchical(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
-    """Map units as DASH does: multicore groups in blade blocks, these in chassis blocks.
+    """Map units as DASH does: multicore groups into blade blocks, those into chassis blocks.
 
     `pattern`: with a process grid. `options`: ``levels=machine`` (default) or ``levels=paper``,
     and ``relax``, separated by commas.
@@ -91,7 +91,7 @@ def sorted_nodes(placement: Placement, paper: bool = False) -> Ints:
 
 
 def chain_of(pattern: Pattern, placement: Placement, relax: bool = False) -> list[Shape]:
-    """Return the blocks of all levels in units, the multicore group first (steps 7 and 8).
+    """Return the blocks of all levels in units, multicore groups first (steps 7 and 8).
 
     Of all permutations that divide the grid those with the fewest neighbours
     parted are taken.
@@ -121,14 +121,14 @@ def _divides_grid(shape: Shape, dims: Shape) -> bool:
 
 
 def _weight_parted(model: GridPattern, box: Shape) -> float:
-    """Return the weight between blocks, up to a constant that all shapes share."""
+    """Return the weight between blocks, up to a constant common to all shapes."""
     volume = math.prod(box)
     # Weight parted = all weight - blocks * weight inside one; the first is the same for all shapes.
     return -float(weight_inside(model, np.array([box]))[0]) * (math.prod(model.dims or ()) / volume)
 
 
 def _next_level(model: GridPattern, below: Chains, size: int, flat: bool) -> Chains:
-    """Return the blocks of `size` blocks of the level below, each with its cheapest chain.
+    """Return blocks of `size` blocks of the level below, each with its cheapest chain.
 
     Where `size` of them make no block, the level is passed over: its nodes
     come one after another in the walk as they are.
@@ -144,7 +144,7 @@ def _next_level(model: GridPattern, below: Chains, size: int, flat: bool) -> Cha
 
 
 def _blocks_to_try(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:
-    """Return how many blocks of the level below a block has along each dimension, to be tried.
+    """Return candidate shapes of a block, in blocks of the level below per dimension.
 
     On a blade the paper lays nodes out in two dimensions, the last two (g and
     h in its line 11).
@@ -158,7 +158,7 @@ def _blocks_to_try(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape
 
 
 def _level_sizes(placement: Placement) -> list[int]:
-    """Return how many of the level below each level holds, nodes per blade first.
+    """Return how many units of the level below each level holds, nodes per blade first.
 
     As many as the allocation has in every unit where these agree, else as
     many as the fullest has. What is outermost takes all that is left.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders by number: ranks in blocks, dealt to the nodes, by columns, or along a curve.
+"""Orders by number: ranks in blocks, dealt out to nodes, by columns, or along a curve.
 
 Along a space-filling curve through the process grid consecutive slots go to
 consecutive cells: the cell that the curve visits k-th gets slot k, and the rank
@@ -43,7 +43,7 @@ def column_major(pattern: Pattern, placement: Placement) -> Placement:
 
 @ordering("round-robin")
 def round_robin(pattern: Pattern, placement: Placement) -> Placement:
-    """Put consecutive ranks on consecutive nodes, over and over.
+    """Put consecutive ranks on consecutive nodes, starting over after the last.
 
     It is MPICH_RANK_REORDER_METHOD=0 and Slurm's cyclic distribution: a node
     that is full is passed over.
@@ -54,7 +54,7 @@ def round_robin(pattern: Pattern, placement: Placement) -> Placement:
 
 @ordering("folded")
 def folded(pattern: Pattern, placement: Placement) -> Placement:
-    """Put consecutive ranks on consecutive nodes, then back from the last to the first.
+    """Put consecutive ranks on consecutive nodes, reversing direction at the last.
 
     It is MPICH_RANK_REORDER_METHOD=2: ranks 0 to 3 on nodes 0 to 3, ranks 4
     to 7 on nodes 3 to 0, and so on; a node that is full is passed over.
@@ -83,7 +83,7 @@ def hilbert(pattern: Pattern, placement: Placement) -> Placement:
 def _order_along(
     key: Callable[[Array, Shape], Ints], pattern: Pattern, placement: Placement, name: str
 ) -> Placement:
-    """Return the order whose slots follow the curve that `key` gives the grid's cells."""
+    """Return the order whose slots follow the curve given by the cells' `key`."""
     # An extent of 1 has no direction for a curve to go in.
     extents = tuple(extent for extent in grid_of(pattern, name) if extent > 1) or (1,)
     cells = np.indices(extents, dtype=np.int32).reshape(len(extents), -1)

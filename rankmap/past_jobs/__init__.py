@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How jobs were placed, compared with the best placement among the nodes free at their start.
+"""How jobs were placed, compared with the best of the nodes that were free at their start.
 
 The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by
 `nidmap.rankmap.past_jobs.quick_cost`; a job that sits as well as any of them would on an empty
@@ -70,13 +70,13 @@ class Verdict:
 
     @property
     def saved(self) -> Span:
-        """Share of the job's whole time that the best placement would have saved."""
+        """Share of the job's run time that the best placement would have saved."""
         parts = zip(self.share, self.slowdown, strict=True)
         return Span(*(share * (1 - 1 / slow) for share, slow in parts))
 
 
 class Judge:
-    """Judges jobs on one machine, one after the other.
+    """Judges jobs on one machine, one after another.
 
     `applications`: the first that fits a job says what it sends. Ranks per node that it does not
     state are the job's own where its record tells them, else one.
@@ -89,7 +89,7 @@ class Judge:
         self._ideal: dict[tuple[QuickCost, int, bytes], Span] = {}
 
     def verdict(self, job_nodes: JobNodes, job: int, free: Mask) -> Verdict:
-        """Return how one job was placed, where these nodes were free besides its own."""
+        """Return how one job was placed, given the nodes that were free besides its own."""
         rows = job_nodes.of(job)
         record = job_nodes.jobs[job]
         application = application_of(record, self.applications)
@@ -115,11 +115,11 @@ class Judge:
         )
 
     def usable(self, rows: Ints, free: Mask) -> Mask:
-        """Return the nodes that a job could have had: of its kinds, free or its own, joined."""
+        """Return the nodes that a job could have had: of its kinds, free or its own, connected."""
         return connected_nodes(self.machine, offered(self.machine, free, rows), rows)[0]
 
     def _slowdown(self, rows: Ints, usable: Mask, application: Application) -> tuple[Span, str]:
-        """Return how much longer a job's communication takes, over all that it may send."""
+        """Return the slowdown of a job's communication, over all patterns it may have."""
         patterns = application.patterns if len(rows) > 1 else ()
         costs = [self._cost(pattern, application) for pattern in patterns]
         if all(self._is_ideal(cost, rows) for cost in costs):
@@ -143,7 +143,7 @@ class Judge:
         return self._costs[key]
 
     def _is_ideal(self, cost: QuickCost, rows: Ints) -> bool:
-        """Return whether a job sits as well as on an empty machine."""
+        """Tell whether a job is placed as well as it would be on an empty machine."""
         kinds = np.unique(kinds_of(self.machine).of[rows]).tobytes()
         key = cost, len(rows), kinds
         if key not in self._ideal:
@@ -155,7 +155,7 @@ class Judge:
 
 
 def quick_choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
-    """Yield the nodes that quick planners choose, by name; a job sits on them in their order."""
+    """Yield the nodes chosen by quick planners, with the planners' names."""
     request = Request(count=count, free=usable)
     for name in PLANNERS:
         with contextlib.suppress(NidmapError):  # not for this network
@@ -163,13 +163,13 @@ def quick_choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[
 
 
 def _cost_ratio(span: Span, others: Sequence[Span]) -> Span:
-    """Return own costs against the least of all; 1 where nothing costs anything."""
+    """Return the job's own cost over the least of all; 1 if nothing costs anything."""
     least = [min((o[k] for o in others), default=span[k]) for k in range(3)]
     return Span(*(max(1.0, a / b) if b > 0 else 1.0 for a, b in zip(span, least, strict=True)))
 
 
 def _spread_share(machine: Machine, rows: Ints) -> float:
-    """Return the share of pairs of nodes that are in different outermost units."""
+    """Return the share of node pairs that span different outermost units."""
     held = np.unique(machine.coords[rows, 0], return_counts=True)[1]
     pairs = len(rows) * (len(rows) - 1)
     return round(1 - float((held * (held - 1)).sum()) / pairs, 4) if pairs else 0.0
@@ -186,7 +186,7 @@ def judge_jobs(
     usable: Mask | None = None,
     told: Callable[[float, str], None] | None = None,
 ) -> list[Verdict]:
-    """Judge jobs, on all cores where there are many.
+    """Judge jobs, using all cores if there are many.
 
     `job_nodes`: all jobs that had nodes: those not asked about say what was taken. `wanted`: the
     jobs to judge. `usable` (n,): nodes that could be had at all; None means the compute nodes.
@@ -208,7 +208,7 @@ def judge_jobs(
 def _judge_chunks(
     judge: Judge, job_nodes: JobNodes, sweep: Iterator[tuple[int, Mask]], count: int
 ) -> Iterator[tuple[int, list[Verdict]]]:
-    """Yield the verdicts of each chunk of the sweep, with its number, as it is finished."""
+    """Yield the verdicts of each chunk of jobs as it is finished, with its number."""
     if count <= _FEW and ranks_here() == 1:
         one_by_one = ([judge.verdict(job_nodes, job, free)] for job, free in sweep)
         return enumerate(one_by_one)
@@ -240,7 +240,7 @@ Ends = Annotated[list[Share], msgspec.Meta(min_length=2, max_length=2)]
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The communication of the jobs of one application."""
+    """The communication of an application's jobs."""
 
     # name, user: of the jobs that are meant; ``*`` and ``?`` stand for anything
     name: str = "*"
@@ -255,7 +255,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def share(self) -> Span:
-        """Share of its time that a job communicates."""
+        """Share of its time that a job spends communicating."""
         if self.communication is None:
             return ASSUMED_SHARE
         if isinstance(self.communication, float):
@@ -265,7 +265,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """What its jobs are compared with: the pattern, or both where none is known."""
+        """The patterns its jobs are judged by: the given one, or both defaults."""
         return (self.pattern,) if self.pattern else ("stencil:auto", "alltoall")
 
 
@@ -292,7 +292,7 @@ def read_applications(source: str) -> tuple[Application, ...]:
 
 
 def application_of(job: JobRecord, applications: tuple[Application, ...]) -> Application:
-    """Return the application of a job, by its name and user; `UNKNOWN` where none fits."""
+    """Return a job's application, by its name and user; `UNKNOWN` if none matches."""
     fits = (
         application
         for application in applications

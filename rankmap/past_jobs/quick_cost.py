@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job takes on its nodes in a tenth of a millisecond: for tables of many jobs.
+"""A job's time on its nodes, estimated in a tenth of a millisecond, for tables of many jobs.
 
 Nothing is routed. Of what a job sends, phase by phase, this looks at
 
@@ -41,7 +41,7 @@ _KEPT = 100_000
 
 
 class Span(NamedTuple):
-    """A figure with its range."""
+    """A value with its range."""
 
     # low, likely, high: where routers take any way, what is likely, and where they keep to minimal
     # ways
@@ -62,7 +62,7 @@ class QuickPhase(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """Units of the network that routers are in: groups, chassis, single routers."""
+    """Network units that contain routers: groups, chassis, single routers."""
 
     unit: Ints  # (routers,)
     out: Floats  # (units,), GB/s of all links that leave each unit
@@ -76,7 +76,7 @@ class _Level(NamedTuple):
 
 
 class QuickCost:
-    """Estimates the time of one pattern on one machine, for one set of nodes after another.
+    """Estimates the time of one pattern on one machine for many sets of nodes.
 
     `model`: machine, pattern, ranks per node and bytes.
     """
@@ -94,7 +94,7 @@ class QuickCost:
         self._known: dict[bytes, Span] = {}
 
     def of(self, rows: Ints) -> Span:
-        """Return the seconds of a job on these nodes, rank r in slot r; J where `timeless`."""
+        """Return the seconds of a job with rank r in slot r on these nodes; J if `timeless`."""
         key = rows.tobytes()
         if key not in self._known:
             if len(self._known) >= _KEPT:
@@ -121,7 +121,7 @@ class QuickCost:
         return Span(cut, likely, direct)
 
     def phases(self, rows: Ints) -> list[QuickPhase]:
-        """Return what this many nodes send, all assumed to be alike."""
+        """Return what this many nodes send, assuming all of them equal."""
         if len(rows) not in self._phases_of:
             self._phases_of[len(rows)] = list(_phase_costs(self.model, rows))
         return self._phases_of[len(rows)]
@@ -144,7 +144,7 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[QuickPhase]:
 
 
 def _is_complete(pattern: Pattern) -> bool:
-    """Return whether every rank sends as much to every other."""
+    """Tell whether every rank sends equally much to every other."""
     return isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
 
 
@@ -155,7 +155,7 @@ def diverted_time(
     loss: float,
     meeting: float | Floats = 0.0,
 ) -> Floats:
-    """Return the likely seconds where routers adapt: only what has to be is diverted.
+    """Return the likely seconds under adaptive routing, which diverts only what it must.
 
     From the direct links to the cuts, which nothing beats; `loss` as a share where all is diverted,
     `meeting` where links are always busy.
@@ -183,7 +183,7 @@ def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, fl
 
 
 class UnitLoads(NamedTuple):
-    """Bytes of a job over links that leave units (cut) and join two (direct)."""
+    """Bytes of a job over the links that leave units (cut) or connect two (direct)."""
 
     # cut, direct: places in what `unit_bandwidths` lists; leaving, between: bytes over each
     cut: Ints
@@ -193,7 +193,7 @@ class UnitLoads(NamedTuple):
 
 
 def unit_bandwidths(machine: Machine) -> Floats:
-    """Return GB/s of all links that leave a unit, and of those between two units, level by level.
+    """Return the GB/s of all links leaving a unit, and between two units, level by level.
 
     Where no link is known or limited it is infinite.
     """
@@ -203,7 +203,7 @@ def unit_bandwidths(machine: Machine) -> Floats:
 
 
 def unit_loads(machine: Machine, rows: Ints, traffic: Traffic) -> UnitLoads:
-    """Return the load of a job on the links that `cut_times` looks at; parameters as there."""
+    """Return a job's load on the links considered by `cut_times`; same parameters."""
     empty: Ints = np.empty(0, dtype=np.int64)
     parts: list[list[Any]] = [[empty], [np.empty(0)], [empty], [np.empty(0)]]
     for level, used, leaving, pairs, between in _level_loads(machine, rows, traffic):
@@ -216,7 +216,7 @@ def unit_loads(machine: Machine, rows: Ints, traffic: Traffic) -> UnitLoads:
 def _level_loads(
     machine: Machine, rows: Ints, traffic: Traffic
 ) -> Iterator[tuple[_Level, Ints, Floats, Ints, Floats]]:
-    """Yield levels with the units used and the bytes that leave each, and pairs and their bytes."""
+    """Yield levels with the units used and their outgoing bytes, and pairs and their bytes."""
     routers = machine.router[rows, 0]
     for level in _network_levels(machine):
         unit, units = level.unit[routers], len(level.out)
@@ -240,13 +240,13 @@ def _level_loads(
 
 
 def _slowest_transfer(amount: Floats, gbs: Floats) -> float:
-    """Return the seconds of the longest transfer; 0 where no link is known."""
+    """Return the seconds of the longest transfer; 0 if no link is known."""
     return float((amount / np.where(gbs > 0, gbs, np.inf)).max(initial=0.0)) / GB
 
 
 @once
 def _network_levels(machine: Machine) -> list[_Level]:
-    """Return the levels of a machine, outermost first, the last of single routers."""
+    """Return a machine's levels, outermost first, ending with single routers."""
     links = channels(machine)
     levels: list[_Level] = []
     first = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on many jobs: who lost how much by their nodes, in words and as a picture."""
+"""Reports on many jobs: which lost how much through their placement, as text and as a picture."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ class Summary:
 
     @property
     def worse(self) -> int:
-        """The number of jobs that could have been placed better, by `WORSE`."""
+        """Number of jobs that could have been placed better, by `WORSE`."""
         return sum(verdict.slowdown.likely >= WORSE for verdict in self.verdicts)
 
     @cached_property
     def saved(self) -> Span:
-        """Node-hours that the best placements would have saved, all jobs together."""
+        """Node-hours that the best placements would have saved, over all jobs."""
         return _sum_spans(self.saved_by(verdict) for verdict in self.verdicts)
 
     @cached_property
     def hours(self) -> float:
-        """Node-hours of all these jobs."""
+        """Node-hours of all jobs."""
         return sum(self.hours_of(verdict) for verdict in self.verdicts)
 
     def record(self, verdict: Verdict) -> JobRecord:
@@ -90,14 +90,14 @@ class Summary:
         return Span(*(share * hours for share in verdict.saved))
 
     def application(self, verdict: Verdict) -> str:
-        """Return the display name of a job: its application's, else the stem of its own."""
+        """Return a job's display name: its application's, else the stem of its own."""
         job = self.record(verdict)
         name = application_of(job, self.applications).name
         return name.strip("*?") or stem_of(job.name)
 
     @cached_property
     def kin(self) -> tuple[Kin, ...]:
-        """The jobs by application and size, those first that lost most."""
+        """The jobs by application and size, those that lost most first."""
         groups: dict[tuple[str, int], list[Verdict]] = defaultdict(list)
         for verdict in self.verdicts:
             groups[self.application(verdict), verdict.nodes].append(verdict)
@@ -182,7 +182,7 @@ def stem_of(name: str) -> str:
 
 
 def _sum_spans(spans: Iterator[Span]) -> Span:
-    """Return the sum, end by end; unknown summands stay unknown."""
+    """Add spans, lower and upper ends separately; unknown summands stay unknown."""
     return Span(*map(sum, zip(*spans, strict=True), (0.0,) * 3))
 
 
@@ -191,7 +191,7 @@ def _round_span(span: Span) -> dict[str, float]:
 
 
 def hours_text(hours: float) -> str:
-    """Return node-hours as text."""
+    """Format node-hours."""
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}" if hours >= 1 else f"{hours:.1g}"
 
 
@@ -201,7 +201,7 @@ def _span_text(span: Span) -> str:
 
 
 def ratio_text(span: Span) -> str:
-    """Return a slowdown with its range as text."""
+    """Format a slowdown with its range."""
     low, likely, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in span)
     return likely if low == high else f"{likely} ({low} to {high})"
 
@@ -227,7 +227,7 @@ def as_text(summary: Summary) -> str:
 
 
 def as_csv(summary: Summary) -> str:
-    """Return a row per job, figures in full: seconds since 1970, node-hours."""
+    """Return one row per job with unrounded figures: seconds since 1970, node-hours."""
     rows = []
     for verdict in summary.verdicts:
         row = summary.row(verdict)
@@ -240,7 +240,7 @@ def as_csv(summary: Summary) -> str:
 
 
 def _kin_cells(summary: Summary) -> list[Sequence[object]]:
-    """Return the applications as cells; no node-hours where no time can be predicted."""
+    """Return the applications as cells; without node-hours if no time can be predicted."""
     return [
         (
             kin.application, kin.nodes, kin.jobs, kin.worse, f"{kin.slowdown:.2f}",
@@ -252,13 +252,13 @@ def _kin_cells(summary: Summary) -> list[Sequence[object]]:
 
 
 def _worst_placed(summary: Summary) -> list[Verdict]:
-    """Return the jobs that could have sat better, those first that lost most."""
+    """Return the jobs that could have been placed better, those that lost most first."""
     slowed = [v for v in summary.verdicts if v.slowdown.likely > 1]
     return sorted(slowed, key=lambda v: (-summary.saved_by(v).likely, -v.slowdown.likely))
 
 
 def _job_cells(summary: Summary, verdict: Verdict) -> dict[str, object]:
-    """Return the cells of a job by their heads, its units of the outermost and innermost level."""
+    """Return a job's cells by column heading, with its outermost and innermost units."""
     job, levels = summary.record(verdict), list(verdict.touches)
     return {
         "job": job.id, "name": job.name[:24], "user": job.user[:16], "nodes": verdict.nodes,
@@ -270,7 +270,7 @@ def _job_cells(summary: Summary, verdict: Verdict) -> dict[str, object]:
 
 
 def draw(summary: Summary, form: str) -> bytes:
-    """Return the picture of a summary as ``svg`` or ``png``."""
+    """Draw a summary as ``svg`` or ``png``."""
     return picture_bytes(form, lambda new: _draw_figure(summary, new), {"text.parse_math": False})
 
 

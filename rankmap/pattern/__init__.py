@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns: who talks to whom, as a short text that is parsed but never expanded.
+"""Patterns: who talks to whom, parsed from a short text without expanding it.
 
 ``stencil:24x24x16,periodic``, ``fft:64x64``, ``alltoall`` … each name is a
 builder registered by the decorator `pattern`; other distributions add theirs
@@ -57,12 +57,12 @@ class Pattern(ABC):
     @property
     @abstractmethod
     def spec(self) -> str:
-        """The text that `parse_pattern` reads back to this pattern (rank count aside)."""
+        """The text from which `parse_pattern` makes this pattern again (rank count aside)."""
 
     @property
     @abstractmethod
     def ranks(self) -> int | None:
-        """Number of ranks; None where the pattern takes any number."""
+        """Number of ranks; None if the pattern accepts any number."""
 
     @property
     @abstractmethod
@@ -87,7 +87,7 @@ class Pattern(ABC):
 
     @abstractmethod
     def resized(self, ranks: int) -> Pattern:
-        """Return this pattern over `ranks` ranks; only asked where ``ranks`` is None."""
+        """Return this pattern for `ranks` ranks; only called if ``ranks`` is None."""
 
     def fit(self, ranks: int) -> Pattern:
         """Return this pattern for exactly `ranks` ranks.
@@ -123,7 +123,7 @@ class Pattern(ABC):
         return self
 
     def known_ranks(self) -> int:
-        """Return the number of ranks; UsageError where there is none yet."""
+        """Return the number of ranks; raise UsageError if it is not known yet."""
         if self.ranks is None:
             raise UsageError(f"pattern {self.spec} has no rank count yet")
         return self.ranks
@@ -138,32 +138,32 @@ class Pattern(ABC):
 
 
 class UnsizedPattern(Pattern):
-    """A pattern of any number of ranks, which nobody knows anything of before it is fitted."""
+    """A pattern for any number of ranks, without properties until it is fitted."""
 
     __slots__ = ()
 
     @property
     def ranks(self) -> int | None:
-        """Any number will do."""
+        """None: any number will do."""
         return None
 
     @property
     def dims(self) -> tuple[int, ...] | None:
-        """There is no process grid yet."""
+        """None: there is no process grid yet."""
         return None
 
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
-        """Refuse: without ranks there are no edges."""
+        """Raise: without ranks there are no edges."""
         raise UsageError(f"pattern {self.spec} has no rank count yet")
 
 
 def pattern(name: str) -> Callable[[Builder], Builder]:
-    """Register the decorated function, from the text after the colon, as pattern `name`."""
+    """Register the decorated function, which parses what follows the colon, as pattern `name`."""
     return _builders.register(name)
 
 
 def parse_options(name: str, text: str, known: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a pattern by name, '' for one that has no value.
+    """Return a pattern's options by name, '' for those without a value.
 
     `name`: the pattern's. `known`: a value of each option, for the hint; '' where it has none.
     """
@@ -182,7 +182,7 @@ def parse_options(name: str, text: str, known: Mapping[str, str]) -> dict[str, s
 
 
 def parse_whole(name: str, key: str, text: str, least: int = 0) -> int:
-    """Return the whole number that an option's value is."""
+    """Parse an option's value as a whole number."""
     if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) < least:
         above = f" above {least - 1}" if least else ""
         raise UsageError(f"{name}: {key}={printable(text, 30)} is not a whole number{above}")

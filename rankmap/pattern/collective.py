@@ -24,7 +24,7 @@ USUAL_BYTES = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Collective(Pattern):
-    """One collective among all ranks."""
+    """One collective call among all ranks."""
 
     name: str  # a key of `nidmap.rankmap.collectives.FAMILIES`
     root: int = 0  # rank that sends or receives the whole; 0 where there is none
@@ -41,7 +41,7 @@ class Collective(Pattern):
         return None if self.dims is None else self.dims[0]
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the collective of this many ranks."""
+        """Return the collective for this many ranks."""
         if self.root >= ranks:
             ranks_text = "1 rank" if ranks == 1 else f"{ranks} ranks"
             raise UsageError(
@@ -65,7 +65,7 @@ class Collective(Pattern):
 
 
 def _build_collective(name: str, text: str) -> Pattern:
-    """Build a collective, with ``root=0`` after the colon where it has a root."""
+    """Build a collective, with ``root=0`` after the colon if it has a root."""
     options = parse_options(name, text, {"root": "0"} if name in ROOTED else {})
     return Collective(name, parse_whole(name, "root", options.get("root", "0")))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that are listed one by one: a random permutation, a transposition, a list in a file.
+"""Individually listed messages: a random permutation, a transposition, a list in a file.
 
 Every one of them becomes a graph of ranks that remembers which way each message goes.
 """
@@ -25,7 +25,7 @@ from nidmap.rankmap.readers.entries import MOST_BYTES, Entries, no_edges
 
 @dataclass(frozen=True, slots=True)
 class OneEach(UnsizedPattern):
-    """Every rank sends one message to a rank of its own; one that is to send to itself sends none.
+    """Every rank sends one message to a different rank; those mapped to themselves send none.
 
     Its messages are listed when a job has this many ranks: a grid may be named that no
     machine has memory for.
@@ -36,30 +36,30 @@ class OneEach(UnsizedPattern):
     ranks: int | None = None  # None where any number will do
 
     def fit(self, ranks: int) -> Pattern:
-        """Return the messages; UsageError where the pattern is for other ranks."""
+        """Return the messages; raise UsageError if the pattern is for other rank counts."""
         if self.ranks is not None:
             Pattern.fit(self, ranks)  # refuses another number
         return self.resized(ranks)
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the messages of this many ranks."""
+        """Return the messages for this many ranks."""
         sender, receiver = np.arange(ranks), self.receivers(ranks)
         sent = Traffic.of(sender, receiver, 1.0).away()
         return _messages_graph(Entries(ranks, sent), self.spec)
 
 
 def _draw_receivers(ranks: int, seed: int) -> Ints:
-    """Return a permutation, the same one for the same seed and ranks."""
+    """Draw a permutation, reproducible for the same seed and ranks."""
     return np.random.default_rng(seed).permutation(ranks)
 
 
 def _transpose(ranks: int, extents: Shape) -> Ints:
-    """Return where each rank of a grid is in the transposed one."""
+    """Return each rank's position in the transposed grid."""
     return np.arange(ranks).reshape(extents[::-1]).T.ravel()
 
 
 def _messages_graph(messages: Entries, spec: str) -> Graph:
-    """Return the graph of a list of messages, which remembers every single one."""
+    """Return the graph of a list of messages, which keeps every single message."""
     away = messages.sent.away()
     graph = from_entries(messages, both=True, spec=spec)
     notes = tuple(note for note in graph.notes if not note.startswith("not symmetric"))
@@ -87,7 +87,7 @@ def transposition(text: str) -> Pattern:
 
 @pattern("sends")
 def sends(text: str) -> Pattern:
-    """Build ``sends:FILE``: a message per line, its source, destination and bytes."""
+    """Build ``sends:FILE``: one message per line, with source, destination and bytes."""
     if not text:
         hint = "one line per message: source destination bytes"
         raise UsageError("pattern sends needs a file: sends:FILE", hint)

@@ -30,7 +30,7 @@ MOST_RANKS = 1 << 40
 
 
 class GridPattern(Pattern):
-    """A pattern whose ranks form a grid, and send to the same offsets."""
+    """A pattern whose ranks form a grid and all send to the same offsets."""
 
     @property
     def ranks(self) -> int | None:
@@ -40,7 +40,7 @@ class GridPattern(Pattern):
     @property
     @abstractmethod
     def periodic(self) -> tuple[bool, ...]:
-        """For each dimension, whether the last rank is a neighbour of the first."""
+        """For each dimension, whether the last rank neighbours the first."""
 
     @abstractmethod
     def offsets(self) -> Iterator[WeightedOffset]:
@@ -58,7 +58,7 @@ class GridPattern(Pattern):
             yield from Traffic.undirected(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
-        """Refuse: a grid states its own rank count."""
+        """Raise: a grid determines its own rank count."""
         raise UsageError(f"pattern {self.spec} has its own rank count, not {ranks}")
 
 
@@ -93,7 +93,7 @@ class Stencil(GridPattern):
         return (self.wrap,) * len(self.dims)
 
     def offsets(self) -> Iterator[WeightedOffset]:
-        """Yield (offset, weight) of one of each pair of opposite neighbours."""
+        """Yield (offset, weight) for one of each pair of opposite neighbours."""
         weights = self.weights or (1.0,) * len(self.dims)
         zero = (0,) * len(self.dims)
         for offset in itertools.product((-1, 0, 1), repeat=len(self.dims)):
@@ -123,7 +123,7 @@ class Lines(GridPattern):
 
     @property
     def periodic(self) -> tuple[bool, ...]:
-        """Nothing wraps: a line's ranks all talk to each other anyhow."""
+        """Nothing wraps, since all ranks of a line talk to each other anyway."""
         return (False,) * len(self.dims or ())
 
     @property
@@ -139,13 +139,13 @@ class Lines(GridPattern):
                 yield tuple(distance * (k == axis) for k in range(len(dims))), self.weight
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the all-to-all of this many ranks."""
+        """Return the all-to-all for this many ranks."""
         return replace(self, dims=(ranks,))
 
 
 @dataclass(frozen=True, slots=True)
 class Ring(GridPattern):
-    """Every rank sends to the next, the last to the first."""
+    """Every rank sends to the next, and the last to the first."""
 
     dims: Shape | None = None  # the rank count; None before `Pattern.fit`
 
@@ -156,20 +156,20 @@ class Ring(GridPattern):
 
     @property
     def periodic(self) -> tuple[bool, ...]:
-        """A ring closes, but two ranks share one edge."""
+        """A ring is closed, except for two ranks, which share a single edge."""
         return (self.dims is not None and self.dims[0] > 2,)
 
     def offsets(self) -> Iterator[WeightedOffset]:
-        """Yield the one offset, to the next rank."""
+        """Yield the single offset, to the next rank."""
         yield (1,), 1.0
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the ring of this many ranks."""
+        """Return the ring for this many ranks."""
         return Ring((ranks,))
 
 
 def grid_model(pattern: Pattern | None) -> GridPattern | None:
-    """Return a pattern, or one much like it, on a process grid; None where it has no grid."""
+    """Return a pattern, or a similar one, on a process grid; None if it has no grid."""
     model = pattern if isinstance(pattern, GridPattern) else getattr(pattern, "model", None)
     return model if isinstance(model, GridPattern) else None
 
@@ -202,7 +202,7 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class AutoStencil(UnsizedPattern):
-    """A stencil whose process grid `nidmap.rankmap.grid.dims` chooses once the ranks are known."""
+    """A stencil whose process grid `nidmap.rankmap.grid.dims` chooses for the given ranks."""
 
     # What it is like on any grid of as many dimensions: its extents count for nothing
     form: Stencil
@@ -214,11 +214,11 @@ class AutoStencil(UnsizedPattern):
         return f"stencil:auto,ndims={len(self.form.dims)}{comma}{rest}"
 
     def resized(self, ranks: int) -> Pattern:
-        """Return the stencil on the compact grid of this many ranks."""
+        """Return the stencil on the compact grid for this many ranks."""
         return self._on_grid(ranks, None)
 
     def on(self, placement: Placement) -> Pattern:
-        """Return the stencil on a grid that boxes of a node's ranks tile, where there is one."""
+        """Return the stencil on a grid that boxes of a node's ranks tile, if one exists."""
         return self._on_grid(placement.ranks, placement)
 
     def _on_grid(self, ranks: int, placement: Placement | None) -> Stencil:
@@ -241,7 +241,7 @@ def stencil(text: str) -> Pattern:
 
 
 def _stated_dimensions(options: dict[str, str]) -> int:
-    """Return the dimensions of stencil:auto: as stated, else as many as weights, else 3."""
+    """Return the dimensions of stencil:auto: as stated, else one per weight, else 3."""
     if "ndims" not in options:
         return min(4, options["weights"].count(":") + 1) if "weights" in options else 3
     if options["ndims"] not in ("1", "2", "3", "4"):
@@ -256,7 +256,7 @@ def fft(text: str) -> Pattern:
 
 
 def _register_any(name: str, built: Pattern) -> None:
-    """Register a pattern of any number of ranks."""
+    """Register a pattern for any number of ranks."""
 
     @pattern(name)
     def build(text: str) -> Pattern:

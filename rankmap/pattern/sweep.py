@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: wavefronts over a process grid, from one corner after the other.
+"""Sweeps: wavefronts over a process grid, from each corner in turn.
 
 A transport sweep (K. R. Koch, R. S. Baker and R. E. Alcouffe, 1992; Sweep3D, SNAP, Kripke) divides
 two dimensions of a grid among ranks, and the third into pieces. From each corner of the process
@@ -45,23 +45,23 @@ class Sweep(GridPattern):
 
     @property
     def messages(self) -> int:
-        """Messages to each neighbour downstream from each corner."""
+        """Messages to each downstream neighbour, per corner."""
         return OCTANTS * self.pieces
 
     @property
     def periodic(self) -> tuple[bool, ...]:
-        """A wave ends at the other side."""
+        """Nothing wraps: a wave ends at the opposite side."""
         return (False, False)
 
     def offsets(self) -> Iterator[WeightedOffset]:
-        """Yield (offset, weight) to the next row and to the next column: two corners send there."""
+        """Yield (offset, weight) to the next row and next column, each used from two corners."""
         for offset in ((1, 0), (0, 1)):
             yield offset, 2.0 * self.messages
 
 
 @lru_cache(maxsize=4)
 def waves(dims: Shape, messages: int) -> tuple[Ints, Ints, Ints]:
-    """Return when each message of a sweep goes, where each takes as long as any other.
+    """Return when each message of a sweep is sent, if all take equally long.
 
     The number of waves is what a sweep takes at least in messages: its pipelines' fills, and
     `messages` from each corner.
@@ -83,7 +83,7 @@ def waves(dims: Shape, messages: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _from_corner(rank: Ints, free: Ints, messages: int) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield the waves, senders and receivers of what goes from the first corner; set `free`.
+    """Yield the waves from the first corner, with senders and receivers; update `free`.
 
     `free` is the first wave in which each rank has nothing to send any more.
     """

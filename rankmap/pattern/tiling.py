@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traffic of a grid pattern inside, and between, the boxes that tile its process grid."""
+"""A grid pattern's traffic within, and between, the boxes that tile its process grid."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def coarse_pattern(pattern: GridPattern, box: Shape) -> Coarse:
 
 
 def _offsets_between(offset: Shape, box: Shape) -> Iterator[tuple[Shape, float]]:
-    """Yield each offset between boxes that one between cells may be, and for how many cells."""
+    """Yield the offsets between boxes that result from one between cells, with cell counts."""
     ways = []
     for distance, side in zip(offset, box, strict=True):
         leaving = ((distance > 0) - (distance < 0), abs(distance))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training of large models: who talks to whom, and how many bytes each axis takes.
+"""Training of large models: who talks to whom, and the bytes along each axis of parallelism.
 
 Tensor (tp), context (cp), expert (ep), data (dp) and pipeline parallelism (pp):
 
@@ -53,7 +53,7 @@ AXES = {"tp": ("tp",), "cp": ("cp",), "dp": ("cp", "dp"), "pp": ("pp",), "ep": (
 
 @dataclass(frozen=True, slots=True)
 class ModelSizes:
-    """The model and the batch; the defaults are those of a dense model of 8e9 parameters."""
+    """The model and the batch; the defaults describe a dense model of 8e9 parameters."""
 
     # layers, hidden, seq, batch, microbatches: L of the whole model, h, s, b (sequences a
     # microbatch) and m
@@ -104,7 +104,7 @@ class Training(Pattern):
 
     @property
     def ranks(self) -> int | None:
-        """TP*CP*DP*PP; None where dp is left open."""
+        """TP*CP*DP*PP; None if dp is left open."""
         return None if self.dp is None else self.tp * self.cp * self.dp * self.pp
 
     @property
@@ -115,7 +115,7 @@ class Training(Pattern):
         return tuple(self._dense()[name] for name in reversed(self.order) if name != "ep")
 
     def resized(self, ranks: int) -> Pattern:
-        """Return this job with as much data parallelism as the ranks make."""
+        """Return this job with as much data parallelism as the ranks allow."""
         unit = self.tp * self.cp * self.pp
         if ranks % unit:
             raise UsageError(f"pattern {self.spec}: {ranks} ranks are not a multiple of {unit}")
@@ -138,7 +138,7 @@ class Training(Pattern):
         return self._groups_along(names, self._dense())
 
     def replicas(self, axes: Sequence[str] = ("tp", "ep", "pp")) -> Ints:
-        """Return a number of the replica of each rank, int64 (ranks,): some axes join its ranks."""
+        """Return each rank's replica number, int64 (ranks,), for axes that join its ranks."""
         groups = [self.groups(axis) for axis in axes]
         first = np.concatenate([np.repeat(g[:, 0], g.shape[1]) for g in groups])
         members = np.concatenate([g.ravel() for g in groups])
@@ -164,7 +164,7 @@ class Training(Pattern):
         }
 
     def in_turn(self) -> dict[str, float]:
-        """Return how many messages of a rank wait for each other along each axis."""
+        """Return how many messages of a rank depend on each other along each axis."""
         layers, moe = self._layers_of_stage()
         return {
             "tp": (10 if self.sizes.sp else 8) * (self.tp - 1) * layers,
@@ -175,13 +175,13 @@ class Training(Pattern):
         }
 
     def sending_groups(self) -> Iterator[tuple[str, float, Ints]]:
-        """Yield the axes that send anything: the name, a rank's bytes and the ranks of groups."""
+        """Yield the axes with traffic: name, bytes per rank, and ranks of each group."""
         for axis, size in self.sent().items():
             if size:
                 yield axis, size, self.groups("dp-cp" if axis == "dp" else axis)
 
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
-        """Yield the edges of every axis; see `Pattern.edges`. A pair may be on several axes."""
+        """Yield the edges of every axis; see `Pattern.edges`. A pair may occur on several axes."""
         for axis, size, groups in self.sending_groups():
             rows = max(1, block // groups.shape[1])  # about this many ranks at a time
             for part in np.split(groups, range(rows, len(groups), rows)):
@@ -196,7 +196,7 @@ class Training(Pattern):
 
     @property
     def model(self) -> GridPattern:
-        """A pattern on the grid of the four axes that is much like this one, without experts."""
+        """A similar pattern on the grid of the four axes, without experts."""
         sent, dims = self.sent(), self.dims or ()
         axes = [name for name in reversed(self.order) if name != "ep"]
         rings = tuple(extent > 2 and name != "pp" for name, extent in zip(axes, dims, strict=True))
@@ -224,7 +224,7 @@ class Training(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class _Rings(GridPattern):
-    """A ring or a chain along every line of a grid, with a weight per dimension."""
+    """A ring or a chain along every line of a grid, with one weight per dimension."""
 
     dims: Shape
     rings: tuple[bool, ...] = ()
@@ -241,7 +241,7 @@ class _Rings(GridPattern):
         return self.rings
 
     def offsets(self) -> Iterator[WeightedOffset]:
-        """Yield the offset along each dimension that sends something."""
+        """Yield the offset along each dimension that has traffic."""
         for k, (extent, weight) in enumerate(zip(self.dims, self.weights, strict=True)):
             if extent > 1 and weight:
                 yield tuple(int(k == j) for j in range(len(self.dims))), weight
@@ -271,7 +271,7 @@ def training(text: str) -> Pattern:
 
 
 def _parse_size(key: str, text: str) -> int:
-    """Return a size of the model; parameters may be written as 8e9."""
+    """Parse a size of the model; parameters may be written as 8e9."""
     if key == "params":
         try:
             value = float(text)
@@ -298,7 +298,7 @@ def _axis_order(text: str) -> tuple[str, ...]:
 
 
 def _check_job(job: Training) -> Training:
-    """Refuse a job whose numbers make no layout."""
+    """Refuse a job whose numbers are inconsistent."""
     ranks, dp, experts = job.ranks or 0, job.dp or 1, job.etp * job.ep
     if ranks > MOST_RANKS:
         raise UsageError(f"{job.spec}: more ranks than any machine has")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict what a pattern takes on a job's nodes, and say what the answer rests on.
+"""Predicts how long a pattern takes on a job's nodes, and says what the answer rests on.
 
 From a pattern, nodes and an order to a demand on the network, phase by phase
 (`nidmap.rankmap.predict.phases`), to the load of every link (`nidmap.placement.network`),
@@ -31,18 +31,18 @@ __all__ = ["Job", "Prediction", "Predictor", "predict"]
 
 
 class Predictor(Model):
-    """Predicts one pattern on one machine, for one set of nodes and order after another.
+    """Predicts one pattern on one machine for many sets of nodes and orders.
 
     Takes what `Model` takes.
     """
 
     def ranged(self, placement: Placement, strategy: str = "") -> Prediction:
-        """Return the prediction with its range over what is not known of the machine."""
+        """Return the prediction with its range over the machine's unknowns."""
         prediction = self.predict(placement, strategy)
         return replace(prediction, between=time_range(self, placement))
 
     def predict(self, placement: Placement, strategy: str = "") -> Prediction:
-        """Return the whole prediction for a placement; see `time`.
+        """Return the full prediction for a placement; see `time`.
 
         `strategy`: what ordered its ranks, for whoever reads the answer; '' where unknown.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The assumptions of a time besides loads: one value for each unknown figure."""
+"""What a predicted time assumes besides loads: one value per unknown figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RunSeconds(NamedTuple):
     meanwhile: float = 0.0
 
     def with_messages(self, communication_s: float) -> float:
-        """Return the seconds of the run."""
+        """Return the seconds of the run, given those of its messages."""
         return self.work + self.rest + math.hypot(communication_s, self.meanwhile)
 
 
@@ -36,7 +36,7 @@ NOTHING = RunSeconds()
 
 
 class Values(NamedTuple):
-    """One assumption for each figure that is not known of the machine or the library."""
+    """One assumption for each unknown figure of the machine or the library."""
 
     loss: float  # what diverting all bytes costs, as a share
     algorithm: str
@@ -59,7 +59,7 @@ class Values(NamedTuple):
 
 
 def likely_values(machine: Machine, known: Constants, algorithm: str) -> Values:
-    """Return the likely value of every unknown: what is stated where something is."""
+    """Return the likely value of every unknown, which is the stated one if there is one."""
     return Values(
         loss=usual_loss(machine),
         algorithm=algorithm,

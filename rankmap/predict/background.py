@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of other jobs on the links that a job shares with them.
+"""Other jobs' traffic on the links that a job shares with them.
 
 A job next to ours is its node list. What it sends is not known: it is assumed
 to exchange `load` GB/s per node with all its own nodes alike. A channel is then
@@ -45,7 +45,7 @@ class Other:
             raise UsageError(f"background load {self.load:g} GB/s: it must be 0 to {MOST:g}")
 
     def sent(self, machine: Machine, routing: str) -> tuple[Ints, Floats]:
-        """Return the channels that its nodes send over, and GB/s on each at 1 GB/s per node.
+        """Return the channels its nodes send over, and GB/s on each at 1 GB/s per node.
 
         Computed once for a machine and a routing: one job is asked about again and again.
         """
@@ -69,12 +69,12 @@ class SharedLoads:
     jobs: Ints  # (c,), jobs that send over it
 
     def left(self, bandwidth: Floats) -> Floats:
-        """Return the part of each channel's bandwidth (GB/s) that is left for a job."""
+        """Return the part of each channel's bandwidth (GB/s) left for a job."""
         return np.maximum(bandwidth - self.rate, bandwidth / (1.0 + self.jobs))
 
 
 def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> SharedLoads:
-    """Return the load of jobs on the channels of a machine under a routing."""
+    """Return the load of jobs on a machine's channels under a routing."""
     size = len(channels(machine, routing))
     rate, jobs = np.zeros(size), np.zeros(size, dtype=np.int64)
     for other in others:
@@ -87,7 +87,7 @@ def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> 
 
 
 def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD) -> list[Other]:
-    """Read jobs from a text: a node list per line, ``load=2.5`` after it where it differs.
+    """Read jobs from a text: a node list per line, followed by ``load=2.5`` if not the default.
 
     A ``#`` begins a comment, unless a digit follows it: ``#0-63`` are indices.
     """
@@ -126,7 +126,7 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
 
 
 def others_beside(others: Sequence[Other], rows: Ints) -> list[Other]:
-    """Return the other jobs without our nodes: one that Slurm lists may be our own."""
+    """Return the other jobs without our own nodes, since Slurm may list our own job."""
     kept_rows_of = [~np.isin(other.rows, rows) for other in others]
     return [
         other if kept_rows.all() else Other(other.rows[kept_rows], other.load, other.name)

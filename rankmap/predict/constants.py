@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a prediction rests on besides the network's bandwidths: latency, messages, a histogram.
+"""What predictions need besides network bandwidths: latency, message rates, a histogram.
 
 A site configuration states ``mpi_us`` and ``hop_ns`` with a mark each; a
 machine without a configuration gets those of its fabric's kind, as assumed
@@ -48,7 +48,7 @@ COUNTER = 8
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The figures that do not come from a link's bandwidth."""
+    """The figures that are not a link's bandwidth."""
 
     mpi_us: float  # one short message between neighbours, us
     hop_ns: float  # one more link between routers, ns
@@ -82,12 +82,12 @@ class Constants:
 
     @property
     def timeless(self) -> bool:
-        """True where all that does not grow with the bytes is switched off."""
+        """True if everything that does not grow with the bytes is switched off."""
         return not (self.mpi_us or self.hop_ns or self.message_us or self.nic_us)
 
 
 def machine_constants(machine: Machine) -> Constants:
-    """Return a machine's constants: what it states (`nidmap.placement.options`), else its fabric's.
+    """Return a machine's constants: those stated (`nidmap.placement.options`), else its fabric's.
 
     Where no latency is stated it is the fabric's; one of 0 switches off every term that does
     not grow with the bytes: latency, hops, messages and the rounds of a histogram. Memory is
@@ -127,7 +127,7 @@ def machine_constants(machine: Machine) -> Constants:
 
 
 def _memory_bandwidth(machine: Machine) -> tuple[float, str]:
-    """Return GB/s of copies inside a node, inf where they cost nothing, and how they are known."""
+    """Return GB/s of copies within a node, inf if they cost nothing, and its provenance."""
     stated = machine.topology.parameters
     if "memory" in stated:
         return stated["memory"], stated.get("memory_mark", "stated")
@@ -141,7 +141,7 @@ def _memory_bandwidth(machine: Machine) -> tuple[float, str]:
 
 
 def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
-    """Return how many channels of each class a byte passes in the mean.
+    """Return how many channels of each class a byte crosses on average.
 
     `total`: bytes that leave their node.
     """
@@ -153,7 +153,7 @@ def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
 
 
 def latency_s(phase: Phase, hops: dict[str, float], known: Constants) -> float:
-    """Return the seconds of messages that wait for each other: each costs MPI's latency and hops.
+    """Return the seconds of dependent messages, each costing MPI latency plus hops.
 
     Each after the first costs the measured gap between steps, where that is longer.
     Nothing where no message leaves its node; no hops where messages are empty.
@@ -166,7 +166,7 @@ def latency_s(phase: Phase, hops: dict[str, float], known: Constants) -> float:
 
 
 def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:
-    """Return the seconds of posting all messages of a rank, or of a node's through its interfaces.
+    """Return the seconds for posting all messages of a rank, or of a node on its interfaces.
 
     The longer of the two counts: a node's ranks post at the same time. The first one is in MPI's
     latency.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gain of a placement over another one, as a range over the unknowns of the machine.
+"""The gain of one placement over another, as a range over the machine's unknowns.
 
 Loads of links are exact, but what programs and networks make of them is only partly
 known: whether routers send packets around full links, which algorithm the MPI library
@@ -61,20 +61,20 @@ class Unknown(NamedTuple):
 
 
 class RecordedFit(NamedTuple):
-    """How a prediction fits the run that was recorded, in the program's own seconds."""
+    """How well a prediction matches the recorded run, in the program's own seconds."""
 
     predicted_s: float  # of its messages, on the baseline's nodes
     in_mpi_s: float  # that ranks were recorded in MPI
 
     @property
     def fits(self) -> bool:
-        """Whether both are about the same."""
+        """Whether the two roughly agree."""
         low, high = sorted(self)
         return high <= FITS * low
 
     @property
     def words(self) -> str:
-        """Both, as text."""
+        """Both times as text."""
         recorded, predicted = time_text(self.in_mpi_s), time_text(self.predicted_s)
         return f"ranks were recorded {recorded} in MPI, {predicted} of messages are predicted"
 
@@ -97,25 +97,25 @@ class Gain(NamedTuple):
 
     @property
     def misfit(self) -> str:
-        """Say that the recording does not fit what is predicted of it; '' where it does."""
+        """Say that the recording contradicts its prediction; '' if it does not."""
         if self.recorded is None or self.recorded.fits:
             return ""
         return f"the recording does not fit: {self.recorded.words}"
 
     @property
     def told(self) -> bool:
-        """Whether it is a gain at all values of what is not known."""
+        """Whether it is a gain at all plausible values of the unknowns."""
         return self.low > 1 + SAME
 
     @property
     def untold(self) -> str:
-        """What is said before a gain that may be none; '' before what is known, and losses."""
+        """A qualification for uncertain gains; '' for certain ones, and for losses."""
         known = self.told or self.high < 1 - SAME or self.low == self.high
         return "" if known else "no clear gain: "
 
     @property
     def range_text(self) -> str:
-        """The range as text: ``1.1 to 1.3 x``, or ``1.2 x`` where nothing is unsure."""
+        """The range as text: ``1.1 to 1.3 x``, or ``1.2 x`` if nothing is uncertain."""
         if math.isinf(self.likely):
             return "any number of times"
         low, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (self.low, self.high))
@@ -123,19 +123,19 @@ class Gain(NamedTuple):
 
     @property
     def losing(self) -> Unknown | None:
-        """The unknown at whose other value the placement loses most, alone; None where at none."""
+        """The unknown that alone makes the placement lose most; None if none does."""
         worst = min(self.unknowns, key=lambda unknown: unknown.low, default=None)
         return worst if worst is not None and worst.low < 1 - SAME else None
 
     @property
     def loses_if(self) -> str:
-        """Say at which plausible value the placement loses; '' where at none."""
+        """Say at which plausible value the placement loses; '' if at none."""
         worst = self.losing
         return "" if worst is None else f"{1 / worst.low:.2f} times slower if {worst.lowest}"
 
     @property
     def of_run(self) -> str:
-        """Say how a recorded run fits, and what share of it communication is if less than half."""
+        """Say how well a recorded run matches, and its share of communication if below half."""
         fit = self.recorded.words if self.recorded is not None and self.recorded.fits else ""
         if self.communicates > HALF_OF_RUN:
             return fit
@@ -148,11 +148,11 @@ class Gain(NamedTuple):
 
     @property
     def most_unsure(self) -> str:
-        """What makes most difference, as a question; '' where nothing does."""
+        """The unknown with the largest effect, as a question; '' if there is none."""
         return self.unknowns[0].question if self.unknowns else ""
 
     def document(self) -> dict[str, Any]:
-        """Return the gain as JSON: None where the placement takes no time at all."""
+        """Return the gain as JSON; None if the placement takes no time at all."""
         ends = (self.low, self.likely, self.high)
         low, likely, high = (value if math.isfinite(value) else None for value in ends)
         return {
@@ -166,7 +166,7 @@ class Gain(NamedTuple):
 
 
 class Gains:
-    """How many times as fast placements are as a baseline, over all that is not known.
+    """How many times as fast placements are as a baseline, over all unknowns.
 
     `model`: what the caller and the site state; the rest is unknown.
     """
@@ -177,7 +177,7 @@ class Gains:
         self._beside, self._communicates, self._fit = _run_of(model, self._base)
 
     def of(self, plan: Placement) -> Gain:
-        """Return how many times as fast a placement is; the baseline itself, for certain, once."""
+        """Return how many times as fast a placement is; exactly 1 for the baseline itself."""
         if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
         times = [PlacementTimes(self.model, plan), self._base]
@@ -189,7 +189,7 @@ class Gains:
 
 
 def _same_placement(plan: Placement, base: Placement) -> bool:
-    """Return whether the same ranks are on the same nodes, as the caller lists them."""
+    """Tell whether the same ranks are on the same nodes, as the caller lists them."""
     if plan.order is None and base.order is None:
         return np.array_equal(plan.rows, base.rows)
     same = np.array_equal(plan.slot_of_rank, base.slot_of_rank)
@@ -197,7 +197,7 @@ def _same_placement(plan: Placement, base: Placement) -> bool:
 
 
 def time_range(model: Model, plan: Placement) -> Gain:
-    """Return the seconds of a placement as a range over all that is not known.
+    """Return the seconds of a placement as a range over all unknowns.
 
     Its figures are seconds.
     """
@@ -207,7 +207,7 @@ def time_range(model: Model, plan: Placement) -> Gain:
 def range_of_unknowns(
     model: Model, times: list[PlacementTimes], beside: RunSeconds = NOTHING
 ) -> Gain:
-    """Return one placement's time, or its gain over a second placement, as a range.
+    """Return a placement's time, or its gain over another placement, as a range.
 
     `beside`: what a recorded run does next to its communication.
     """
@@ -250,7 +250,7 @@ def range_of_unknowns(
 
 
 def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, RecordedFit | None]:
-    """Return a recorded run's work besides communication, and the share of communication.
+    """Return a recorded run's work besides communication, and its share of communication.
 
     Nothing where no run's seconds are known. What kept ranks in MPI on another machine than the
     model's says nothing of this one. Of the baseline's run, at most.

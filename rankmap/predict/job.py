@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job is: who sends how much to whom, in what way, ranks per node, who else is there."""
+"""What a job is: its traffic, how it is sent, ranks per node, and other jobs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WHAT = {
 
 @dataclass(frozen=True)
 class Job(JobWords):
-    """A job as commands, page, Python and search take it; what is wrong is said where it is made.
+    """A job as commands, page, Python and search pass it; faults are reported on creation.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Job(JobWords):
     notes: tuple[str, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
-        """Read the pattern and check what is stated about it."""
+        """Parse the pattern and check what is stated about it."""
         sent = parse_wanted(self.pattern or "alltoall")
         size_of(sent, self.bytes)
         object.__setattr__(self, "algorithm", algorithm_of(sent, self.algorithm))
@@ -107,22 +107,22 @@ class Job(JobWords):
 
     @property
     def assumed(self) -> str:
-        """What is assumed where no pattern is given; '' where one is."""
+        """What is assumed if no pattern is given; '' if one is."""
         ranks_text = "1 rank" if self.ppn in (None, 1) else f"{self.ppn} ranks"
         return "" if self.pattern else ASSUMED.format(ranks_text)
 
     def on(self, ppn: int | str | Sequence[int] | None) -> Job:
-        """Return the job with other ranks per node, its pattern not read again."""
+        """Return the job with other ranks per node, without reading its pattern again."""
         return self._with(ppn=ppn)
 
     def settled(self, machine: Machine) -> Job:
-        """Return the job with what its words name, read once: the pattern, the other jobs."""
+        """Return the job with everything that its words name read: the pattern, other jobs."""
         others, notes = _other_jobs(machine, self.background)
         return self._with(pattern=self.sent, background=others, notes=self.notes + notes)
 
     @property
     def others(self) -> tuple[Other, ...]:
-        """The jobs next to a settled one."""
+        """The other jobs of a settled job."""
         assert not isinstance(self.background, str)
         return tuple(self.background)
 
@@ -136,7 +136,7 @@ class Job(JobWords):
 def _other_jobs(
     machine: Machine, background: str | Sequence[Other]
 ) -> tuple[tuple[Other, ...], tuple[str, ...]]:
-    """Return the jobs next to one, those that a file or Slurm names or those given, and notes."""
+    """Return the other jobs that a file or Slurm names, or those given, and notes."""
     if not isinstance(background, str):
         return tuple(background), ()
     load = machine.topology.parameters.get("background_load", USUAL_LOAD)
@@ -148,7 +148,7 @@ def _other_jobs(
 
 
 def parse_wanted(wanted: str | Pattern) -> Pattern:
-    """Return the pattern that a text names; what was measured keeps its directions and steps."""
+    """Return the pattern a text names; measured ones keep their directions and steps."""
     if not isinstance(wanted, str):
         return wanted
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
@@ -168,7 +168,7 @@ def fit_pattern(wanted: Pattern, placement: Placement) -> Pattern:
 
 
 def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
-    """Return ``--bytes``, and a remark where it is assumed.
+    """Return ``--bytes``, and a remark if it is assumed.
 
     `given`: None takes 1 for a pattern that says bytes itself, else 1 MB.
     """
@@ -185,7 +185,7 @@ def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
 
 
 def asked_library(algorithm: str, mpi: str) -> str:
-    """Return the library that is to choose; '' where an algorithm is named, or no MPI is known.
+    """Return the library whose rules apply; '' if an algorithm is named or no MPI is known.
 
     `algorithm`: ``library``, a key of `nidmap.rankmap.collectives.LIBRARIES`, or an algorithm's
     name. `mpi`: the machine's MPI, as its site calls it; '' where unknown.
@@ -196,7 +196,7 @@ def asked_library(algorithm: str, mpi: str) -> str:
 
 
 def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
-    """Return the algorithm by which a pattern's messages are sent.
+    """Return the algorithm that sends a pattern's messages.
 
     `wanted`: one of `ALGORITHMS` or of a collective's own, or of an all-to-all a library's key;
     '' for ``at-once``, and of a collective for ``library``.
@@ -217,7 +217,7 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
 
 
 def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[str]:
-    """Return the algorithm of the all-to-all along each dimension of a process grid, in order.
+    """Return the all-to-all algorithm along each dimension of a process grid, in order.
 
     A collective has one dimension, its ranks.
 

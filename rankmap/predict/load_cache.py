@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario has worked out and may be asked for again: loads, phases, other jobs."""
+"""Results that a scenario may need again: loads, phases, other jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT_FLOWS = 1 << 21
 
 
 class LoadCache:
-    """The last question, with everything that its answer depends on as the key."""
+    """The latest results, keyed by everything that they depend on."""
 
     def __init__(self) -> None:
         self.shared: SharedLoads | None = None  # what all other jobs put on links
@@ -29,7 +29,7 @@ class LoadCache:
         self._orders: dict[tuple[Any, ...], list[Phase]] = {}
 
     def job_on(self, rows: Ints) -> Other:
-        """Return the job that busy nodes are taken for where nobody says what runs there.
+        """Return the job assumed on busy nodes if nobody says what runs there.
 
         The last one is kept, with its loads: what a search compares leaves the same nodes busy.
         """
@@ -38,26 +38,26 @@ class LoadCache:
         return self._crowd
 
     def find_loads(self, key: tuple[str, tuple[int, ...]]) -> list[Loads] | None:
-        """Return the loads of several steps' demands; None where they are not known (any more)."""
+        """Return the loads of several steps' demands; None if they are not cached."""
         return self._loads.pop(key, None)
 
     def keep_loads(self, key: tuple[str, tuple[int, ...]], step_loads: list[Loads]) -> None:
-        """Keep loads as the latest."""
+        """Cache loads as the latest."""
         self._loads[key] = step_loads
         numbers = sum(3 * len(loads.used) + len(loads.injection) for loads in step_loads)
         while len(self._loads) > 1 and len(self._loads) * numbers > KEPT:  # others: about alike
             del self._loads[next(iter(self._loads))]
 
     def find_phases(self, key: tuple[Any, ...]) -> list[Phase] | None:
-        """Return the phases of an order; None where they are not known (any more)."""
+        """Return the phases of an order; None if they are not cached."""
         return self._orders.pop(key, None)
 
     def keep_phases(self, key: tuple[Any, ...], phases: list[Phase]) -> None:
-        """Keep an order's phases as the latest."""
+        """Cache an order's phases as the latest."""
         self._orders[key] = phases
         while len(self._orders) > 1 and self._kept_flows() > KEPT_FLOWS:
             del self._orders[next(iter(self._orders))]
 
     def _kept_flows(self) -> int:
-        """Return how many flows the orders have, a phase counting as some too."""
+        """Return how many flows are cached, counting each phase as several."""
         return sum(1000 + len(phase.traffic) for known in self._orders.values() for phase in known)

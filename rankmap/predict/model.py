@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario: one pattern on one machine under assumptions; times placements, keeps their loads."""
+"""A scenario: times placements of one pattern on one machine under given assumptions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ DIVIDED = 8
 
 
 class StepLoads(NamedTuple):
-    """A step of a phase, and what links carry of it."""
+    """A step of a phase, and its load on the links."""
 
     flows: Traffic  # between the job's nodes, each to itself included
     times: float  # steps that it stands for
@@ -66,7 +66,7 @@ class StepLoads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Times one pattern on one machine, for one set of nodes and order after another.
+    """Times one pattern on one machine for many sets of nodes and orders.
 
     Frozen: `assuming` and `on` return another scenario, which shares what is worked out.
     """
@@ -84,7 +84,7 @@ class Model:
         object.__setattr__(self, "job", self.job.settled(self.machine))
 
     def assuming(self: AModel, **changes: Any) -> AModel:
-        """Return the scenario with other values of some assumptions."""
+        """Return the scenario with some assumptions changed."""
         return replace(self, stated=self.values._replace(**changes))
 
     def on(self: AModel, ppn: int | str | Sequence[int] | None) -> AModel:
@@ -93,7 +93,7 @@ class Model:
 
     @cached_property
     def constants(self) -> Constants:
-        """Figures of the machine that are no bandwidth of a link."""
+        """The machine's figures that are not a link's bandwidth."""
         return machine_constants(self.machine)
 
     @cached_property
@@ -103,7 +103,7 @@ class Model:
 
     @property
     def pattern(self) -> Pattern:
-        """Who sends how much to whom, each direction for itself."""
+        """Who sends how much to whom, per direction."""
         return self.job.sent
 
     @property
@@ -113,7 +113,7 @@ class Model:
 
     @cached_property
     def size(self) -> float:
-        """Bytes of a message, or what multiplies those of the pattern."""
+        """Bytes of a message, or the factor for those of the pattern."""
         return size_of(self.pattern, self.job.bytes)[0]
 
     @property
@@ -129,12 +129,12 @@ class Model:
 
     @property
     def mpi(self) -> str:
-        """The machine's MPI, as its site calls it; '' where unknown."""
+        """The machine's MPI as its site calls it; '' if unknown."""
         return str(self.machine.topology.parameters.get("mpi", ""))
 
     @property
     def background(self) -> Sequence[Other]:
-        """Jobs that run next to this one."""
+        """Jobs that run at the same time."""
         return self.job.others
 
     @cached_property
@@ -144,12 +144,12 @@ class Model:
 
     @property
     def single_path(self) -> bool:
-        """Whether there is one path for each pair of nodes."""
+        """Whether every pair of nodes has a single path."""
         return self.routing in SINGLE_PATH
 
     @cached_property
     def channels(self) -> Channels:
-        """The machine's channels, with what is payload of their bandwidth."""
+        """The machine's channels, with the payload share of their bandwidth."""
         every = channels(self.machine)
         if self.constants.payload == 1:
             return every
@@ -157,12 +157,12 @@ class Model:
 
     @cached_property
     def injection(self) -> Floats:
-        """GB/s of every node's own links that exchanges reach."""
+        """GB/s that exchanges reach on every node's own links."""
         return injection_bandwidth(self.machine) * self.constants.reach
 
     @cached_property
     def nics(self) -> int:
-        """The fewest interfaces that a node of the machine has."""
+        """The smallest number of interfaces on any node of the machine."""
         return int(np.maximum(1, (self.machine.router >= 0).sum(axis=1)).min(initial=1))
 
     @cached_property
@@ -182,7 +182,7 @@ class Model:
         return Placement.on_rows(self.machine, rows, parse_counts(self.ppn, len(rows)), order)
 
     def time(self, placement: Placement, below: float = math.inf) -> float:
-        """Return only the seconds of a placement.
+        """Return the seconds of a placement, nothing else.
 
         `below`: seconds that it has to stay below: inf is returned as soon as it certainly does
         not.
@@ -199,7 +199,7 @@ class Model:
         return total if total < below else math.inf
 
     def cost(self, phase: Phase, left: Channels | None, below: float = math.inf) -> PhaseCost:
-        """Return the seconds of a phase by what they are spent on; see `phase_cost`."""
+        """Return a phase's seconds, split by what they are spent on; see `phase_cost`."""
         loads = self.phase_loads(phase, left, below=below)
         return phase_cost(loads, self.constants, self.values, self.nics, below=below)
 
@@ -213,7 +213,7 @@ class Model:
         exact: bool = False,
         below: float = math.inf,
     ) -> PhaseLoads:
-        """Return the load of a phase on links, nodes and ranks; its steps are worked out on demand.
+        """Return a phase's load on links, nodes and ranks; steps are computed on demand.
 
         `exact`: whether steps tell links from nodes' own ones, as needed for other values of
         either.
@@ -252,7 +252,7 @@ class Model:
         left: Channels | None,
         later_s: list[float],
     ) -> Iterator[Sent]:
-        """Yield the steps of a phase, worked out one batch after the other."""
+        """Yield the steps of a phase, computed batch by batch."""
         for batch, rest_s in zip(batches, later_s, strict=True):
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
@@ -268,7 +268,7 @@ class Model:
             yield from sent
 
     def floor(self, placement: Placement) -> float:
-        """Return seconds that an order of the ranks takes on any nodes with as fast links."""
+        """Return the least seconds of a rank order on any nodes with equally fast links."""
         total = self.histogram(placement)
         for phase in self.phases(placement):
             least, posted = self.node_limits(phase)
@@ -276,14 +276,14 @@ class Model:
         return total
 
     def _floor(self, phase: Phase) -> float:
-        """Return seconds that a phase takes by any routing: own links, ranks and latency."""
+        """Return a phase's minimum seconds under any routing: own links, ranks and latency."""
         least, posted = self.node_limits(phase)
         if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
             least = max(least, cut_time(self.machine, phase.total))
         return least + latency_s(phase, {}, self.constants) + posted
 
     def node_limits(self, phase: Phase) -> tuple[float, float]:
-        """Return the seconds that nodes and ranks need for a phase, and those that come on top.
+        """Return a phase's seconds for nodes and ranks, and those to be added to them.
 
         Seconds of the busiest node's own links, of its busiest rank or of its memory. Seconds in
         which messages are posted, which come on top.
@@ -296,21 +296,21 @@ class Model:
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
     def _ends_s(self, phase: Phase, flows: Traffic) -> float:
-        """Return the seconds of what is sent at once on nodes' own links, and of one rank."""
+        """Return the seconds of simultaneous messages on nodes' own links, and of one rank."""
         rows = phase.placement.rows
         one_rank = phase.sent if phase.steps is None else phase.message(flows)
         own_s = self.own_s(*flows.sent_and_received(len(rows)), rows)
         return max(own_s, self.rank_s(phase, one_rank))
 
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
-        """Yield the phases on a placement of the model's pattern, or of another one that fits."""
+        """Yield the phases of a placement, for the model's pattern or another that fits."""
         steps = self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
         if pattern is not None:
             return phases(pattern, placement, self.size, self.algorithm, steps)
         return self._phases_of_order(placement, steps)
 
     def _phases_of_order(self, placement: Placement, steps: int) -> Iterator[Phase]:
-        """Yield the model's own phases: what places send each other hangs on the order alone."""
+        """Yield the phases of the model's own pattern, which depend on the order alone."""
         order = b"" if placement.order is None else placement.order.tobytes()
         key = order, placement.counts.tobytes(), self.algorithm, self.size, steps
         known = self.cache.find_phases(key)
@@ -322,11 +322,11 @@ class Model:
             yield phase if phase.placement is placement else replace(phase, placement=placement)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
-        """Return the algorithm along each dimension of a pattern that is fitted to its ranks."""
+        """Return the algorithm along each dimension of a pattern fitted to its ranks."""
         return algorithms(pattern, self.algorithm, self.size, self.mpi)
 
     def left(self, placement: Placement) -> Channels | None:
-        """Return the channels with the bandwidth left to this job; None where all of it is."""
+        """Return the channels with the bandwidth left to this job; None if all of it is."""
         if not self.background:
             return None
         rows = placement.rows
@@ -341,7 +341,7 @@ class Model:
 
     @property
     def routing_stated(self) -> bool:
-        """Whether the machine is known to route as it does here."""
+        """Whether the machine is known to use the routing assumed here."""
         return "routing" in self.machine.topology.parameters
 
     def loads(
@@ -350,7 +350,7 @@ class Model:
         left: Channels | None,
         routing: str = "",
     ) -> Loads:
-        """Return the load of a demand on the channels, over the bandwidth that is left.
+        """Return a demand's load on the channels, relative to the bandwidth left.
 
         Kept for the last demands: what is judged, predicted and ranged is often the same.
 
@@ -365,7 +365,7 @@ class Model:
         routing: str = "",
         most: int | None = None,
     ) -> Iterator[StepLoads]:
-        """Yield the steps of a phase, one after the other, with the loads of the links in each.
+        """Yield the steps of a phase in order, with their loads on the links.
 
         Where bytes are divided, one of the steps that send the same between nodes stands for all.
 
@@ -385,7 +385,7 @@ class Model:
     def _loads_of(
         self, demands: list[Demand], left: Channels | None, routing: str = ""
     ) -> list[Loads]:
-        """Return the loads of several steps' demands; the latest are kept to be asked for again."""
+        """Return the loads of several steps' demands, caching the latest."""
         routing = routing or self.routing
         key = routing, tuple(demand.key for demand in demands)
         step_loads = self.cache.find_loads(key)
@@ -400,7 +400,7 @@ class Model:
         return [replace(loads, channels=left) for loads in step_loads]
 
     def own_s(self, out: Floats, into: Floats, rows: Ints) -> float:
-        """Return the seconds of the busiest own link of some nodes, by rows of the machine."""
+        """Return the seconds of the busiest own link of some nodes, given as machine rows."""
         return float((np.maximum(out, into) / (self.injection[rows] * GB)).max(initial=0.0))
 
     def own_link_s(self, loads: Loads, rows: Ints) -> float:
@@ -408,7 +408,7 @@ class Model:
         return self.own_s(loads.injection[rows], loads.ejection[rows], rows)
 
     def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
-        """Yield the steps that links take longest for, at most this many, where that costs little.
+        """Yield a limited number of the steps that take longest on links, if that is cheap.
 
         All of them, as `step_loads`, where it takes the loads of all links to tell which they are.
         """
@@ -428,17 +428,17 @@ class Model:
     def _links_s(
         self, phase: Phase, batch: list[tuple[Traffic, float]], left: Channels | None
     ) -> Floats | None:
-        """Return the busiest link's seconds of some steps, message by message; see `routes`."""
+        """Return the busiest link's seconds in some steps, message by message; see `routes`."""
         gbs, steps = (left or self.channels).bandwidth, [flows for flows, _ in batch]
         return busiest_link_s(self.machine, phase.placement.rows, steps, gbs, self.injection)
 
     def rank_s(self, phase: Phase, size: float) -> float:
-        """Return the seconds in which one rank sends this many bytes; 0 where nothing limits it."""
+        """Return the seconds for one rank to send this many bytes; 0 if nothing limits it."""
         rank_gbs = self.values.process if phase.everyone else self.values.posted
         return size / (rank_gbs * GB) if rank_gbs else 0.0
 
     def histogram(self, placement: Placement) -> float:
-        """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""
+        """Return the seconds for a sort to find its splitters; 0 for any other pattern."""
         if self.pattern.spec != "sort":
             return 0.0
         slowest = float(self.injection[placement.rows].min())
@@ -448,7 +448,7 @@ class Model:
 def _step_batches(
     steps: Iterator[tuple[Traffic, float]], routing: str, machine: Machine, alone: bool
 ) -> Iterator[list[tuple[Traffic, float]]]:
-    """Yield steps that are worked out together; where bytes are divided, of those alike one.
+    """Yield steps to compute together; where bytes are split, one of each set of equal steps.
 
     On links that nobody else uses a step and the same the other way take equally long.
     """
@@ -462,7 +462,7 @@ def _step_batches(
 def _merge_alike(
     steps: Iterator[tuple[Traffic, float]], both_ways: bool
 ) -> Iterator[tuple[Traffic, float]]:
-    """Return each different step once, at its first occurrence, with the number of steps alike.
+    """Merge equal steps: each at its first occurrence, with its number of repetitions.
 
     `steps`: what is sent, and how often. `both_ways`: whether the same sent the other way is
     alike.
@@ -479,7 +479,7 @@ def _merge_alike(
 
 
 def _sample_steps(steps: list[tuple[Traffic, float]], most: int) -> Iterator[tuple[Traffic, float]]:
-    """Yield at most this many steps, each with the number of steps that it represents."""
+    """Yield a limited sample of steps, each with the number of steps it represents."""
     for place, stands_for in zip(*sample_evenly(len(steps), most), strict=True):
         flows, times = steps[place - 1]
         yield flows, times * stands_for

@@ -47,7 +47,7 @@ def neighbour_phase(
     most_steps: int | None = None,
     algorithm: str = "",
 ) -> Phase:
-    """Return the one phase of a pattern that is no all-to-all.
+    """Return the single phase of a pattern that is not an all-to-all.
 
     `most_steps`: waves of a sweep that are looked at, at most; None means all. `algorithm`: the
     library whose rules a recording's collectives go by; another word: the machine's.
@@ -69,7 +69,7 @@ def neighbour_phase(
 
 
 def _two_way_phase(pattern: Pattern, placement: Placement, size: float) -> Phase:
-    """Return an exchange in which as much comes back along every edge."""
+    """Return an exchange in which equally much is sent in both directions of every edge."""
     directions: list[Traffic] = []
     for a, b, weight in pairs_of_nodes(pattern, placement.node_of_rank):
         forward = Traffic.of(a, b, weight * size).by_pair(len(placement.rows))
@@ -91,7 +91,7 @@ def _two_way_phase(pattern: Pattern, placement: Placement, size: float) -> Phase
 
 
 def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | None) -> Phase:
-    """Return a sweep: its waves follow each other, as each message waits for others."""
+    """Return a sweep, whose waves follow each other because messages wait for others."""
     wave, source, target = waves(pattern.dims, pattern.messages)
     count = int(wave[-1]) + 1 if len(wave) else 0
     chosen, times = sample_evenly(count, most or max(1, count))
@@ -116,7 +116,7 @@ def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | 
 def _recorded_phase(
     recording: Recording, placement: Placement, size: float, algorithm: str
 ) -> Phase:
-    """Return all messages of a program: together, and step by step with the number of repeats.
+    """Return all messages of a program: in total, and step by step with repeat counts.
 
     Messages have headers. Ranks run ahead of each other from step to step, but where each message
     waits for others.
@@ -155,7 +155,7 @@ def _recorded_phase(
 
 
 def _busiest_partners(pattern: Pattern, weighted: bool = False) -> float:
-    """Return the messages that the busiest rank sends, or what they weigh together."""
+    """Return the number of messages of the busiest rank, or their total weight."""
     if isinstance(pattern, Stencil):  # in the middle of a grid all ranks send alike
         pattern = replace(pattern, dims=tuple(min(extent, 3) for extent in pattern.dims))
     degree = np.zeros(pattern.ranks or 0)
@@ -169,7 +169,7 @@ def _busiest_partners(pattern: Pattern, weighted: bool = False) -> float:
 def _graph_traffic(
     pattern: Graph, placement: Placement, size: float
 ) -> tuple[Traffic, float, float]:
-    """Return what goes between nodes, the messages of the busiest rank and the most it sends."""
+    """Return traffic between nodes, and the busiest rank's message count and bytes."""
     if pattern.directed is not None:
         a, b, weight, _ = pattern.directed.columns
         most = float(np.bincount(a, minlength=1).max(initial=0))

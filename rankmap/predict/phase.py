@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A phase: what is sent between two points at which everyone waits."""
+"""A phase: what is sent between two synchronisation points."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RankStep(NamedTuple):
 def between_nodes(
     steps: Iterable[RankStep], placement: Placement
 ) -> Iterator[tuple[Traffic, float]]:
-    """Yield what goes from node to node in each step, and how many steps it stands for."""
+    """Yield the traffic between nodes in each step, and how many steps it represents."""
     for step in steps:
         sent = Traffic.of(step.source, step.target, step.size)
         yield sent.by_node(placement.node_of_rank, len(placement.rows)), step.times
@@ -34,7 +34,7 @@ def between_nodes(
 
 @dataclass(slots=True, eq=False)
 class Phase:
-    """What is sent between two points at which everyone waits."""
+    """What is sent between two synchronisation points."""
 
     name: str
     placement: Placement  # where the ranks are
@@ -62,11 +62,11 @@ class Phase:
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
 
     def exchanges(self) -> Iterator[tuple[Traffic, float]]:
-        """Yield what is sent at the same time, and how many steps it stands for."""
+        """Yield what is sent at the same time, and how many steps it represents."""
         return iter([(self.traffic, 1.0)]) if self.steps is None else self.steps()
 
     def message(self, step: Traffic) -> float:
-        """Return the bytes of one rank in a step, in which all send as much."""
+        """Return the bytes of one rank per step, if all ranks send equally much."""
         away = step.away()
         if len(away) and not self.several:
             return float((away.bytes / away.messages).max())

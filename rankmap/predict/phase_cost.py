@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a phase: what links, nodes and ranks carry, and assumptions, in; each term out.
+"""The time of a phase, by terms, from assumptions and the loads of links, nodes and ranks.
 
 Everything that tells a time reads this one function: the search, the report, ranges, the page.
 """
@@ -47,7 +47,7 @@ class PhaseLoads:
 
 
 class PhaseCost(NamedTuple):
-    """The seconds of a phase by what they are spent on."""
+    """The seconds of a phase, split by what they are spent on."""
 
     bandwidth: float  # in which links, nodes' own ones and ranks move its bytes
     memory: float  # of copies inside nodes, beyond that
@@ -58,7 +58,7 @@ class PhaseCost(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """All of them."""
+        """The total."""
         return self.bandwidth + self.memory + self.latency + self.messages
 
 
@@ -70,7 +70,7 @@ def phase_cost(
     place: int = 0,
     below: float = math.inf,
 ) -> PhaseCost:
-    """Return the seconds of a phase by what they are spent on.
+    """Return the seconds of a phase, split by what they are spent on.
 
     All bytes at once need `max(links, own, rank)`, with what detours cost
     (`nidmap.placement.network.channel_loads.pay_for_detours`); in steps each needs as long as its
@@ -110,12 +110,12 @@ def phase_cost(
 
 
 def _rank_s(size: float, rank_gbs: float | None) -> float:
-    """Return the seconds in which one rank sends this many bytes; 0 where nothing limits it."""
+    """Return the seconds for one rank to send this many bytes; 0 if nothing limits it."""
     return size / (rank_gbs * GB) if rank_gbs else 0.0
 
 
 def _add_steps(loads: PhaseLoads, send: Callable[[Sent], Sending], enough_s: float) -> float:
-    """Return the seconds of all steps; inf as soon as they certainly need so many as are enough."""
+    """Return the seconds of all steps; inf as soon as they are sure to exceed a limit."""
     assert loads.steps is not None
     if loads.steps_s >= enough_s:
         return math.inf
@@ -128,7 +128,7 @@ def _add_steps(loads: PhaseLoads, send: Callable[[Sent], Sending], enough_s: flo
 
 
 def run_ahead(at_once: Sending, steps_s: float, ahead: float, meeting: float = 0.0) -> float:
-    """Return the seconds of steps whose ranks run ahead of each other.
+    """Return the seconds of steps in which ranks may run ahead of each other.
 
     `at_once`: all bytes together. `steps_s`: one step after the other. `ahead`: from 0, none, to
     1, as far as sending all at once. `meeting`: how much longer it takes, as a share, where

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases: what of a pattern is sent at once, and what only after something else.
+"""Phases: which parts of a pattern are sent at once, and which only after others.
 
 A pattern and an order become a few phases, each a demand on the network from
 node to node and the messages it is made of. Structured patterns are never
@@ -69,7 +69,7 @@ US_A_CHANNEL = {"single": 1.0, "adaptive": 0.45}
 def phases(
     pattern: Pattern, placement: Placement, size: float, algorithm: str, steps: int | None = None
 ) -> Iterator[Phase]:
-    """Yield the phases of a pattern, which follow each other.
+    """Yield the consecutive phases of a pattern.
 
     `pattern`: fitted to the ranks. `algorithm`: as `algorithm_of` returns it. `steps`: steps of
     an algorithm that are looked at, at most; None means all.
@@ -91,7 +91,7 @@ def phases(
 
 
 def _training_phases(pattern: Training, placement: Placement, size: float) -> Iterator[Phase]:
-    """Yield a phase for each axis that sends something."""
+    """Yield a phase for each axis with traffic."""
     nodes, in_turn = len(placement.rows), pattern.in_turn()
     for axis, sent, groups in pattern.sending_groups():
         turns, node, size_sent = in_turn[axis], placement.node_of_rank[groups], sent * size
@@ -116,7 +116,7 @@ def _training_phases(pattern: Training, placement: Placement, size: float) -> It
 
 
 def _collective_phase(part: Part, placement: Placement, most: int | None) -> Phase:
-    """Return a part of an algorithm, as a phase.
+    """Return part of an algorithm as a phase.
 
     `most`: steps that are looked at, at most, where they are much alike; None means all.
     """
@@ -149,7 +149,7 @@ def _collective_phase(part: Part, placement: Placement, most: int | None) -> Pha
 
 
 def _sampled_steps(part: Part, most: int | None) -> list[tuple[int, float]]:
-    """Return the steps that are looked at, and how many each stands for."""
+    """Return the steps to consider, and how many each represents."""
     if part.alike:
         return [(k, float(times)) for k, times in part.alike]
     if not part.even or most is None:
@@ -161,7 +161,7 @@ def _sampled_steps(part: Part, most: int | None) -> list[tuple[int, float]]:
 def _line_phases(
     pattern: Lines, placement: Placement, size: float, algorithms: list[str], most: int | None
 ) -> Iterator[Phase]:
-    """Yield the all-to-all of each direction of the grid, rows (the last dimension) first."""
+    """Yield the all-to-all along each dimension, rows (the last dimension) first."""
     dims = pattern.dims or ()
     ranks = np.arange(placement.ranks).reshape(dims)
     for axis, extent in reversed(list(enumerate(dims))):
@@ -178,7 +178,7 @@ def _line_phases(
 
 
 def _posted_at_once(name: str, placement: Placement, lines: Ints, block: float) -> Phase:
-    """Return the all-to-all of each row of ranks, everything posted at once."""
+    """Return the all-to-all of each row of ranks, with everything posted at once."""
     count = lines.shape[1] - 1
     traffic = _line_traffic(placement, lines, block)
     return Phase(name, placement, traffic, a_rank=float(count), sent=count * block, everyone=True)
@@ -210,7 +210,7 @@ def _sent_in_turn(
 
 
 def _line_traffic(placement: Placement, lines: Ints, block: float) -> Traffic:
-    """Return what goes between nodes when the ranks of each row send to each other."""
+    """Return the traffic between nodes when the ranks of each row send to each other."""
     if len(lines) == 1:
         return Traffic.everyone(np.arange(len(placement.rows)), placement.counts, block)
     line = np.repeat(np.arange(len(lines)), lines.shape[1])
@@ -232,7 +232,7 @@ def _line_steps(lines: Ints, algorithm: str, most: int) -> Iterator[RankStep]:
 
 
 def _scattered_steps(lines: Ints, most: int) -> Iterator[RankStep]:
-    """Yield what is posted together in a scattered all-to-all, or an even sample of it."""
+    """Yield the rounds posted together in a scattered all-to-all, or an even sample."""
     extent = lines.shape[1]
     turns, times = sample_evenly(math.ceil((extent - 1) / POSTED), most)
     for turn, stands_for in zip(turns, times, strict=True):
@@ -246,7 +246,7 @@ def _scattered_steps(lines: Ints, most: int) -> Iterator[RankStep]:
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:
-    """Return how many steps of an all-to-all are looked at, by what one takes, about."""
+    """Return how many steps of an all-to-all to consider, given the approximate cost of one."""
     us = 300 + US_A_CHANNEL.get(routing, 0.15) * channels + 0.12 * ranks
     most = max(LEAST_STEPS, int(MOST_US / us))
     return min(most, MOST_DIVIDED) if routing == "adaptive" else most

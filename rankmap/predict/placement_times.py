@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seconds of one placement under any values of what is not known of the machine.
+"""The seconds of one placement under any values of the machine's unknowns.
 
 What links carry is worked out once for each way of sending; a value of an unknown then costs
 little more than a division.
@@ -43,7 +43,7 @@ class PlacementTimes:
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _load_of_unknown_jobs(self) -> Channels | None:
-        """Return the load of busy nodes that belong to no known job, on every channel."""
+        """Return the load, on every channel, of busy nodes that belong to no known job."""
         model, machine = self.model, self.model.machine
         busy = machine.compute & ~machine.free
         busy[self.placement.rows] = False
@@ -55,7 +55,7 @@ class PlacementTimes:
         return replace(usable, bandwidth=crowd.left(usable.bandwidth / payload) * payload)
 
     def loads(self, values: Values) -> list[PhaseLoads]:
-        """Return the messages under some values, and the links that they take."""
+        """Return the messages under some values, and the links that they use."""
         busy = values.others and self.others is not None
         key = values.algorithm, values.staged, values.routing, busy
         if key not in self._known:
@@ -77,7 +77,7 @@ class PlacementTimes:
         return self._known[key]
 
     def seconds(self, values: Values, place: int) -> float:
-        """Return the seconds under some values of the unknowns, as the `place`-th placement."""
+        """Return the `place`-th placement's seconds under some values of the unknowns."""
         total = self.model.histogram(self.placement)
         for loads in self.loads(values):
             cost = phase_cost(loads, self.model.constants, values, self.model.nics, place)

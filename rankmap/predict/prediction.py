@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a prediction says: a time, the terms it is made of, what binds, and what it rests on."""
+"""The content of a prediction: a time, its terms, its bottleneck, and its assumptions."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ class Prediction:
 
     @property
     def share(self) -> float:
-        """How much of the limit is reached: bound over time, 0 to 1; 1 where nothing takes time."""
+        """Share of the limit that is reached: bound over time, 0 to 1; 1 if nothing takes time."""
         return min(1.0, self.bound_s / self.time_s) if self.time_s > 0 else 1.0
 
     @property
     def spent(self) -> dict[str, float]:
-        """Seconds by what they are spent on, as `PhaseTime.transfer` and the terms name it."""
+        """Seconds by what they are spent on, named as `PhaseTime.transfer` and the terms."""
         spent: dict[str, float] = {}
         for phase in self.phases:
             seconds = phase.bandwidth_s + phase.memory_s
@@ -166,7 +166,7 @@ class Prediction:
 
 
 def worst_document(worst: Worst) -> dict[str, Any]:
-    """Return the busiest link as JSON:  bytes, GB/s (None where unlimited), seconds."""
+    """Return the busiest link as JSON: bytes, GB/s (None if unlimited), seconds."""
     return {
         "class": worst.kind,
         "link": worst.name,
@@ -177,7 +177,7 @@ def worst_document(worst: Worst) -> dict[str, Any]:
 
 
 def longest_name(seconds: dict[str, float]) -> str:
-    """Return the name of the longest time, the first of equals; '' where nothing takes any."""
+    """Return the name of the longest time, the first in a tie; '' if nothing takes any."""
     most = max(seconds, key=lambda name: seconds[name])
     return most if seconds[most] > 0 else ""
 
@@ -211,7 +211,7 @@ def _link_words(worst: Worst) -> str:
 
 
 def _limit_words(prediction: Prediction) -> str:
-    """Say how near a prediction is to the least time on any nodes."""
+    """Say how close a prediction is to the least time on any nodes."""
     if not prediction.bound_s:
         return "no lower bound known"
     percent = math.floor(1000 * prediction.share) / 10

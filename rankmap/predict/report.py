@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole prediction: the figures of a `Model` with all that they rest on."""
+"""A full prediction: the figures of a `Model` with all their assumptions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
 
 
 def _time_phase(model: Model, phase: Phase, left: Channels | None) -> PhaseTime:
-    """Return a phase with its seconds, and what they are spent on."""
+    """Return a phase with its seconds, split by what they are spent on."""
     cost = model.cost(phase, left)
     loads = model.loads(phase.total, left)
     bound, why = phase_limit(phase, cost.bandwidth)
@@ -121,7 +121,7 @@ def _algorithm_words(model: Model, pattern: Pattern) -> str:
 def _terms_of(
     model: Model, pattern: Pattern, timed: list[PhaseTime], phases: list[Phase], histogram: float
 ) -> Iterator[Term]:
-    """Yield the terms that the time is the sum of."""
+    """Yield the terms that add up to the time."""
     figures = model.constants
     basis = f"load over bandwidth of the busiest link, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in phases):
@@ -179,7 +179,7 @@ def _message_words(figures: Constants, phases: list[Phase]) -> str:
 
 
 def _posting_note(figures: Constants) -> str:
-    """Say how the time between messages of a rank and of a node is known."""
+    """Say where the time between messages of a rank and of a node comes from."""
     names = ("message_us", "nic_us")
     words = ["stated" if name in figures.measured else "assumed" for name in names]
     return words[0] if words[0] == words[1] else f"{words[0]} and {words[1]}"
@@ -188,7 +188,7 @@ def _posting_note(figures: Constants) -> str:
 def _what_is_assumed(
     model: Model, pattern: Pattern, placement: Placement, phases: list[Phase], loads: Loads
 ) -> Iterator[str]:
-    """Yield what was assumed, a sentence each."""
+    """Yield the assumptions, one sentence each."""
     figures = model.constants
     yield from _algorithm_notes(model, pattern)
     yield from model.machine.notes

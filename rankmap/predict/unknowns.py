@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is not known of a machine, a library and a program: likely values and other ones.
+"""Unknowns of a machine, a library and a program: their likely and alternative values.
 
 Routers that adapt divide bytes as well as possible, but detours cost something
 (`nidmap.placement.network.usual_loss`). Where nothing says whether an InfiniBand
@@ -58,14 +58,14 @@ MISFIT = 1.1
 
 
 class OtherValue(NamedTuple):
-    """Another value of an unknown, and what one would say of it: ``a rank sends 2 GB/s``."""
+    """Another value of an unknown, with a description such as ``a rank sends 2 GB/s``."""
 
     changes: dict[str, Any]
     words: str
 
 
 class OpenQuestion(NamedTuple):
-    """An unknown before its effect is worked out: its values other than the likely one."""
+    """An unknown before its effect is computed: its values other than the likely one."""
 
     name: str
     question: str
@@ -75,7 +75,7 @@ class OpenQuestion(NamedTuple):
 def unknowns_of(
     model: Model, likely: Values, times: list[PlacementTimes]
 ) -> Iterator[OpenQuestion]:
-    """Yield what is unknown of how placements are timed, and other values than the likely ones.
+    """Yield the unknowns in the timing of placements, with values other than the likely ones.
 
     `times`: of one placement, or of a plan and the baseline.
     """
@@ -98,7 +98,7 @@ def unknowns_of(
 
 
 def _vary_routing(model: Model) -> Iterator[OpenQuestion]:
-    """Yield what diverting packets costs, unless the routing is known."""
+    """Yield the cost of diverting packets, unless the routing is known."""
     topology = model.machine.topology
     if model.routing == "adaptive":
         if "loss" in topology.parameters:
@@ -124,7 +124,7 @@ def _vary_routing(model: Model) -> Iterator[OpenQuestion]:
 def _vary_algorithm(
     model: Model, likely: Values, times: list[PlacementTimes]
 ) -> Iterator[OpenQuestion]:
-    """Yield the algorithm of an all-to-all or a collective, where a library chooses it.
+    """Yield the algorithm of an all-to-all or a collective, if the library chooses it.
 
     What is stated leaves versions, tuning files and vendors open: another library's rules. How far
     ranks run ahead stands for at once where an exchange in steps is likely.
@@ -154,7 +154,7 @@ def _vary_algorithm(
 
 
 def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
-    """Yield what one rank can send, and the share of the wire that is payload."""
+    """Yield what a single rank can send, and the payload share of the wire."""
     topology, figures = model.machine.topology, model.constants
     stated = topology.parameters
     fabric = known_fabric(topology)
@@ -190,7 +190,7 @@ def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
 
 
 def _vary_steps(likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
-    """Yield what is not known of messages that follow each other, and of those that wait."""
+    """Yield the unknowns of consecutive messages, and of those that wait."""
     if all(timed.staging for timed in times):
         question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
         other = OtherValue({"staged": True}, "the halo is exchanged direction by direction")
@@ -210,7 +210,7 @@ def _vary_steps(likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQue
 
 
 def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
-    """Yield how well a recorded run is predicted, and what it does next to communication.
+    """Yield how well a recorded run is predicted, and its work besides communication.
 
     All seconds in MPI may be communication's, which is predicted too short then. Other causes may
     take longer elsewhere, and work may hide after the baseline's communication. Of a run that was
@@ -241,7 +241,7 @@ def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Ite
 
 
 def comparable_recording(model: Model) -> Recording | None:
-    """Return the recording whose run's seconds are comparable with the model's; None for none."""
+    """Return a recording whose run time is comparable with the model's; None if there is none."""
     recording = model.pattern.recording if isinstance(model.pattern, Graph) else None
     if recording is None or recording.window or recording.seconds <= 0:
         return None
@@ -249,7 +249,7 @@ def comparable_recording(model: Model) -> Recording | None:
 
 
 def run_seconds(model: Model, recording: Recording) -> tuple[float, float]:
-    """Return how long a recorded run took from its first message to its last, and its work.
+    """Return a recorded run's time from first to last message, and its work.
 
     An older recording has its whole run, and no work: nobody knows how much it was.
 
@@ -260,7 +260,7 @@ def run_seconds(model: Model, recording: Recording) -> tuple[float, float]:
 
 
 def beside_communication(model: Model, recording: Recording, communication_s: float) -> RunSeconds:
-    """Return the work of a run besides predicted communication, if it was recorded.
+    """Return a run's work besides its predicted communication, if it was recorded.
 
     Ranks that are in MPI for less than communication takes work meanwhile: as much as makes up for
     it, or all that they work.

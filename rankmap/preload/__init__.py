@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build or find the library between a program and its MPI, and load it before the program.
+"""Builds or finds the library that is preloaded between a program and its MPI.
 
 One source serves three binary interfaces: MPICH's (MPICH, Cray, Intel, MVAPICH), Open MPI's,
 and the standard one of MPI 5. Wheels ship a library for each (``build_recorders.py`` of the
@@ -79,7 +79,7 @@ class Compiler(NamedTuple):
 def find_compilers(
     command: Sequence[str], env: Mapping[str, str], abi: str = "", named: str = ""
 ) -> list[Compiler]:
-    """Return the MPI compilers that fit a command: one for each binary interface it may need.
+    """Return MPI compilers for a command: one per binary interface that it may need.
 
     Tried in turn: the one named, ``$NIDMAP_MPICC``, Cray's ``cc``, the ``mpicc`` next to the
     launcher, and those on PATH.
@@ -118,7 +118,7 @@ def _compilers_to_try(command: Sequence[str], env: Mapping[str, str]) -> list[st
 
 
 def _probe_compiler(name: str, env: Mapping[str, str]) -> Compiler | None:
-    """Return what an MPI compiler is for; None where it does not compile MPI programs."""
+    """Return what an MPI compiler is for; None if it does not compile MPI programs."""
     path = find_program(name, env)
     if path:
         with contextlib.suppress(LaunchError):
@@ -129,7 +129,7 @@ def _probe_compiler(name: str, env: Mapping[str, str]) -> Compiler | None:
 
 
 def build(compiler: Compiler, env: Mapping[str, str]) -> str:
-    """Return the library for a compiler's MPI; it is built unless it is in the cache."""
+    """Return the library for a compiler's MPI, building it unless it is cached."""
     home = Path(env.get("HOME", tempfile.gettempdir())) / ".cache"
     cache = Path(env.get("XDG_CACHE_HOME") or home) / "nidmap" / "preload"
     folder = cache / _build_key(compiler, env)
@@ -149,7 +149,7 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
 
 
 def _compile_library(compiler: Compiler, env: Mapping[str, str], work: str, library: str) -> None:
-    """Compile with the MPI's headers; link with no MPI, since names of libraries differ."""
+    """Compile with the MPI's headers but link with no MPI, since library names differ."""
     object_file = os.path.join(work, "nidmap_mpi.o")
     user_flags = shlex.split(env.get(FLAGS, ""))
     _call_compiler([compiler.path, *_FLAGS, *user_flags, "-c", str(SOURCE), "-o", object_file], env)
@@ -178,7 +178,7 @@ def _call_compiler(words: Sequence[str], env: Mapping[str, str]) -> None:
 
 
 def _build_key(compiler: Compiler, env: Mapping[str, str]) -> str:
-    """Return the name of a build: the interface, the architecture, and a hash of what it is of."""
+    """Return the name of a build: interface, architecture, and a hash of its sources."""
     parts = [path.read_bytes() for path in sorted(HOME.glob("*.[ch]"))]
     parts += [
         compiler.version.encode(),
@@ -198,7 +198,7 @@ def link_line(compiler: Compiler) -> str:
 
 
 def libraries_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "") -> list[str]:
-    """Return the libraries for a command's program: none where it is linked with one already.
+    """Return the libraries for a command's program; none if it is linked with one already.
 
     Where nobody can say which MPI the program loads there is one for each: all but one
     stand aside in the program.
@@ -223,7 +223,7 @@ def libraries_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "
 
 
 def shipped(abis: Sequence[str]) -> list[str]:
-    """Return the libraries of a wheel for binary interfaces; none where one is missing."""
+    """Return a wheel's libraries for binary interfaces; none if one is missing."""
     paths = [str(SHIPPED / f"libnidmap_mpi-{abi}.so") for abi in abis]
     # LD_PRELOAD has no way to write a path with a space or a colon.
     good = all(os.path.isfile(path) and not re.search("[ :]", path) for path in paths)
@@ -236,7 +236,7 @@ def preload(
     variables: Mapping[str, str],
     env: Mapping[str, str],
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the command, and what its environment needs, so that its ranks load libraries first.
+    """Return the command and the environment with which its ranks load libraries first.
 
     A program that is linked with the library needs none.
 

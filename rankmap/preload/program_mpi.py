@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which MPI a command's program will load, known before it starts.
+"""Which MPI a command's program will load, determined before it starts.
 
 A library that is built for another MPI than the program's garbles its handles, so what
 says most is asked first: the program's own file and the libraries that it needs, the
@@ -39,12 +39,12 @@ _PATIENCE = 20.0
 
 
 def find_program(name: str, env: Mapping[str, str]) -> str | None:
-    """Return the path of a program by an environment's PATH; None where there is none."""
+    """Return the path of a program in an environment's PATH; None if there is none."""
     return shutil.which(name, path=env.get("PATH", os.defpath))
 
 
 def find_binaries(command: Sequence[str], env: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of each binary program among the words after a command's launcher."""
+    """Yield path and content of the binary programs among the words after a launcher."""
     for path in filter(None, (find_program(word, env) for word in command[1:])):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             head = file.read(4)
@@ -76,7 +76,7 @@ def program_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 def launcher_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
-    """Return the binary interface of the MPI that a launcher belongs to; '' where it may be any."""
+    """Return the binary interface of a launcher's MPI; '' if it may be any."""
     if is_mpiexec(command[0]):
         with contextlib.suppress(NidmapError):
             return "openmpi" if mpi_library(command[0], env).name == OPENMPI else "mpich"
@@ -92,14 +92,14 @@ def _abi_in(raw: bytes) -> str:
 
 
 def _needed_libraries(path: str, env: Mapping[str, str]) -> bytes:
-    """Return the names of all libraries that a program loads, those of its libraries included."""
+    """Return the names of all libraries that a program loads, directly or indirectly."""
     with contextlib.suppress(LaunchError):
         return run_child(["ldd", path], env, Deadline(_PATIENCE)).output.encode()
     return b""
 
 
 def _find_pythons(command: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
-    """Yield the Pythons among a command's words, and those that scripts among them name."""
+    """Yield the Pythons among a command's words, and those named in its scripts."""
     for path in filter(None, (find_program(word, env) for word in command[1:])):
         if _PYTHON.fullmatch(os.path.basename(path)):
             yield path
@@ -114,7 +114,7 @@ def _find_pythons(command: Sequence[str], env: Mapping[str, str]) -> Iterator[st
 
 
 def _mpi4py_abi(python: str, env: Mapping[str, str]) -> str:
-    """Return the interface of a Python's mpi4py; '' where it has none."""
+    """Return the binary interface of a Python's mpi4py; '' if it has none."""
     with contextlib.suppress(LaunchError, OSError):
         origin = run_child([python, "-c", _MPI4PY], env, Deadline(_PATIENCE)).output.strip()
         with open(origin, "rb") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a program with the library between it and its MPI, and keep the recorded messages."""
+"""Runs a program with the library between it and its MPI, and saves the recorded messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WINDOW = re.compile(r"(\d+(?:\.\d*)?)(%|s)-(\d+(?:\.\d*)?)(%|s)")
 
 
 def parse_window(text: str) -> Window | None:
-    """Return the window that a text names; None where the program itself says, or for all."""
+    """Parse a time window; None if the program controls recording itself, or for all."""
     if text in ("", PCONTROL):
         return None
     match = _WINDOW.fullmatch(text)
@@ -88,7 +88,7 @@ def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, s
 
 
 def merge_counts(raw: str, output: str, program: str, window: str) -> None:
-    """Make a recording of the counts that ranks left, write it, and remove them.
+    """Merge the counts that ranks left into a recording, write it, and remove them.
 
     `raw`: how the names of their files begin, each of which ends in a host's. `output`: the
     recording's file. `program`, `window`: what was recorded, and which part; see `parse_window`.
@@ -111,7 +111,7 @@ def merge_counts(raw: str, output: str, program: str, window: str) -> None:
 
 
 def _counts_at(raw: str) -> list[str]:
-    """Return the files of counts whose names begin so; empty ones, of a full disk, are removed."""
+    """Return count files with this prefix, removing empty ones left by a full disk."""
     folder, name = os.path.split(os.path.abspath(raw))
     files = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     paths = [os.path.join(folder, file) for file in files if file.startswith(f"{name}.")]
@@ -122,7 +122,7 @@ def _counts_at(raw: str) -> list[str]:
 
 
 def check_reorder(command: Sequence[str], mpicc: str) -> int:
-    """Run a command with every communicator reordered that may be; return 1 if ranks are mixed.
+    """Run a command, reordering every communicator possible; return 1 if ranks are mixed up.
 
     The first rank that is seen to use one communicator's ranks in another ends the run.
 
@@ -148,7 +148,7 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
 
 
 def _run_command(argv: Sequence[str], env: Mapping[str, str]) -> int:
-    """Run a command to its end and return its exit code as a shell has it.
+    """Run a command to its end and return its exit code as a shell reports it.
 
     Its output and its terminal are its own. Ctrl-C reaches it from the
     terminal; other signals that are sent to us are passed on.
@@ -168,6 +168,6 @@ def _run_command(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
 
 def _reset_signals() -> None:
-    """Give the program the signals' meaning that it would have without us."""
+    """Restore the signal handlers that the program would have without us."""
     for changed in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(changed, signal.SIG_DFL)

@@ -41,7 +41,7 @@ def read(path: str) -> Entries:
 
 
 def recognise(head: bytes, path: str = "") -> str:
-    """Return the module that reads a file which begins so."""
+    """Return the module that reads files with this beginning."""
     if head.startswith((b"PK\x03\x04", b"\x93NUMPY")):
         return "npz"
     lower = head.lower()
@@ -68,7 +68,7 @@ _UNREAD = {
 
 
 def _refuse_unread(raw: bytes, path: str) -> None:
-    """Raise ParseError for a file of a kind that is known and not read."""
+    """Raise ParseError for a file of a known but unsupported kind."""
     head = raw[:256].lstrip().lower()
     for begin, (what, hint) in _UNREAD.items():
         if head.startswith(begin):

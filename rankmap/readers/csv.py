@@ -47,7 +47,7 @@ def read_messages(raw: bytes, source: str) -> Entries:
 
 
 def _read_rows(raw: bytes, source: str) -> tuple[Floats, Ints, int]:
-    """Return the numbers of lines of one length, the lines' numbers, and the header's length."""
+    """Return the numbers in lines of equal length, their line numbers, and the header's length."""
     header = _header_lines(raw)
     values, line, _ = gather_numbers(raw, source, skip=header)
     if not len(values):
@@ -62,7 +62,7 @@ def _read_rows(raw: bytes, source: str) -> tuple[Floats, Ints, int]:
 
 
 def _read_edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
-    """Return lines of from, to and weight (1 where there is none) as entries."""
+    """Return lines of from, to and weight (1 if missing) as entries."""
     ends = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2)
     weight = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
     stated = _RANKS.search(raw)
@@ -72,7 +72,7 @@ def _read_edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
 
 
 def _header_lines(raw: bytes) -> int:
-    """Return the number of lines of words at the beginning, comments above them counted."""
+    """Return the number of heading lines, including comments above them."""
     for number, line in enumerate(raw[:65536].split(b"\n"), start=1):
         if line.strip() and not line.lstrip().startswith((b"#", b"%")):
             return number if _WORDS.match(line) and b"nan" not in line.lower() else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader's result, the checks that all formats share, and numbers in text, read in bulk."""
+"""A reader's result, the checks that all formats share, and bulk parsing of numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Entries(NamedTuple):
 
 
 def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> Entries:
-    """Return entries that make sense, or raise.
+    """Return the entries if they are valid, or raise.
 
     `lines` (m,): line of the file that each entry was on.
     """
@@ -73,7 +73,7 @@ class Numbers(NamedTuple):
 
 
 def gather_numbers(raw: bytes, source: str, skip: int = 0) -> Numbers:
-    """Return all numbers of a text; ``%`` and ``#`` begin comments.
+    """Return all numbers in a text; ``%`` and ``#`` begin comments.
 
     `raw`: numbers split by blanks, commas, semicolons or bars. `skip`: lines at the beginning
     that are not looked at.
@@ -92,7 +92,7 @@ def gather_numbers(raw: bytes, source: str, skip: int = 0) -> Numbers:
 
 
 def _parse_numbers(raw: bytes, first: int, source: str) -> Numbers:
-    """Return the numbers of some whole lines, the first being line `first`."""
+    """Return the numbers in some whole lines, the first being line `first`."""
     bare = _COMMENT.sub(b"#", raw) if b"%" in raw or b"#" in raw else raw
     text = np.frombuffer(bare, dtype=np.uint8)
     ends = np.flatnonzero(text == ord("\n"))
@@ -116,7 +116,7 @@ def _parse_numbers(raw: bytes, first: int, source: str) -> Numbers:
 
 
 def _first_fault(bare: bytes, first: int, source: str) -> ParseError:
-    """Return the error that names the first word that is not a number."""
+    """Return the error for the first word that is not a number."""
     for number, line in enumerate(bare.split(b"\n"), start=first):
         for word in line.split():
             try:
@@ -133,7 +133,7 @@ def _first_fault(bare: bytes, first: int, source: str) -> ParseError:
 
 
 def whole(values: Floats, line: Ints, source: str, what: str) -> Ints:
-    """Return numbers that must be whole ones."""
+    """Return numbers that must be integers."""
     fine = np.isfinite(values) & (np.abs(values) < 2.0**53)
     fine[fine] = values[fine] % 1 == 0
     if not fine.all():

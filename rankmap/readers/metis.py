@@ -47,7 +47,7 @@ def read(raw: bytes, source: str) -> Entries:
 
 
 def _read_header(head: Floats, line: int, source: str) -> tuple[int, int, int, bool]:
-    """Return vertices, edges, numbers before the neighbours of each line, whether edges weigh."""
+    """Return vertices, edges, numbers before a line's neighbours, whether edges have weights."""
     words: list[int] = whole(head, np.full(len(head), line), source, "METIS header").tolist()
     if not 2 <= len(words) <= 4 or min(words) < 0:
         raise ParseError(source, line, "no METIS header: vertices, edges [, format [, weights]]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Open MPI's monitoring components write: one file per rank, ``NAME.<rank>.prof``.
+"""Output of Open MPI's monitoring components: one file per rank, ``NAME.<rank>.prof``.
 
 Lines of tab-separated words begin with the kind of traffic: ``E`` for
 messages of the program, ``I`` for those inside collectives, ``S`` and ``R``

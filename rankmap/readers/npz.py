@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy files: ``.npy`` and dense ``.npz`` matrices, sparse ones as scipy.sparse saves them."""
+"""numpy files: ``.npy`` and dense ``.npz`` matrices, and sparse ones saved by scipy.sparse."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _dense_entries(matrix: Array, source: str) -> Entries:
 
 
 def read_member(archive: zipfile.ZipFile, name: str, source: str, most: int = MOST_BYTES) -> Any:
-    """Return one array of a ``.npz`` file, of at most this many bytes."""
+    """Return an array of a ``.npz`` file, up to a limit in bytes."""
     member = f"{name}.npy"
     if archive.getinfo(member).file_size > most:
         raise ParseError(source, 0, f"{name} is larger than {most >> 30} GB")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording in words: its phases, and the name of its pattern where it has one."""
+"""A recording in words: its phases, and the name of its pattern if it has one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def describe(recording: Recording) -> str:
 
 
 def kept_words(recording: Recording) -> Iterator[str]:
-    """Yield what was not kept of the run: outside a window, the order of events, tags."""
+    """Yield what was not recorded of the run: outside a window, the order of events, tags."""
     if recording.window:
         yield f"only a part of the run was counted: --window {recording.window}"
     order, single = recording.order, ordered_share(recording)
@@ -80,7 +80,7 @@ def kept_words(recording: Recording) -> Iterator[str]:
 
 
 def ordered_share(recording: Recording) -> float:
-    """Return the share of a recording's messages whose order was kept."""
+    """Return the share of a recording's messages whose order was recorded."""
     order = recording.order
     if order is None:
         return 0.0
@@ -91,7 +91,7 @@ def ordered_share(recording: Recording) -> float:
 
 
 def _sent_away(recording: Recording) -> tuple[list[Traffic], Traffic, int]:
-    """Return the messages to other ranks, by phase and by pair, and the bytes to oneself.
+    """Return the messages to other ranks, by phase and by pair, and the bytes sent to self.
 
     What ranks send to themselves costs no network anything.
     """
@@ -141,7 +141,7 @@ def _collective_words(phase: RecordedPhase, ranks: int) -> str:
 
 
 def _staged_stencils(recording: Recording) -> str:
-    """Return the stencils that are exchanged one dimension after the other; '' for none.
+    """Return stencils that are exchanged one dimension after another; '' for none.
 
     Their phases are single messages, as often each, and none alone is a stencil.
     """
@@ -181,7 +181,7 @@ def _shared_stencil(recording: Recording) -> str:
 
 
 def named_pattern(recording: Recording) -> str:
-    """Return the options that name the pattern of most bytes; '' where it has no name."""
+    """Return the options that name the pattern with most bytes; '' if it has no name."""
     most = _MOST * sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
     named = _named_sweep(recording, most) or _named_stencil(recording, most)
     return named or _named_transposes(recording, most)

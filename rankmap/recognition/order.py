@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording's messages and what waits for what, from the order in which ranks did things.
+"""A recording's messages and their dependencies, from the order in which ranks acted.
 
 Ranks go from wait to wait: a *step* of a rank is what it does until it next waits. A message is
 posted in a step of its sender, and its receiver waits for it at the end of one of its own. Messages
@@ -40,7 +40,7 @@ Envelope = tuple[int, int, int]
 
 
 class RecordedStep(NamedTuple):
-    """Messages that go at the same time, all repetitions together."""
+    """Messages sent at the same time, all repetitions together."""
 
     sent: Traffic
     times: float  # how often
@@ -78,7 +78,7 @@ class Did(NamedTuple):
 
 
 def chains_of(recording: Recording) -> list[RecordedStep] | None:
-    """Return the waves of a program whose messages wait for each other; None of any other.
+    """Return the waves of a program whose messages wait for each other; None for any other.
 
     Ranks of a halo exchange send in as many waves as each of them takes steps; a chain or a sweep
     goes on while other ranks wait. What follows the order that was kept counts as more of the same.
@@ -96,7 +96,7 @@ def chains_of(recording: Recording) -> list[RecordedStep] | None:
 
 
 def _steps_in_turn(recording: Recording) -> int:
-    """Return how often ranks wait for messages at most: phases of the same ranks follow."""
+    """Return the largest number of waits, counting phases of the same ranks as consecutive."""
     calls = np.zeros(recording.ranks, dtype=np.int64)
     for phase in recording.phases:
         senders = np.unique(phase.sent.away().source)
@@ -106,7 +106,7 @@ def _steps_in_turn(recording: Recording) -> int:
 
 
 def wave_steps(sends: Sends, wave: Ints, times: float) -> Iterator[RecordedStep]:
-    """Yield what goes in a wave; waves that are alike, or much the same, stand for each other.
+    """Yield the messages of each wave; equal or similar waves represent each other.
 
     `wave` (m,): of each message. `times`: how often all of this was done.
     """
@@ -164,7 +164,7 @@ class _Posted:
         self.received: dict[Envelope, list[list[int]]] = defaultdict(list)
 
     def paired(self) -> Sends | None:
-        """Return the messages with their receives; nobody waits for one that is not received."""
+        """Return the messages with their receives; unreceived ones keep nobody waiting."""
         awaited = [-1] * len(self.sends)
         left: dict[int, list[int]] = defaultdict(list)
         for envelope, sends in self.sent.items():
@@ -186,7 +186,7 @@ class _Posted:
 
 
 class _RankPath:
-    """Where a rank is while its events are gone through: its step, and what it waits for there."""
+    """A rank's state while its events are replayed: its step, and what it awaits there."""
 
     def __init__(self, rank: int, posted: _Posted) -> None:
         self.rank, self.posted = rank, posted
@@ -202,7 +202,7 @@ class _RankPath:
         self.met: dict[int, int] = defaultdict(int)
 
     def do(self, what: int, peer: int, tag: int, size: int) -> None:
-        """Take an event that is not a collective."""
+        """Handle an event that is not a collective."""
         if what == SEND:
             self.send(peer, tag, size)
         elif what == RECEIVE:
@@ -260,7 +260,7 @@ class _RankPath:
                 return
 
     def wait_for_last(self, count: int) -> None:
-        """Wait for what was posted last."""
+        """Wait for whatever was posted last."""
         self.waits = True
         for awaited in self.last[len(self.last) - count :]:
             if awaited is not None:
@@ -269,7 +269,7 @@ class _RankPath:
                 self._wait(awaited)
 
     def meet(self, group: int) -> Meeting:
-        """Call a collective on a communicator: nothing else happens in that step."""
+        """Call a collective on a communicator, which takes a step of its own."""
         if self.last or self.waits:
             self.step += 1
         self.meets[self.step] = meeting = (group, self.met[group])
@@ -282,19 +282,19 @@ class _RankPath:
         self.waits = True
 
     def _forget(self, source: int, tag: int, awaited: list[int]) -> None:
-        """Take a receive out of those that were posted."""
+        """Remove a receive from those posted."""
         posted = self.posted.received[source, self.rank, tag]
         del posted[next(k for k, receive in enumerate(posted) if receive is awaited)]
 
     def _go_on(self) -> None:
-        """Begin another step where the rank has waited in this one."""
+        """Begin another step if the rank has waited in this one."""
         if self.waits:
             self.step, self.waits = self.step + 1, False
             self.last.clear()
 
 
 def waves_of(did: Did, ranks: int) -> Ints | None:
-    """Return when each message goes if all take equally long; None where ranks wait for ever.
+    """Return when each message is sent if all take equally long; None in a deadlock.
 
     A rank begins its next step in the wave after the last message came that it waits for, and after
     all members of a collective have come to it. It does not wait for its own messages to be taken.

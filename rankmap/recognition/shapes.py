@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognise recorded messages as stencils, sweeps and lines of a process grid."""
+"""Recognises recorded messages as stencils, sweeps and lines of a process grid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEARLY_EQUAL = 2.0
 
 
 def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | None:
-    """Return the stencil that messages form, whatever their number; None where they form none.
+    """Return the stencil that messages form, whatever their counts; None if they form none.
 
     `factor`: how many times the bytes of the least between neighbours along one dimension the
     most may be, as real programs divide their work; 1: each gets back what it sends, exactly.
@@ -44,7 +44,7 @@ def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | 
 
 
 def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
-    """Return the sweep that a phase forms, with its `messages`; None where it forms none.
+    """Return the sweep that a phase forms, with its `messages`; None if it forms none.
 
     A halo is a stencil too, but there a rank sends to all of its neighbours before it waits, in
     a sweep to those downstream: a rank has four such steps, one from each corner, for two messages
@@ -80,7 +80,7 @@ def lines_in(sent: Traffic, ranks: int) -> str:
 
 
 def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:
-    """Return which lines of a process grid the communicators of a phase are; '' for none."""
+    """Return which lines of a process grid a phase's communicators are; '' for none."""
     lines = {tuple(c.members.tolist()) for c in collectives}
     sizes = {len(c.members) for c in collectives}
     by_size = [[c for c in collectives if len(c.members) == n] for n in sizes]

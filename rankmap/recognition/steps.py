@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a recording: one for each kind of call, without sampling.
+"""The steps of a recording: one per kind of call, without sampling.
 
 A phase of messages is what a rank posts until it next waits. Ranks come to their phases in order,
 and the first of each rank go together, the second of each, and so on: ranks at an edge of a grid
@@ -50,7 +50,7 @@ Sizes = dict[tuple[int, bytes, int], dict[int, float]]
 
 
 class RecordedRun(NamedTuple):
-    """All that a program sends."""
+    """Everything that a program sends."""
 
     sent: Traffic  # each pair of ranks once
     steps: list[RecordedStep]
@@ -95,12 +95,12 @@ def recorded_run(recording: Recording, library: str) -> RecordedRun:
 
 
 def _choose_usual(call: str, size: float, ranks: int) -> str:
-    """Return the algorithm that libraries usually take."""
+    """Return the algorithm that libraries usually choose."""
     return LIBRARIES["mpich"].choose(call, size, ranks) if call != "alltoall" else "at-once"
 
 
 def _sizes_called(recording: Recording) -> Sizes:
-    """Return how often collectives of each size were called, as far as the order was kept.
+    """Return how often collectives of each size were called, as far as recorded.
 
     An older recording counts all sizes of a call site together.
     """
@@ -118,7 +118,7 @@ def _sizes_called(recording: Recording) -> Sizes:
 
 
 def _by_size(number: int, phase: RecordedPhase, sizes: Sizes) -> Iterator[RecordedCollective]:
-    """Yield the collectives of a phase, one a size of its calls."""
+    """Yield a phase's collectives, one per call size."""
     for called in phase.collectives:
         by_size = sizes.get((number, called.members.tobytes(), called.root), {})
         if phase.kind in ("gather", "allgather") or len(by_size) < 2:
@@ -131,7 +131,7 @@ def _by_size(number: int, phase: RecordedPhase, sizes: Sizes) -> Iterator[Record
 
 
 def _levels(recording: Recording) -> Iterator[list[RecordedPhase]]:
-    """Yield phases that go together: the first of each rank, the second of each, and so on.
+    """Yield phases that belong together: the first of each rank, the second of each, and so on.
 
     What a collective sends rank by rank is by itself.
     """
@@ -151,7 +151,7 @@ def _levels(recording: Recording) -> Iterator[list[RecordedPhase]]:
 
 
 def _sweep_steps(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
-    """Yield the waves of a sweep, all of its passes together."""
+    """Yield the waves of a sweep, with all of its passes merged."""
     wave, source, target = waves(sweep.dims, sweep.messages)
     passes = int(phase.sent.messages.max()) // (2 * sweep.messages)
     size = float(phase.sent.bytes.sum() / phase.sent.messages.sum())
@@ -163,7 +163,7 @@ def _sweep_steps(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
 
 
 def _disjoint(collectives: Iterable[RecordedCollective]) -> Iterator[list[RecordedCollective]]:
-    """Yield the collectives of a phase that go together: those whose members differ."""
+    """Yield a phase's collectives in groups with disjoint members, which run at the same time."""
     groups: list[tuple[set[int], list[RecordedCollective]]] = []
     for collective in collectives:
         members = set(collective.members.tolist())
@@ -180,7 +180,7 @@ def _disjoint(collectives: Iterable[RecordedCollective]) -> Iterator[list[Record
 def _collective_steps(
     kind: str, together: list[RecordedCollective], choose: Choice
 ) -> Iterator[RecordedStep]:
-    """Yield the steps of collectives that go together, all of their calls."""
+    """Yield the steps of simultaneous collectives, with all of their calls."""
     by_call = [list(_call_steps(kind, called, choose)) for called in together]
     for steps in zip_longest(*by_call):
         several = [step for step in steps if step is not None]
@@ -190,7 +190,7 @@ def _collective_steps(
 
 
 def _call_steps(kind: str, called: RecordedCollective, choose: Choice) -> Iterator[RecordedStep]:
-    """Yield the steps of a collective on one communicator, all of its calls."""
+    """Yield the steps of a collective on one communicator, with all of its calls."""
     count, calls, size = len(called.members), float(called.calls.max(initial=0)), called.call_bytes
     algorithm = choose(kind.replace("_", ""), size, count)
     if kind == "alltoall" and algorithm == "pairwise":
@@ -207,7 +207,7 @@ def _call_steps(kind: str, called: RecordedCollective, choose: Choice) -> Iterat
 
 
 def _largest(steps: list[RecordedStep], ranks: int) -> list[RecordedStep]:
-    """Return the steps that cost most, and all others as one."""
+    """Return the most expensive steps, with all others merged into one."""
     steps = [step for step in steps if len(step.sent.away())]
     cost = [-float(step.sent.bytes.sum() + A_MESSAGE * step.sent.messages.sum()) for step in steps]
     kept = set(np.argsort(cost, kind="stable")[: MOST_STEPS - 1].tolist())

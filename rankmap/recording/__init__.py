@@ -53,7 +53,7 @@ MOST_PAIRS = 50_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedCollective:
-    """One collective on one communicator, as often as it was called from one place."""
+    """A collective on one communicator, with all its calls from one place in the code."""
 
     members: Ints  # (n,), ranks of MPI_COMM_WORLD in the communicator's order
     root: int  # rank in the communicator, -1 where there is none
@@ -64,7 +64,7 @@ class RecordedCollective:
 
     @classmethod
     def alike(cls, members: Ints, root: int, calls: int, size: int) -> RecordedCollective:
-        """Return a collective that all members called equally often and gave as much to.
+        """Return a collective that all members called equally often with equal amounts.
 
         The members' numbers are one in memory, however many they are.
         """
@@ -75,11 +75,11 @@ class RecordedCollective:
 
     @property
     def call_bytes(self) -> float:
-        """Bytes that a member gives to a call, in the mean."""
+        """Bytes that a member contributes to a call, on average."""
         return float(self.bytes.sum()) / max(1, int(self.calls.sum()))
 
     def messages(self, kind: str, choose: Choice | None = None) -> Traffic:
-        """Return the messages of a usual algorithm, or a chosen one, in ranks of MPI_COMM_WORLD."""
+        """Return the messages of a given or the usual algorithm, in ranks of MPI_COMM_WORLD."""
         size, count = self.call_bytes, len(self.members)
         algorithm = None if choose is None else choose(kind.replace("_", ""), size, count)
         pairs, share = algorithms.collective_messages(kind, count, self.root, size, algorithm)
@@ -103,11 +103,11 @@ class RecordedPhase:
 
     @property
     def together(self) -> float:
-        """Messages that a rank has in flight together, in the mean over its steps."""
+        """Messages that a rank has in flight at once, averaged over its steps."""
         return float(self.sent.messages.sum() / self.steps) if self.steps else 0.0
 
     def messages(self, choose: Choice | None = None) -> Traffic:
-        """Return all messages of this phase, those of collectives by a usual algorithm.
+        """Return all messages of this phase, with collectives by the usual algorithm.
 
         `choose`: returns another algorithm, from a call, its bytes and its ranks.
         """
@@ -131,7 +131,7 @@ class RecordedPhase:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedOrder:
-    """What each rank did, event after event, from the beginning of what was recorded."""
+    """What each rank did, event by event, from the start of the recording."""
 
     # (e, 5), what a rank does: a place in `EVENTS`; the other rank, a collective's root, or how
     # many it posted last (-1: any rank, no root); of a collective its place in `groups` and the
@@ -166,7 +166,7 @@ class Recording:
     work_s: float = 0.0  # what a rank spends outside MPI in that time, the one that spends most
 
     def ran_on(self, machine: Machine) -> bool:
-        """Return whether it was recorded on a machine, as its nodes and its name say."""
+        """Tell whether it was recorded on a machine, judging by its nodes and its name."""
         words = self.machine.split()
         named = not words or any(f"{word},".startswith(f"{machine.name},") for word in words)
         hosts = HostNames(machine.names.tolist())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings on disk: one npz file, which ``matrix:FILE`` reads as well.
+"""Recordings on disk: a single npz file, which ``matrix:FILE`` reads too.
 
 Beside the phases is the sum over all of them, as scipy saves a sparse
 matrix, so that other programs read the file too.
@@ -58,7 +58,7 @@ _TAGS = "order_tags"
 
 
 def save_recording(recording: Recording, path: str) -> None:
-    """Write a recording, whole or not at all.
+    """Write a recording, all or nothing.
 
     `path`: ``.csv`` for lines of from, to, bytes over all phases; else npz.
     """
@@ -186,7 +186,7 @@ def _make_recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recordi
 def _read_order(
     recording: Recording, events: Ints, numbers: Ints, start: Ints, ends: Ints, members: Ints
 ) -> RecordedOrder:
-    """Return the events of ranks in order."""
+    """Return the events of all ranks, in order."""
     what, peer, group, phase, size = events.T
     called, counted = what == EVENTS.index("collective"), what == EVENTS.index("wait-for-last")
     groups = tuple(members[low:high] for low, high in itertools.pairwise(ends.tolist()))
@@ -204,7 +204,7 @@ def _read_order(
 
 
 def _read_collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
-    """Return the collectives of all phases; those on one communicator share its list of ranks."""
+    """Return all phases' collectives; those on one communicator share its rank list."""
     start, at, collectives = columns["called_start"], 0, []
     ranks = [columns["member_rank"][low:high] for low, high in itertools.pairwise(start)]
     for root, group, calls, size in zip(*(columns[n].tolist() for n in _CALLED[1:]), strict=True):
@@ -220,7 +220,7 @@ def _read_collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
 
 
 def _check_columns(columns: dict[str, Ints], ranks: int, phases: int) -> None:
-    """Raise ValueError where the columns cannot be those of a recording."""
+    """Raise ValueError if the columns are not those of a recording."""
     if not 0 < ranks <= MOST_RANKS:
         raise ValueError(f"{ranks} ranks")
     for names in (_SENT, _CALLED, _MEMBERS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts as the library between program and MPI writes them, read into a `Recording`.
+"""Counts as written by the preload library, read into a `Recording`.
 
 The library writes a stream of records in the machine's own byte order, one
 ``RNK2`` a rank, which says how long it is, each followed by the communicators
@@ -46,7 +46,7 @@ _BINS = 64
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the run."""
+    """A time window within a run."""
 
     # low, high: seconds after MPI_Init, or shares of the whole run where `shares`
     low: float
@@ -54,7 +54,7 @@ class Window:
     shares: bool
 
     def bins(self, run: float, width: float) -> range:
-        """Return the bins of `width` seconds whose middle lies in the window of a run."""
+        """Return the bins of `width` seconds whose middle is within the window."""
         scale = run if self.shares else 1.0
         first = np.ceil(self.low * scale / width - 0.5)
         last = np.ceil(self.high * scale / width - 0.5)
@@ -62,7 +62,7 @@ class Window:
 
 
 class _RecordHeader(NamedTuple):
-    """The header of a rank's record, and its place in the file."""
+    """The header of a rank's record, and its position in the file."""
 
     path: str
     place: int
@@ -74,7 +74,7 @@ class _RecordHeader(NamedTuple):
 
 
 class _RankPart(NamedTuple):
-    """One rank's part of a phase, in one bin of time; `cells` are rows of to, bytes, times."""
+    """A rank's part of a phase in one time bin; `cells` are rows of to, bytes, times."""
 
     bin: int
     kind: str
@@ -88,7 +88,7 @@ class _RankPart(NamedTuple):
 
 
 class _RankOrder(NamedTuple):
-    """The record of a rank; `events` are rows of kind, peer, communicator, phase, bytes, times."""
+    """A rank's events as rows of kind, peer, communicator, phase, bytes, times."""
 
     events: Ints
     numbers: Ints
@@ -97,7 +97,7 @@ class _RankOrder(NamedTuple):
 
 
 class _RankTimes(NamedTuple):
-    """Seconds when a rank first sent, when it last left MPI, and how long it was there between.
+    """When a rank first sent and last left MPI, and its time in MPI in between, in seconds.
 
     Also a number of the kernel that it ran under, and how many processors that has.
     """
@@ -110,7 +110,7 @@ class _RankTimes(NamedTuple):
 
 
 class _Stream:
-    """A file of records that may be cut short."""
+    """A file of records, possibly truncated."""
 
     def __init__(self, file: BinaryIO, source: str) -> None:
         self.file, self.source = file, source
@@ -128,7 +128,7 @@ class _Stream:
         return self.take(self.numbers(1)[0]).decode("utf-8", "replace")
 
     def headers(self) -> Iterator[_RecordHeader]:
-        """Yield the beginning of each rank's record; an incomplete last one is skipped."""
+        """Yield the header of each rank's record, skipping an incomplete last one."""
         end = os.fstat(self.file.fileno()).st_size
         place = 0
         while place + 52 <= end:
@@ -145,7 +145,7 @@ class _Stream:
     def record(
         self, place: int, comms: dict[int, Ints]
     ) -> Iterator[_RankPart | _RankOrder | _RankTimes]:
-        """Yield the parts of the record that begins at `place`, and take up its communicators."""
+        """Yield the parts of the record at `place`, collecting its communicators."""
         self.file.seek(place + 52)
         while (tag := self.take(4)) != b"END.":
             if tag == b"COMM":
@@ -242,7 +242,7 @@ def _note_losses(
 
 
 def _note_processors(times: list[_RankTimes]) -> Iterator[str]:
-    """Yield that ranks had fewer processors than they are: that takes time in MPI."""
+    """Yield a remark if ranks had fewer processors than ranks, which adds time in MPI."""
     kernels = Counter(rank.kernel for rank in times)
     for kernel, ranks in kernels.most_common(1):
         processors = max(rank.processors for rank in times if rank.kernel == kernel)
@@ -252,7 +252,7 @@ def _note_processors(times: list[_RankTimes]) -> Iterator[str]:
 
 
 class _Orders:
-    """The events of ranks while they are read, and the phases of their collectives."""
+    """The ranks' events while they are read, and the phases of their collectives."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -260,7 +260,7 @@ class _Orders:
         self.phase: dict[tuple[int, int], _PhaseKey] = {}
 
     def joined(self, places: dict[_PhaseKey, int], comms: dict[int, Ints]) -> RecordedOrder | None:
-        """Return what all ranks did; None where one is missing, or a communicator's ranks are.
+        """Return the events of all ranks; None if a rank or a communicator's ranks are missing.
 
         `places`: place of each phase by its key. `comms`: ranks of each communicator.
         """
@@ -300,7 +300,7 @@ class _PhaseCounts:
         self.called: dict[int, _Called] = {}  # by communicator
 
     def add(self, rank: int, part: _RankPart) -> None:
-        """Take up a part of one rank; those of its bins follow each other."""
+        """Add a rank's part; its time bins come in sequence."""
         self.first = min(self.first, part.first)
         by_rank = self.calls.setdefault(part.comm, {})
         by_rank[rank] = by_rank.get(rank, 0) + part.calls
@@ -337,7 +337,7 @@ class _PhaseCounts:
 
 
 def _disjoint(used: Iterable[int], comms: dict[int, Ints]) -> list[list[int]]:
-    """Return communicators in groups whose members differ; one that is not known is with all."""
+    """Group communicators so that members are disjoint; an unknown one conflicts with none."""
     groups: list[tuple[set[int], list[int]]] = []
     for comm in used:
         members = set(comms[comm].tolist()) if comm in comms else set()
@@ -351,7 +351,7 @@ def _disjoint(used: Iterable[int], comms: dict[int, Ints]) -> list[list[int]]:
 
 
 class _Called:
-    """The collectives on one communicator from one place, while ranks are read."""
+    """The collectives on one communicator from one place in the code, while ranks are read."""
 
     def __init__(self) -> None:
         self.ranks: list[int] = []  # those that have been read; the last is being read
@@ -362,7 +362,7 @@ class _Called:
         self.other = [np.empty((0, 4), dtype=np.int64)]
 
     def add(self, rank: int, cells: Ints) -> None:
-        """Take up the cells of a rank in one bin of time."""
+        """Add a rank's cells of one time bin."""
         if rank not in self.ranks[-1:]:
             self._close()
             self.ranks.append(rank)
@@ -370,7 +370,7 @@ class _Called:
         self.cells = _by_root(np.concatenate([self.cells, cells]))
 
     def _close(self) -> None:
-        """Keep the calls of the current rank that differ from the first rank's."""
+        """Keep those of the current rank's calls that differ from the first rank's."""
         if len(self.ranks) == 1:
             self.usual = self.cells
         if np.array_equal(self.cells, self.usual):
@@ -385,7 +385,7 @@ class _Called:
         self.other.append(np.insert(differ, 0, self.ranks[-1], axis=1))
 
     def collectives(self, members: Ints | None) -> Iterator[RecordedCollective]:
-        """Yield one collective a root; `members` are the communicator's, None where unknown."""
+        """Yield one collective per root; `members` are the communicator's, None if unknown."""
         self._close()
         members = np.sort(self.ranks) if members is None else members
         if len(members) < 2:
@@ -406,12 +406,12 @@ class _Called:
 
 
 def _by_root(cells: Ints) -> Ints:
-    """Return each root once, ascending, with the sums of its bytes and calls."""
+    """Return each root once, in ascending order, with its bytes and calls summed."""
     return np.stack(sum_by_key(*cells.T), axis=1)
 
 
 def _cell_messages(rank: int, cells: Ints) -> Traffic:
-    """Return a rank's cells as messages: what it got one-sidedly was sent by the other."""
+    """Return a rank's cells as messages; the target of one-sided gets is the sender."""
     other, size, times = cells.T
     came = other < 0
     source = np.where(came, -1 - other, rank)

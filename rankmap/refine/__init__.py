@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs onto machines: recursive bisection down the machine's own tree, then moves of ranks."""
+"""Mapping graphs onto machines: bisection along the machine's hierarchy, then moves of ranks."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bisection: coarsen, grow halves of the coarsest graph, refine them on the way back.
+"""Bisection: coarsen, grow halves of the coarsest graph, refine them while uncoarsening.
 
 The multilevel scheme of G. Karypis and V. Kumar, "A fast and high quality multilevel
 scheme for partitioning irregular graphs" (SIAM J. Sci. Comput. 1998). Vertices that
@@ -49,7 +49,7 @@ FROM_NOTHING, CYCLES = 0.45, 3
 
 @kernel
 def extreme_places(cost: Floats) -> tuple[int, int]:
-    """Return the places of the least and of the largest number."""
+    """Return the positions of the smallest and the largest number."""
     least, most = 0, 0
     for k in range(1, len(cost)):
         if cost[k] < cost[least]:
@@ -61,7 +61,7 @@ def extreme_places(cost: Floats) -> tuple[int, int]:
 
 @kernel
 def sum_sizes(size: Ints) -> int:
-    """Return a sum; numba compiles a loop in a tenth of the time of numpy's own."""
+    """Return a sum by a loop, which numba compiles ten times faster than numpy's own."""
     out = 0
     for u in range(len(size)):
         out += size[u]
@@ -70,7 +70,7 @@ def sum_sizes(size: Ints) -> int:
 
 @kernel
 def cluster_vertices(g: Csr, label: Bytes, most: int, state: State) -> tuple[Ints, int]:
-    """Return the cluster of each vertex, and how many: neighbours that weigh much join.
+    """Return each vertex's cluster and their number, joining strongly connected neighbours.
 
     Only vertices of one label do.
     """
@@ -153,7 +153,7 @@ def contract_clusters(g: Csr, of: Ints, count: int) -> Csr:
 
 @kernel
 def label_clusters(of: Ints, label: Bytes, count: int) -> Bytes:
-    """Return the label that all vertices of each cluster have."""
+    """Return the label shared by all vertices of each cluster."""
     out = np.empty(count, dtype=np.int8)
     for u in range(len(of)):
         out[of[u]] = label[u]
@@ -162,7 +162,7 @@ def label_clusters(of: Ints, label: Bytes, count: int) -> Bytes:
 
 @kernel
 def coarsen_graph(g: Csr, label: Bytes, keep: int, state: State) -> Any:
-    """Return ever coarser graphs, this one first, and each one's clusters in the next."""
+    """Return ever coarser graphs, starting with this one, and the clusters of each in the next."""
     total = sum_sizes(g.size)
     graphs, ofs = [g], [np.empty(0, dtype=np.int32)]
     while len(g.size) > keep:
@@ -180,7 +180,7 @@ def coarsen_graph(g: Csr, label: Bytes, keep: int, state: State) -> Any:
 
 @kernel
 def grow_half(g: Csr, target: int, state: State) -> Bytes:
-    """Return halves: half 0 grows from a random vertex, taking what is tied to it most."""
+    """Grow half 0 from a random vertex, adding the most strongly connected vertex each time."""
     ptr, adj, w, _, size = g
     n = len(size)
     half = np.ones(n, dtype=np.int8)
@@ -212,7 +212,7 @@ def grow_half(g: Csr, target: int, state: State) -> Bytes:
 
 @kernel
 def swap_half_names(g: Csr, target: int, half: Bytes) -> None:
-    """Call the halves by each other's names where that is better and their sizes allow it."""
+    """Swap the names of the halves if that is cheaper and their sizes permit it."""
     lean, ones, total, largest = 0.0, 0, 0, 0
     for u in range(len(half)):
         largest = max(largest, g.size[u])
@@ -228,7 +228,7 @@ def swap_half_names(g: Csr, target: int, half: Bytes) -> None:
 
 @kernel
 def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state: State) -> Bytes:
-    """Take halves of the coarsest graph to the finest one, refining them on the way."""
+    """Project halves of the coarsest graph to the finest one, refining them on the way."""
     total, top = sum_sizes(graphs[0].size), len(graphs) - 1
     for level in range(top - 1, -1, -1):
         half = half[ofs[level + 1]]
@@ -242,7 +242,7 @@ def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state:
 
 @kernel
 def bisect_once(g: Csr, target: int, give: int, state: State) -> Bytes:
-    """Return halves of a graph from nothing, about `target` in half 0."""
+    """Bisect a graph from scratch, with about `target` in half 0."""
     graphs, ofs = coarsen_graph(g, np.zeros(len(g.size), dtype=np.int8), long(COARSE), state)
     top, total = graphs[-1], sum_sizes(g.size)
     slack = give if len(top.size) == total else max(give, 1, total // 200)
@@ -260,7 +260,7 @@ def bisect_once(g: Csr, target: int, give: int, state: State) -> Bytes:
 
 @kernel
 def bisect_from_nothing(g: Csr, target: int, give: int, tries: int, state: State) -> Bytes:
-    """Return the best halves of several that begin on one graph coarsened some way."""
+    """Return the best of several bisections that start on the same coarsened graphs."""
     n = len(g.size)
     if tries < 2 or n <= 4 * COARSE:
         half = bisect_once(g, target, give, state)
@@ -284,7 +284,7 @@ def bisect_from_nothing(g: Csr, target: int, give: int, tries: int, state: State
 
 @kernel
 def refine_again(g: Csr, target: int, give: int, label: Bytes, given: Bytes, state: State) -> Bytes:
-    """Return given halves, refined on graphs in which only vertices of one label are joined."""
+    """Refine given halves on graphs in which only vertices with the same label are joined."""
     graphs, ofs = coarsen_graph(g, label, long(COARSE), state)
     half = given.copy()
     # All members of a cluster have one label, and with it one half: the given halves can be stated
@@ -300,7 +300,7 @@ def refine_again(g: Csr, target: int, give: int, label: Bytes, given: Bytes, sta
 
 @kernel
 def bisect(g: Csr, target: int, give: int, starts: int, allowed: float, state: State) -> Bytes:
-    """Return the half of each vertex, about `target` of them in half 0, at little cost.
+    """Return each vertex's half, about `target` of them in half 0, at low cost.
 
     `g`: every vertex of size 1. `target`: vertices of half 0. `give`: how many more or less there
     may be. `starts`: bisections from nothing, at most. `allowed`: work that may be done: a part

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much is tried: the numbers that the search is tuned by, and what they were found with.
+"""Search effort: the parameters of the search, and the measurements they come from.
 
 All were found on the graphs of `benchmarks.mappers` (4,096 and 65,536 ranks on trees,
 plane and cube neighbourhoods, scale-free, weighted grids) and on tori: the least J in
@@ -43,10 +43,10 @@ ENTRIES_A_SECOND, MOST_ROUNDS, FEWEST_ROUNDS = 2.5e7, 60, 4
 
 
 def total_work(ranks: int) -> float:
-    """Return the work that is done for a graph of this many ranks."""
+    """Return the work spent on a graph of this many ranks."""
     return float(WORK * (ranks / RANKS) ** (MORE if ranks > RANKS else LESS))
 
 
 def seconds_for(ranks: int) -> float:
-    """Return about how many seconds mapping this many ranks takes."""
+    """Return the approximate seconds for mapping this many ranks."""
     return total_work(ranks) / A_SECOND * float(max(1.0, ranks / RANKS) ** CACHED)

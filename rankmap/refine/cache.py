@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where numba keeps the kernels' machine code, and whether there is a numba at all.
+"""Where numba caches compiled kernels, and whether numba is available at all.
 
 Machine code is run as it is read, so only a folder is used that belongs to this
 user and that nobody else may write to. It is next to the package where that can be
@@ -27,7 +27,7 @@ INSTALL = "pip install 'nidmap[fast]'"
 
 
 def numba_installed() -> bool:
-    """Return whether numba is there and may compile (see numba's NUMBA_DISABLE_JIT)."""
+    """Tell whether numba is installed and may compile (see numba's NUMBA_DISABLE_JIT)."""
     if os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0"):
         return False
     try:
@@ -37,7 +37,7 @@ def numba_installed() -> bool:
 
 
 def kernels_compiled() -> bool:
-    """Return whether the kernels have been compiled, by an earlier run too, or none are wanted."""
+    """Tell whether the kernels have been compiled, maybe by an earlier run, or are not wanted."""
     loaded = sys.modules.get("nidmap.rankmap.refine.bisection")
     if not numba_installed() or (loaded is not None and loaded.bisect.signatures):
         return True
@@ -46,7 +46,7 @@ def kernels_compiled() -> bool:
 
 
 def remark() -> str:
-    """Return a remark on how graphs are mapped here, '' for none."""
+    """Return a remark on how graphs are mapped here; '' for none."""
     if not numba_installed():
         return f"numba is not installed: mapped with less search ({INSTALL})"
     folder = cache_folder()
@@ -59,7 +59,7 @@ def remark() -> str:
 
 @cache
 def cache_folder() -> Path | None:
-    """Return the folder that compiled kernels are kept in, None where there is no safe one."""
+    """Return the folder for compiled kernels; None if there is no safe one."""
     name = f"kernels-{_fingerprint_kernels()}"
     named = os.environ.get("NUMBA_CACHE_DIR")
     candidates = [
@@ -72,7 +72,7 @@ def cache_folder() -> Path | None:
 
 
 def _is_safe(path: Path) -> bool:
-    """Make a folder if it is not there, and return whether it is this user's alone."""
+    """Create a folder if necessary, and tell whether it belongs to this user alone."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = path.lstat()
@@ -83,7 +83,7 @@ def _is_safe(path: Path) -> bool:
 
 
 def _fingerprint_kernels() -> str:
-    """Return a hash of the kernels' sources, of Python and of the kind of processor."""
+    """Return a hash of the kernels' sources, of Python and of the processor model."""
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         source = path.read_bytes()
@@ -100,6 +100,6 @@ def _fingerprint_kernels() -> str:
 
 
 def user_cache(name: str) -> str:
-    """Return the path of a folder in the user's cache; it need not be there."""
+    """Return the path of a folder in the user's cache, which may not exist."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(cache, "nidmap", name)

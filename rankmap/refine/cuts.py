@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recursive cuts of a job's nodes, from the outside in: block by block, a torus side by side."""
+"""Recursive cuts of a job's nodes, outermost first: block by block, or a torus side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Chooser = Callable[[int, int], int]
 
 
 class Cuts(NamedTuple):
-    """Recursive cuts of a job's nodes, from the outside in."""
+    """Recursive cuts of a job's nodes, outermost first."""
 
     order: Ints  # (nodes,), the nodes so that every part of them is in a row
     # (nodes - 1, 3), nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones
@@ -24,14 +24,14 @@ class Cuts(NamedTuple):
     cuts: Ints
 
     def priority(self) -> Ints:
-        """Return which cut parts each node of the order from the one before, int64 (nodes,)."""
+        """Return the cut that separates each node of the order from the last, int64 (nodes,)."""
         out = np.zeros(len(self.order), dtype=np.int64)
         out[self.cuts[:, 1]] = np.arange(len(self.cuts))
         return out
 
 
 def cut_nodes(distance: Distance, counts: Ints) -> Cuts:
-    """Return how the machine takes the nodes apart.
+    """Return the cuts that follow the machine's structure.
 
     `counts` (nodes,): slots of each node: a cut has about as many on both sides.
     """
@@ -59,7 +59,7 @@ def _block_cuts(distance: Distance, counts: Ints) -> Cuts:
 
 
 def _torus_cuts(distance: Distance, counts: Ints) -> Cuts:
-    """Return cuts that halve the longest side of the nodes each time, the largest parts first."""
+    """Return cuts that halve the nodes' longest side each time, largest parts first."""
     assert distance.coords is not None
     place = unwrap_coords(distance.coords, distance.extents)
     used = np.array([len(np.unique(column)) for column in place.T])
@@ -83,7 +83,7 @@ def _torus_cuts(distance: Distance, counts: Ints) -> Cuts:
 
 
 def _cut_again(nodes: int, choose: Chooser) -> Ints:
-    """Return a cut of all nodes, of both its sides, and so on, as `choose` says, (nodes - 1, 3)."""
+    """Cut all nodes, then both sides, and so on, as `choose` decides; returns (nodes - 1, 3)."""
     cuts, todo = [], [(0, nodes)]
     while todo:
         low, high = todo.pop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges: the ranks of two nodes, or of a few, are divided again by the real distances.
+"""Exchanges: the ranks of two or more nodes are divided again by actual distances.
 
 Pairs of nodes, as in M. Brandfass, T. Alrutz and T. Gerhold, "Rank reordering for MPI
 communication optimization" (Computers & Fluids 2013), each by a bisection with bias
@@ -43,7 +43,7 @@ from nidmap.rankmap.refine.subgraph import (
 
 @kernel
 def cost_of_nodes(ptr: Ints, adj: Ints, w: Reals, node: Ints, far: Reals, outer: Reals) -> float:
-    """Return J of the ranks, the edges to ranks elsewhere counted once too."""
+    """Return J of the ranks, counting edges to ranks elsewhere once."""
     total = 0.0
     for u in range(len(node)):
         for e in range(ptr[u], ptr[u + 1]):
@@ -57,7 +57,7 @@ def cost_of_nodes(ptr: Ints, adj: Ints, w: Reals, node: Ints, far: Reals, outer:
 
 @inlined
 def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
-    """Divide the ranks of two nodes again, starting from their division; return whether J falls."""
+    """Divide the ranks of two nodes again, starting as they are; tell whether J falls."""
     g, node, first, far, outer, member, local = x
     ptr, adj, w = g.ptr, g.adj, g.w
     target = first[p + 1] - first[p]
@@ -108,7 +108,7 @@ def cost_by_pair(g: Csr, node: Ints, far: Floats) -> Floats:
 
 @kernel
 def costliest_pair(cost: Floats) -> tuple[int, int]:
-    """Return the two nodes between which edges cost most."""
+    """Return the two nodes whose edges to each other cost most."""
     p, q = 0, 0
     for i in range(len(cost)):
         for j in range(i + 1, len(cost)):
@@ -119,7 +119,7 @@ def costliest_pair(cost: Floats) -> tuple[int, int]:
 
 @kernel
 def exchange_pairs(x: PlacedRanks, rounds: int, state: State) -> None:
-    """Exchange ranks between all pairs of nodes that talk, those that talk most first."""
+    """Exchange ranks between all pairs of communicating nodes, heaviest traffic first."""
     nodes = len(x.far)
     copy_part(ranks_by_node(x.node, x.first), long(0), len(x.node), x.member, long(0))
     changed, tried = np.zeros(nodes, dtype=np.int64), np.full((nodes, nodes), -1)
@@ -145,7 +145,7 @@ def exchange_pairs(x: PlacedRanks, rounds: int, state: State) -> None:
 
 @kernel
 def choose_nodes(far: Floats, p: int, q: int, many: int, state: State) -> Longs:
-    """Return two nodes and this many nodes nearest to each, ascending."""
+    """Return two nodes and the given number of nodes nearest to each, ascending."""
     taken = np.zeros(len(far), dtype=np.bool_)
     near = np.empty(len(far))
     count = 0
@@ -169,7 +169,7 @@ def choose_nodes(far: Floats, p: int, q: int, many: int, state: State) -> Longs:
 
 @kernel
 def outermost_cut(some: Longs, priority: Longs, low: int, high: int) -> int:
-    """Return where some nodes part: at the outermost of the machine's cuts between them."""
+    """Return where some nodes are separated: at the outermost cut between them."""
     cut, best = low + 1, priority[some[low] + 1]
     for i in range(low + 1, high):
         # Between two chosen nodes lie cuts of nodes that were not chosen; the outermost one counts,
@@ -182,7 +182,7 @@ def outermost_cut(some: Longs, priority: Longs, low: int, high: int) -> int:
 
 @inlined
 def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> None:
-    """Place ranks on nodes from nothing: the nodes parted, the ranks halved, again and again."""
+    """Place ranks on nodes from scratch by recursively halving nodes and ranks."""
     first = x.first
     ranks = np.arange(len(x.node)).astype(np.int32)
     where = np.zeros((len(ranks), 2), dtype=np.int32)
@@ -216,7 +216,7 @@ def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: Stat
 
 @inlined
 def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> None:
-    """Place the ranks of some nodes again, where that lowers J."""
+    """Place the ranks of some nodes again, if that lowers J."""
     first, far, member = x.first, x.far, x.member
     k = len(some)
     bounds = np.zeros(k + 1, dtype=np.int64)
@@ -253,7 +253,7 @@ def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> No
 def replace_ranks(
     x: PlacedRanks, priority: Longs, most: float, allowed: float, state: State
 ) -> None:
-    """Place the ranks of a few nodes again and again, wherever ranks talk across nodes.
+    """Repeatedly place the ranks of a few nodes again, wherever ranks talk across nodes.
 
     `x`: changed in place where J falls; as many ranks on each node before and after. `priority`
     (nodes,): which of the machine's cuts parts a node from the one before, outer ones first.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small graphs: every way to put the ranks on the nodes is looked at, or proved not to be better.
+"""Exhaustive search for small graphs: all mappings are tried or proved no better.
 
 Branch and bound, breadth first in whole-array steps: ranks are placed one after
 another, heaviest first, and a partial placement is dropped once no completion can
@@ -42,7 +42,7 @@ class _Partial(NamedTuple):
 
 
 def search_all(graph: Graph, node: Ints, counts: Ints, distance: Distance) -> Ints | None:
-    """Return nodes of the ranks that no others are better than; None where they are too many.
+    """Return an optimal node for each rank; None if there are too many ranks.
 
     `node` (ranks,): nodes that are known: returned where none are better. `counts` (nodes,):
     slots of each node: as many ranks as it has.
@@ -68,7 +68,7 @@ def search_all(graph: Graph, node: Ints, counts: Ints, distance: Distance) -> In
 
 
 def _placing_order(weight: Floats) -> Ints:
-    """Return the ranks so that each has much weight to those before it; the heaviest first."""
+    """Order ranks so that each has strong ties to those before it, heaviest first."""
     order: list[int] = []
     tie = 1e-6 * weight.sum(axis=1)
     for _ in range(len(weight)):
@@ -79,7 +79,7 @@ def _placing_order(weight: Floats) -> Ints:
 
 
 def _find_twins(far: Floats, counts: Ints) -> Ints:
-    """Return for each node the first that it may change places with, all distances the same."""
+    """Return, for each node, the first with equal slots and distances to all others."""
     first = np.arange(len(far))
     for q in range(len(far)):
         for p in range(q):
@@ -93,7 +93,7 @@ def _find_twins(far: Floats, counts: Ints) -> Ints:
 def _branch_and_bound(
     weight: Floats, far: Floats, counts: Ints, twin: Ints, known: float
 ) -> Ints | None:
-    """Return the nodes of the ranks in placing order, empty where none is below `known`."""
+    """Return the nodes of ranks in placing order; empty if no mapping costs less than `known`."""
     n, nodes = len(weight), len(far)
     below = known - ROUNDING * abs(known)
     none, left = np.empty((1, 0), dtype=np.int64), ENTRIES
@@ -120,7 +120,7 @@ def _branch_and_bound(
 
 
 def _first_of_twins(room: Ints, counts: Ints, twin: Ints) -> Mask:
-    """Return which nodes are not a repetition: of empty twins only the first is tried."""
+    """Return which nodes to try: of interchangeable empty nodes only the first."""
     empty = room == counts
     out = np.ones(room.shape, dtype=bool)
     for q in np.flatnonzero(twin != np.arange(len(twin))).tolist():
@@ -130,7 +130,7 @@ def _first_of_twins(room: Ints, counts: Ints, twin: Ints) -> Mask:
 
 
 def _bound_rest(weight: Floats, far: Floats, counts: Ints) -> Floats:
-    """Return half of the least cost of ranks' edges among each other, (ranks, nodes).
+    """Return half the least cost of ranks' edges to each other, (ranks, nodes).
 
     The heaviest edges go to the nearest slots: a rank's own node has one less.
     """

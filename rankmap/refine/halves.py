@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two halves of a graph: what they cost, and the moves that make them cheaper.
+"""Two halves of a graph: their cost, and the moves that reduce it.
 
 Refinement moves one vertex at a time, the best first, past worse states, and keeps the
 best state that it has seen: C. M. Fiduccia and R. M. Mattheyses, "A linear-time
@@ -21,7 +21,7 @@ from nidmap.rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, ke
 
 
 class Queue(NamedTuple):
-    """The vertices that may move, in a heap for each half, those with the largest gain on top."""
+    """The vertices that may move, in one heap per half with the largest gain on top."""
 
     gain: Floats  # (n,), by how much the cost falls where a vertex moves
     place: Ints  # (n,), where it is in its heap; -1: in none
@@ -31,7 +31,7 @@ class Queue(NamedTuple):
 
 @kernel
 def push_vertex(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
-    """Put a vertex into a heap (largest key on top), or move it after its key has changed."""
+    """Push a vertex onto a heap (largest key on top), or update its position."""
     i = place[v]
     if i < 0:
         i = count
@@ -64,7 +64,7 @@ def push_vertex(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int
 
 @kernel
 def drop_vertex(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
-    """Take a vertex out of a heap."""
+    """Remove a vertex from a heap."""
     i = place[v]
     place[v] = -1
     count -= 1
@@ -104,7 +104,7 @@ def cost_of_halves(g: Csr, half: Bytes) -> float:
 def choose_half(
     held: int, target: int, slack: int, counts: Longs, heaps: Ints, gain: Floats
 ) -> int:
-    """Return the half that the next vertex leaves: the fuller one, else that of the better gain."""
+    """Return the half that the next vertex leaves: the fuller one, else that with more gain."""
     if counts[0] == 0 and counts[1] == 0:
         return -1
     if held > target + slack or counts[1] == 0:
@@ -116,7 +116,7 @@ def choose_half(
 
 @kernel
 def fill_heaps(g: Csr, half: Bytes, every: bool, queue: Queue) -> float:
-    """Fill the heaps with the vertices on the cut (or all); return the cut and what leans."""
+    """Fill the heaps with all vertices or those on the cut; return cut weight and total bias."""
     ptr, adj, w, bias, _ = g
     gain, place, heaps, counts = queue
     cut = 0.0
@@ -146,7 +146,7 @@ def fill_heaps(g: Csr, half: Bytes, every: bool, queue: Queue) -> float:
 def run_pass(
     g: Csr, half: Bytes, held: int, cut: float, target: int, slack: int, patience: int, queue: Queue
 ) -> tuple[int, float]:
-    """Move vertices in a row and keep the best part of it; return the size and the cut."""
+    """Move vertices one after another and keep the best prefix; return the size and the cut."""
     ptr, adj, w, _, size = g
     gain, place, heaps, counts = queue
     moved = np.empty(len(half), dtype=np.int32)
@@ -215,7 +215,7 @@ def refine_halves(
 
 @kernel
 def balance_halves(g: Csr, half: Bytes, target: int, give: int) -> None:
-    """Move single vertices, the cheapest first, until half 0 has `target`, within `give`."""
+    """Move single vertices, cheapest first, until half 0 has `target`, within `give`."""
     ptr, adj, w, bias, size = g
     held = size_of_half(size, half)
     while abs(held - target) > give:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all kernels have: numba or plain Python, arrays, random numbers, and the work done.
+"""What all kernels share: numba or plain Python, arrays, random numbers, work counters.
 
 Kernels are compiled at their first call and kept on disk (`nidmap.rankmap.refine.cache`);
 where numba is not installed they stay plain Python. Importing numba costs a third of a
@@ -33,7 +33,7 @@ State = NDArray[np.uint64]
 
 
 class Csr(NamedTuple):
-    """A graph in compressed rows, each edge in the rows of both its ends."""
+    """A graph in compressed rows; each edge is in the rows of both its ends."""
 
     ptr: Ints  # (n + 1,)
     adj: Ints  # (2m,)
@@ -56,7 +56,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def kernel(function: F) -> F:
-    """Compile a function of arrays and numbers at its first call, or leave it as it is."""
+    """Compile a function of arrays and numbers at its first call, or leave it unchanged."""
     if not numba_installed():  # compiled whole numbers wrap around silently, numpy's own warn
         return np.errstate(over="ignore")(function)
     folder = cache_folder()
@@ -69,7 +69,7 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a function as part of each of its callers.
+    """Compile a function inline in each of its callers.
 
     A kernel is optimised again with every kernel that calls it, and with those
     that call these: a long chain of calls takes long to compile.
@@ -83,7 +83,7 @@ def inlined(function: F) -> F:
 
 @kernel
 def copy_part(source: Any, begin: int, stop: int, out: Any, at: int) -> None:
-    """Write the numbers at places begin … stop - 1 to places of another array from `at` on.
+    """Copy the numbers at begin … stop - 1 to another array, starting at `at`.
 
     To compile ``out[at:] = source[begin:stop]`` takes longer: its error has words.
     """
@@ -93,7 +93,7 @@ def copy_part(source: Any, begin: int, stop: int, out: Any, at: int) -> None:
 
 @kernel
 def draw(state: State) -> Any:
-    """Return the next of a row of random whole numbers below 2**62 (splitmix64).
+    """Return the next pseudo-random integer below 2**62 (splitmix64).
 
     All bits are good: with a plain xorshift the low bits of one number follow
     from those of the number before, and whole edges are never drawn.
@@ -107,7 +107,7 @@ def draw(state: State) -> Any:
 
 @kernel
 def tick(state: State, work: int) -> None:
-    """Note that this much work has been done."""
+    """Count work done."""
     state[1] += np.uint64(work)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph's ranks onto a job's nodes: bisected down the machine's tree, then placed again.
+"""Maps a graph's ranks to a job's nodes: bisection along the hierarchy, then improvement.
 
 No partitioning library is asked: on the machine's tree with exact sizes, our
 own bisections, combined as an evolutionary partitioner does, came out below
@@ -68,7 +68,7 @@ def map_ranks(
 
 
 def polish_nodes(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Longs:
-    """Return nodes of the ranks that cost no more than those given, and mostly less.
+    """Return nodes of the ranks that never cost more, and mostly less, than the given ones.
 
     `node` (ranks,): exactly as many ranks on each node as it has slots. `counts` (nodes,).
     """
@@ -81,7 +81,7 @@ def _improve_nodes(
     graph: Graph, node: Longs, counts: Longs, distance: Distance, known: Cuts, state: State,
     effort: float, end: float,
 ) -> Longs:  # fmt: skip
-    """Return nodes that cost no more: piece by piece of the machine, on the real distances."""
+    """Improve the mapping piece by piece of the machine, by actual distances."""
     if not len(graph.weights):
         return node
     node = node.copy()
@@ -108,7 +108,7 @@ def _improve_nodes(
 
 
 def machine_pieces(known: Cuts, counts: Longs) -> list[tuple[int, int]]:
-    """Return the largest parts of the nodes, at least two each, that can be improved at once."""
+    """Return the largest parts of at least two nodes that can be improved in one go."""
     todo, out = [(0, len(known.order))], []
     where = {(low, high): cut for low, cut, high in known.cuts.tolist()}
     held = np.append(0, np.cumsum(counts[known.order]))
@@ -128,7 +128,7 @@ def machine_pieces(known: Cuts, counts: Longs) -> list[tuple[int, int]]:
 
 
 class Piece:
-    """Some nodes and the ranks on them; those elsewhere stay where they are.
+    """Some nodes and the ranks on them; ranks elsewhere stay fixed.
 
     Weights are 1 on average and the least distance is 1.
 
@@ -167,7 +167,7 @@ class Piece:
     def improve(
         self, node: Longs, counts: Longs, priority: Longs, allowed: float, state: State
     ) -> None:
-        """Place ranks again, in place, where that is better."""
+        """Place ranks again, in place, if that is better."""
         piece_node, slots = self._local(node, len(counts)).astype(np.int32), counts[self.nodes]
         progress.advance()
         n = len(piece_node)
@@ -178,7 +178,7 @@ class Piece:
         node[self.ranks] = self.nodes[piece_node]
 
     def improve_plainly(self, node: Longs, counts: Longs, seconds: float) -> None:
-        """Swap ranks without compiled code, in place; about this many seconds for all ranks."""
+        """Swap ranks without compiled code, in place, within roughly the given seconds."""
         edges = Traffic.of(self.row, self.adj, self.weight)
         share = seconds * len(self.ranks) / len(node)
         rounds = share * budget.ENTRIES_A_SECOND / (len(self.nodes) * len(self.ranks))

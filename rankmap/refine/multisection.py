@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multisection: the ranks are bisected down the machine's own tree, cut after cut of its nodes.
+"""Multisection: bisects the ranks along the machine's hierarchy, cut by cut of its nodes.
 
 M. F. Faraj, A. van der Grinten, H. Meyerhenke, J. L. Träff and C. Schulz,
 "High-quality hierarchical process mapping" (SEA 2020), with exact sizes at each cut.
@@ -67,7 +67,7 @@ def plan_cuts(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
 
 
 def _level_shares(distance: Distance) -> Floats:
-    """Return which part of J the edges that leave the blocks of each level make, about."""
+    """Return each level's approximate share of J, by the edges leaving its blocks."""
     parts = [len(distance), *(count_distinct(c) for c in distance.blocks.T)]
     rise = np.maximum(np.diff(distance.level_distance), 0)
     value = rise * np.sqrt(parts[: len(rise)])
@@ -75,7 +75,7 @@ def _level_shares(distance: Distance) -> Floats:
 
 
 def multisect(g: Csr, plan: CutPlan, allowed: float, state: State, end: float) -> Longs:
-    """Return the ranks in slot order, each cut of the nodes being a halving of their ranks.
+    """Return the ranks in slot order, halving them at each cut of the nodes.
 
     `g`: as many vertices as slots. `allowed`: work that may have been done after all cuts, as
     ``state`` counts it. `state` (2,). `end`: processor time (`time.thread_time`) after which
@@ -100,7 +100,7 @@ def _bisect_at_cut(
     g: Csr, plan: CutPlan, c: int, ranks: Ints, local: Ints, where: Ints, allowed: float,
     state: State,
 ) -> None:  # fmt: skip
-    """Bisect the ranks of the nodes on both sides of a cut.
+    """Divide ranks between the nodes on both sides of a cut.
 
     Idle ranks are not vertices: they fill the slots that are left. The others are spread
     about as evenly as the slots are.

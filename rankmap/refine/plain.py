@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs onto nodes without numba: the same way down the machine's tree, in whole-array steps.
+"""Mapping graphs to nodes without numba: the same hierarchy, in whole-array steps.
 
 Ranks that talk much are put in a row by repeated matching (B. Hendrickson and
 R. Leland, "A multilevel algorithm for partitioning graphs", SC 1995), the row is cut
@@ -31,7 +31,7 @@ EDGES_AT_ONCE = 1 << 12
 
 
 def bisect_down(edges: Traffic, held: Ints, known: Cuts, seed: int, rounds: int) -> Ints:
-    """Return the ranks in slot order, cut by cut with little weight between both sides.
+    """Return the ranks in slot order, cut by cut, with little weight across each cut.
 
     `edges`: of ranks, each edge in both directions, the sources ascending. `held` (nodes + 1,):
     slots before each node, in the order of `known`. `rounds`: at each depth of the cuts, at most.
@@ -52,7 +52,7 @@ def bisect_down(edges: Traffic, held: Ints, known: Cuts, seed: int, rounds: int)
 
 
 def _by_depth(cuts: Ints) -> list[Ints]:
-    """Return cuts by how many others lie around each, outermost first."""
+    """Group cuts by how many others enclose each, outermost first."""
     depth: dict[tuple[int, int], int] = {}
     by_depth: dict[int, list[tuple[int, int, int]]] = {}
     for low, cut, high in sorted(cuts.tolist(), key=lambda c: c[0] - c[2]):
@@ -63,7 +63,7 @@ def _by_depth(cuts: Ints) -> list[Ints]:
 
 
 def _swap_sides(edges: Traffic, block: Ints, side: Ints, rounds: int) -> Ints:
-    """Let pairs of ranks of one block change sides while less weight lies between the sides."""
+    """Swap pairs of ranks within blocks while that lowers the weight between the sides."""
     n = len(side)
     for _ in range(rounds):
         apart = side[edges.source] != side[edges.target]
@@ -78,7 +78,7 @@ def _swap_sides(edges: Traffic, block: Ints, side: Ints, rounds: int) -> Ints:
 
 
 def _best_pairs(gain: Floats, block: Ints, side: Ints) -> tuple[Ints, Ints]:
-    """Return the k-th best ranks of both sides of each block, where the two gain together."""
+    """Return the k-th best ranks of both sides of each block, if they gain together."""
     order = np.lexsort((-gain, side, block))
     group = np.append(True, (np.diff(block[order]) != 0) | (np.diff(side[order]) != 0))
     start = np.flatnonzero(group)
@@ -96,7 +96,7 @@ def _best_pairs(gain: Floats, block: Ints, side: Ints) -> tuple[Ints, Ints]:
 def _independent_pairs(
     u: Ints, v: Ints, gain: Floats, shared: float | Floats, edges: Traffic, n: int
 ) -> tuple[Ints, Ints]:
-    """Return the pairs that gain more than every other pair that an edge joins them with.
+    """Return the pairs that gain more than any pair that shares an edge with them.
 
     Their gains add up. `shared` times the weight of an edge between its two
     ranks is what a pair gains less.
@@ -114,7 +114,7 @@ def _independent_pairs(
 
 
 def order_by_matching(edges: Traffic, n: int, rng: np.random.Generator) -> Ints:
-    """Return the ranks in a row, those that communicate much next to each other."""
+    """Return the ranks in a sequence in which heavy communicators are neighbours."""
     size, levels = np.ones(n), []
     while len(edges.source):
         of = _match_pairs(edges, size, rng)
@@ -131,7 +131,7 @@ def order_by_matching(edges: Traffic, n: int, rng: np.random.Generator) -> Ints:
 
 
 def _match_pairs(edges: Traffic, size: Floats, rng: np.random.Generator) -> Ints:
-    """Return which vertices are merged: pairs that prefer each other, then the remaining ones."""
+    """Return which vertices to merge: pairs that prefer each other, then the rest."""
     n = len(size)
     noise = rng.random(n)
     mate = np.full(n, -1, dtype=np.int64)
@@ -160,7 +160,7 @@ def _match_pairs(edges: Traffic, size: Floats, rng: np.random.Generator) -> Ints
 
 
 def swap_ranks(edges: Traffic, node: Ints, far: Floats, outer: Floats, rounds: int) -> Ints:
-    """Return nodes of ranks after pairs of them have changed places, J being lower if any did.
+    """Return the ranks' nodes after swaps of pairs, with a lower J if there were any.
 
     `node` (ranks,). `far` (nodes, nodes). `outer` (ranks, nodes): what edges to ranks elsewhere
     would cost with the rank on each node. `rounds`: at most.
@@ -184,7 +184,7 @@ def swap_ranks(edges: Traffic, node: Ints, far: Floats, outer: Floats, rounds: i
 
 
 def _add_costs(table: Floats, edges: Traffic, far: Floats, node: Ints) -> None:
-    """Add to a table (ranks, nodes) the cost of edges with their first rank on each node."""
+    """Add, to a table (ranks, nodes), the cost of edges with their first rank on each node."""
     order = np.argsort(edges.source, kind="stable")
     for low in range(0, len(order), EDGES_AT_ONCE):
         batch = order[low : low + EDGES_AT_ONCE]
@@ -195,7 +195,7 @@ def _add_costs(table: Floats, edges: Traffic, far: Floats, node: Ints) -> None:
 
 
 def _best_swaps(more: Floats, node: Ints, nodes: int) -> tuple[Ints, Ints, Floats]:
-    """Return pairs of ranks that gain by changing nodes, no rank twice, the best first."""
+    """Return pairs of ranks that gain by swapping nodes, no rank twice, best first."""
     order = np.argsort(node, kind="stable")
     here = np.flatnonzero(np.bincount(node, minlength=nodes))
     start = np.searchsorted(node[order], here)

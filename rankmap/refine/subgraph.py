@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a graph, and how the ranks elsewhere draw those of a part to nodes.
+"""Parts of a graph, and the pull of ranks elsewhere on the ranks of a part.
 
 Terminal propagation: A. E. Dunlop and B. W. Kernighan, "A procedure for placement of
 standard-cell VLSI circuits" (IEEE Trans. CAD 1985).
@@ -40,7 +40,7 @@ def ranks_by_node(node: Ints, first: Longs) -> Ints:
 
 @kernel
 def deal_halves(mine: Ints, half: Bytes, out: Ints, a: int, b: int) -> None:
-    """Write the ranks of half 0 from place `a` on, those of half 1 from `b` on."""
+    """Write the ranks of half 0 from position `a` on, those of half 1 from `b` on."""
     for i in range(len(mine)):
         if half[i] == 0:
             out[a] = mine[i]
@@ -52,7 +52,7 @@ def deal_halves(mine: Ints, half: Bytes, out: Ints, a: int, b: int) -> None:
 
 @kernel
 def induced_graph(g: Csr, mine: Ints, local: Ints) -> Csr:
-    """Return the graph of some ranks, without bias; `local` is -1 everywhere before and after."""
+    """Return the graph of some ranks without bias; `local` is all -1 before and after."""
     ptr, adj, w = g.ptr, g.adj, g.w
     room = 0
     for i in range(len(mine)):
@@ -77,7 +77,7 @@ def induced_graph(g: Csr, mine: Ints, local: Ints) -> Csr:
 
 @kernel
 def talkers_first(ptr: Ints, mine: Ints) -> int:
-    """Bring the ranks that have edges before the idle ones, in place; return how many they are."""
+    """Move ranks with edges before idle ones, in place; return the number of the former."""
     talkers = 0
     idle = mine.copy()
     left = 0
@@ -95,14 +95,14 @@ def talkers_first(ptr: Ints, mine: Ints) -> int:
 
 @kernel
 def note_side(mine: Ints, half: Bytes, where: Ints, cut: int) -> None:
-    """Note that ranks are before or after a cut of the nodes now."""
+    """Record on which side of a cut ranks are now."""
     for i in range(len(mine)):
         where[mine[i], 1 - half[i]] = cut
 
 
 @kernel
 def add_pull(g: Csr, mine: Ints, where: Ints, cut: Longs, far: Floats, sub: Csr) -> None:
-    """Add to a part's bias how its ranks are drawn elsewhere, and weigh its edges by distance.
+    """Add the pull of ranks elsewhere to a part's bias, and weight its edges by distance.
 
     `where` says of each rank from and up to which node it may be; all of these
     count alike. Nodes ``cut[0] … cut[1] - 1`` part from ``cut[1] … cut[2] - 1``.
@@ -131,7 +131,7 @@ def add_pull(g: Csr, mine: Ints, where: Ints, cut: Longs, far: Floats, sub: Csr)
 
 @kernel
 def outer_costs(x: PlacedRanks, mine: Ints, some: Longs) -> Floats:
-    """Return the cost of edges to ranks on other nodes with each rank on each of some nodes."""
+    """Return the cost of edges to other nodes' ranks with each rank on each of some nodes."""
     ptr, adj, w = x.g.ptr, x.g.adj, x.g.w
     node, far, outer = x.node, x.far, x.outer
     inside = np.zeros(len(far), dtype=np.bool_)
@@ -152,7 +152,7 @@ def outer_costs(x: PlacedRanks, mine: Ints, some: Longs) -> Floats:
 
 @kernel
 def lean_at_cut(outer: Floats, these: Ints, low: int, cut: int, high: int, bias: Floats) -> None:
-    """Add how much more edges to ranks elsewhere cost on nodes cut … high-1 than low … cut-1."""
+    """Add the extra cost of outside edges on nodes cut … high-1 over low … cut-1."""
     for i in range(len(these)):
         for j in range(low, cut):
             bias[i] -= outer[these[i], j] / (cut - low)

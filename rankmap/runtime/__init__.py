@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reorder the ranks of a program that is running already, as DASH does.
+"""Reorders the ranks of a running program, as DASH does.
 
 `reorder` gives a communicator of the same processes in another order, and
 `cart_create` an MPI_Cart_create whose ``reorder`` does something. The names
@@ -55,7 +55,7 @@ def reorder(
     machine: str | Machine | None = None,
     strategy: str | None = None,
 ) -> MPI.Intracomm:
-    """Return a communicator of the same processes, ranked for the machine they are on.
+    """Return a communicator of the same processes, ranked for the machine that they run on.
 
     Collective. The result compares as MPI_SIMILAR to `comm`, or MPI_CONGRUENT
     where nothing better than the order it has was found. Where the machine, or
@@ -187,7 +187,7 @@ def _read_grid(dims: Sequence[int], periods: Sequence[bool] | bool) -> tuple[str
 def _reordered(
     comm: MPI.Intracomm, request: Callable[[], _RankRequest], machine: str | Machine | None
 ) -> MPI.Intracomm:
-    """Return the communicator whose order rank 0 computes, the same everywhere."""
+    """Return a communicator in the order that rank 0 computes, equal on all ranks."""
     offers = comm.gather(_make_offer(comm, request), root=0)
     outcome: tuple[array[int], str, Refusal | None] | None = None
     if comm.Get_rank() == 0:
@@ -213,7 +213,7 @@ def _reordered(
 
 
 def _make_offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | Refusal:
-    """Return this rank's contribution, or the reason why it cannot take part."""
+    """Return this rank's contribution, or why it cannot take part."""
     from mpi4py import MPI
 
     try:
@@ -229,7 +229,7 @@ def _make_offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Off
 def _answer_offers(
     offers: Sequence[Offer | Refusal], size: int, machine: str | Machine | None
 ) -> tuple[array[int], str]:
-    """Return the old rank of each new one, and rank 0's warning; on rank 0."""
+    """On rank 0, return the old rank of each new one, and a warning."""
     from nidmap.rankmap import predict
     from nidmap.rankmap.runtime import rerank
 

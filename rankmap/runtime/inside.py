@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap run --inside``: a running program asks for its order, and is answered.
+"""``nidmap run --inside``: answers a running program that asks for its order.
 
 The launcher, whichever it is, starts the ranks as it is told. The library before the program
 (`nidmap.rankmap.preload`) has a child process of rank 0 answer: its question on standard input is
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = "") -> int:
-    """Replace this process by the launcher, with a preloaded library that orders its ranks.
+    """Replace this process with the launcher and a preloaded library that orders its ranks.
 
     The ranks themselves say where they are.
 
@@ -63,7 +63,7 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
 
 
 def _answer_options(request: RunRequest, world: bool) -> dict[str, Any]:
-    """Return how the ranks are to be answered, for `rerank.answer`, and whether ``quiet``."""
+    """Return the options for answering ranks (`rerank.answer`), and whether ``quiet`` is set."""
     job, path = request.job, request.order_file
     if job.nodes or job.ppn:
         raise UsageError("--inside finds nodes and ranks itself: drop --nodes and --ppn")
@@ -80,7 +80,7 @@ def _answer_options(request: RunRequest, world: bool) -> dict[str, Any]:
 
 
 def asking_command(options: Mapping[str, Any]) -> str:
-    """Return the shell line that answers, for ``$NIDMAP_ASK``.
+    """Return the shell command that answers, for ``$NIDMAP_ASK``.
 
     It looks for nothing in the program's working directory.
     """
@@ -90,7 +90,7 @@ def asking_command(options: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Answer the question on standard input; errors are reported in the answer's own line."""
+    """Answer the request on standard input; errors go into the answer's own line."""
     from nidmap.rankmap.runtime import rerank
 
     try:

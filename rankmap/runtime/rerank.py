@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work of rank 0 when a running program's ranks are reordered.
+"""Rank 0's work when a running program's ranks are reordered.
 
 The program asks in Python (`nidmap.rankmap.runtime`), or by the library before it
 (`nidmap.rankmap.runtime.inside`), whose question is a text.
@@ -74,7 +74,7 @@ def rerank(
     strategy: str = "",
     order_file: str = "",
 ) -> Reranked:
-    """Return the processes in their new order, for processes that sit where they sit.
+    """Return the processes in their new order, given where they run.
 
     `hosts`: of each process, in its old order: its processor's name, and Slurm's name for the
     node ('' for none), which counts where it tells as much and the machine does not know the
@@ -114,7 +114,7 @@ def rerank(
 
 
 def _beats_order(best: Placement, before: Placement, job: Job) -> bool:
-    """Return whether an order is better than another one, by what it was chosen by."""
+    """Tell whether an order is better than another, by the criterion it was chosen by."""
     by_time = best.origin.optimised is not None and best.origin.optimised["by"] == "time"
     if not by_time or best.machine is None:
         return cost(best, job.pattern) < cost(before, job.pattern)
@@ -125,7 +125,7 @@ def _beats_order(best: Placement, before: Placement, job: Job) -> bool:
 def _find_slots(
     listed: list[list[str]], node: Ints, machine: str | Machine
 ) -> tuple[Placement, str]:
-    """Return the slots on the machine's own rows, or on names alone and why."""
+    """Return the slots on the machine's rows, or on names alone and why."""
     counts = np.bincount(node)
     why = "no machine is named (machine=, NIDMAP_MACHINE)"
     spellings = [(names, [name.partition(".")[0] for name in names]) for names in listed]
@@ -144,7 +144,7 @@ def _find_slots(
 
 
 def _parse_request(text: str) -> tuple[str, Hosts, str]:
-    """Return who asks: its pattern, the hosts of its processes, the edges of its graph."""
+    """Return the request: its pattern, its processes' hosts, the edges of its graph."""
     head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
     if head != _HEAD:
         raise UsageError("the preload library is from another nidmap version")
@@ -156,7 +156,7 @@ def _parse_request(text: str) -> tuple[str, Hosts, str]:
 
 
 def _named_pattern(pattern: str, hosts: Hosts, edges: str) -> str | Pattern:
-    """Return the pattern of a question; that of a graph has a name where it is a grid."""
+    """Return the pattern of a request; a graph that is a grid gets a name."""
     if pattern == _WORLD:
         raise UsageError("the pattern of MPI_COMM_WORLD is not known", "give --pattern")
     if pattern != _GRAPH:

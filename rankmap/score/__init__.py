@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an order costs, how far that is from the least possible, and the proof.
+"""The cost of an order, and a proven lower bound on that of any order.
 
 J is the sum over undirected edges, each once, of weight times distance
 (`nidmap.rankmap.score.distance`). A bound is a number that no order of the same ranks on
@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """An order's figures."""
+    """The figures of an order."""
 
     cost: float  # J
     # Weight of the edges inside a node, inside an innermost block, and so on outwards (`levels`
@@ -48,14 +48,14 @@ class Score:
 
     @property
     def gap(self) -> float | None:
-        """How far J is above the bound, as a share of the bound; None where that is 0 and J not."""
+        """How far J is above the bound, relative to it; None if only the bound is 0."""
         if self.optimal:
             return 0.0
         return self.cost / self.bound.value - 1 if self.bound.value > 0 else None
 
     @property
     def optimal(self) -> bool:
-        """True where J meets the bound."""
+        """True if J meets the bound."""
         return meets_bound(self.cost, self.bound)
 
     def document(self) -> dict[str, Any]:
@@ -94,17 +94,17 @@ def score(order: Placement, pattern: Pattern | str | None = None) -> Score:
 
 
 def cost(order: Placement, pattern: Pattern | str | None = None) -> float:
-    """Return J of an order, and nothing else."""
+    """Return only J of an order."""
     return cost_of(_fit_pattern(order, pattern), order.node_of_rank, job_distance(order))
 
 
 def meets_bound(value: float, bound: CostBound) -> bool:
-    """Return True where a cost is no more than a bound, but for rounding."""
+    """Tell whether a cost is no more than a bound, apart from rounding."""
     return value <= bound.value + ROUNDING * abs(bound.value)
 
 
 def plain_number(value: float) -> float | int:
-    """Return a whole number as int: weights mostly are."""
+    """Return an integral number as int, since most weights are integers."""
     return int(value) if float(value).is_integer() else float(value)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on J: how bounds on what leaves blocks make one, and those by counting.
+"""Lower bounds on J: from bounds per level, and those by counting.
 
 Two arguments hold for any graph, for the weight that leaves the blocks of one level, the better
 one being taken:
@@ -36,14 +36,14 @@ MOST_NODES = 1024
 
 
 class CostBound(NamedTuple):
-    """A number that no order's J is below."""
+    """A lower bound on the J of any order."""
 
     value: float
     why: str  # the argument: ``counting``, or that every order was looked at
 
 
 def by_level_bound(cuts: Floats, distance: Distance) -> float:
-    """Return the bound on J that bounds on the weight leaving the blocks of each level make.
+    """Return the bound on J that follows from bounds on the weight leaving each level's blocks.
 
     J is the sum over levels l of (d(l+1) - d(l)) times the weight that leaves
     the blocks of level l. Where a farther level has the smaller distance, it
@@ -68,7 +68,7 @@ def block_capacities(placement: Placement, distance: Distance) -> list[Ints]:
 
 
 def lower_bound(pattern: Pattern, placement: Placement, distance: Distance) -> CostBound:
-    """Return the best bound that is known for a pattern on slots: that by counting.
+    """Return the best known bound for a pattern on slots, which is the one by counting.
 
     `pattern`: fitted to the slots. `distance`: of the slots' nodes. 0 for patterns too large.
     """
@@ -84,7 +84,7 @@ def lower_bound(pattern: Pattern, placement: Placement, distance: Distance) -> C
 
 
 def _nearest_partners(pattern: Lines, placement: Placement, distance: Distance) -> float:
-    """Return J of an all-to-all whose ranks have their partners in the slots nearest to them."""
+    """Return J of an all-to-all in which each rank's partners are in the nearest slots."""
     partners = sum(extent - 1 for extent in pattern.dims or ())
     total = 0.0
     for node, (count, far) in enumerate(
@@ -101,7 +101,7 @@ def _nearest_partners(pattern: Lines, placement: Placement, distance: Distance) 
 
 
 def least_cuts(graph: Graph, capacity: list[Ints]) -> Floats:
-    """Return for each level a weight that the edges leaving its blocks have at least.
+    """Return, for each level, a lower bound on the weight of edges leaving its blocks.
 
     `capacity`: slots of each block, level by level.
     """
@@ -116,7 +116,7 @@ def least_cuts(graph: Graph, capacity: list[Ints]) -> Floats:
 
 
 class _SpanningForest:
-    """The lightest forest of a graph: Boruvka's rounds, all parts at once."""
+    """The lightest spanning forest of a graph, by Boruvka's rounds on all parts at once."""
 
     def __init__(self, graph: Graph) -> None:
         a, b, weight = graph.upper()
@@ -142,7 +142,7 @@ class _SpanningForest:
         self._of = np.searchsorted(parts, self._part)
 
     def least(self, capacity: Ints) -> float:
-        """Return the weight that edges between blocks of these capacities have at least."""
+        """Return a lower bound on the weight between blocks of these capacities."""
         held = np.cumsum(np.sort(capacity)[::-1])
         # A part of s ranks touches at least as many blocks as the largest ones that hold s slots.
         blocks = np.searchsorted(held, self._sizes, side="left") + 1
@@ -155,7 +155,7 @@ class _SpanningForest:
 
 
 def _join_parts(part: Ints, a: Ints, b: Ints) -> Ints:
-    """Return the parts after those at both ends of the edges have become one."""
+    """Return the parts after merging those at both ends of each edge."""
     label = np.arange(len(part))
     while True:
         low = np.minimum(label[a], label[b])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far apart two nodes are: the distance that J is made of, and the blocks that nodes share.
+"""Distances between nodes, from which J is computed, and the blocks that nodes share.
 
 What a distance is depends on the network; it is 0 only inside a node:
 
@@ -82,7 +82,7 @@ class Distance(ABC):
 
     @abstractmethod
     def between(self, a: Ints, b: Ints) -> Floats:
-        """Return the distance of the nodes `a` from the nodes `b`, element by element.
+        """Return the distance between nodes `a` and `b`, element by element.
 
         `a`, `b`: nodes as indices of this object.
         """
@@ -96,7 +96,7 @@ class Distance(ABC):
         """Return the distances between the nodes at these indices only, in this order."""
 
     def level(self, a: Ints, b: Ints) -> Ints:
-        """Return the level at which nodes meet: 0 one node, 1 one innermost block, … k."""
+        """Return the level at which nodes meet: 0 same node, 1 same innermost block, … k."""
         a, b = np.broadcast_arrays(np.asarray(a), np.asarray(b))
         met = (a != b).astype(np.int64)
         for column in self.blocks.T[:-1]:
@@ -104,11 +104,11 @@ class Distance(ABC):
         return np.asarray(met)
 
     def from_hops(self, hops: float, by_level: Floats) -> float:
-        """Return J from the weight times hops and the weight by level (`level`)."""
+        """Compute J from weight times hops and the weight by level (`level`)."""
         return float(by_level @ self.level_distance)
 
     def rows(self) -> Iterator[Floats]:
-        """Yield the distances of each node from all, float64 (n,)."""
+        """Yield each node's distances to all nodes, float64 (n,)."""
         nodes = np.arange(len(self))
         return (self.between(np.full(len(self), node), nodes) for node in nodes)
 
@@ -118,7 +118,7 @@ class Distance(ABC):
 
 
 class Levels(Distance):
-    """Distances that the blocks alone decide: trees, fat trees, and nodes without a machine."""
+    """Distances determined by blocks: trees, fat trees, and nodes without a machine."""
 
     exact = True
 
@@ -127,7 +127,7 @@ class Levels(Distance):
         return self.level_distance[self.level(a, b)]
 
     def hops(self, a: Ints, b: Ints) -> Ints:
-        """Return the links between switches, up to the one that both share and down."""
+        """Return the links between switches, up to the lowest common one and down."""
         return np.maximum(2 * (self.level(a, b) - 1), 0)
 
     def take(self, nodes: Ints) -> Levels:
@@ -150,12 +150,12 @@ class TorusDistance(Distance):
         self.extents = extents
 
     def between(self, a: Ints, b: Ints) -> Floats:
-        """Return the hops, 1/2 between two nodes of one router."""
+        """Return the hops, or 1/2 between two nodes of the same router."""
         hops = self.hops(a, b).astype(np.float64)
         return np.where((hops == 0) & (np.asarray(a) != np.asarray(b)), ONE_ROUTER, hops)
 
     def from_hops(self, hops: float, by_level: Floats) -> float:
-        """Return J: the hops, and 1/2 for what stays on a router but leaves its node."""
+        """Compute J: the hops, and 1/2 for what stays on a router but leaves its node."""
         return hops + ONE_ROUTER * float(by_level[1])
 
     def hops(self, a: Ints, b: Ints) -> Ints:
@@ -188,7 +188,7 @@ class Routers(Distance):
         return np.asarray(self.hops(a, b) + apart, dtype=np.float64)
 
     def from_hops(self, hops: float, by_level: Floats) -> float:
-        """Return J: the hops, and 1 for what leaves a node."""
+        """Compute J: the hops, and 1 for whatever leaves a node."""
         return hops + float(by_level[1:].sum())
 
     def hops(self, a: Ints, b: Ints) -> Ints:
@@ -203,7 +203,7 @@ class Routers(Distance):
         return np.where(a == b, 0, np.where(lost, LOST, links))
 
     def _tabled(self) -> tuple[Ints, Array] | None:
-        """Return each node's place in a table of path lengths, and the table; None if too large."""
+        """Return each node's index in a table of path lengths, and the table; None if too large."""
         if self._table is None:
             once, place = np.unique(self.router, return_inverse=True)
             if len(once) > MOST_TABLED:
@@ -264,7 +264,7 @@ class Paths:
         return out
 
     def _over_best_link(self, local: Sums, g: int, h: int, spot: Ints) -> Sums:
-        """Return the links from routers of one group to some of another, by the best link between.
+        """Return the path length between groups over the best link, for routers of both.
 
         `local` (s, positions): links from each router to every position of its group. `g`, `h`:
         the groups. `spot` (t,): positions in the other group.
@@ -296,7 +296,7 @@ class Paths:
         return out.reshape(a.shape)
 
     def _over_own_links(self, a: Ints, b: Ints) -> Ints:
-        """Return the links between partners inside a group, or over one link of their groups."""
+        """Return the path length between partners in one group, or over one of their own links."""
         groups, place = self.groups, self.groups.place
         g, h = groups.group[a], groups.group[b]
         known = (a >= 0) & (b >= 0)
@@ -371,7 +371,7 @@ def job_distance(placement: Placement) -> Distance:
 
 
 def _nested_prefixes(coords: Ints) -> Ints:
-    """Return one number per node for each prefix of its coordinates, the longest first.
+    """Return one number per node for each prefix of its coordinates, longest first.
 
     A node without a coordinate is in no block with any other.
     """

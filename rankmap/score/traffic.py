@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties of an order for a pattern: weight by level, by hops and by node.
+"""An order's figures for a pattern: weight by level, by hops and by node.
 
 Structured patterns are never expanded: a stencil is one comparison of the grid
 of nodes with itself, shifted; an all-to-all along lines is a count of the
@@ -24,7 +24,7 @@ _BLOCK = 1 << 20
 
 
 class OrderWeights(NamedTuple):
-    """Weight of a pattern's edges under an order."""
+    """The weight of a pattern's edges under an order."""
 
     # (k + 1,), weight of the edges whose ends meet at each level (`Distance.level`): inside a node
     # first, then inside an innermost block, …
@@ -53,7 +53,7 @@ def traffic(pattern: Pattern, node: Ints, distance: Distance) -> OrderWeights:
 
 
 def cost_of(pattern: Pattern, node: Ints, distance: Distance) -> float:
-    """Return J alone, which is less work than `traffic`."""
+    """Return J alone, which is cheaper than `traffic`."""
     if isinstance(pattern, Lines):
         return traffic(pattern, node, distance).cost
     total = 0.0
@@ -74,7 +74,7 @@ class _LevelSums:
         self.hops = 0.0
 
     def add(self, a: Ints, b: Ints, weight: Any) -> None:
-        """Add pairs, all of one weight or each of its own."""
+        """Add pairs, all with one weight or each with its own."""
         off = a != b
         total = float(np.sum(weight)) if np.ndim(weight) else float(weight) * len(a)
         a, b = a[off], b[off]
@@ -92,7 +92,7 @@ class _LevelSums:
             )
 
     def add_lines(self, lines: Ints, weight: float) -> None:
-        """Add the pairs within each row of a table of nodes, all of one weight."""
+        """Add the pairs within each row of a table of nodes, all with the same weight."""
         count, extent = lines.shape
         nodes = len(self.by_node)
         line = np.repeat(np.arange(count), extent)
@@ -109,7 +109,7 @@ class _LevelSums:
             self.hops += weight * _hops_within(line, node, ranks, self.distance)
 
     def total(self) -> OrderWeights:
-        """Return the sums; where levels decide distances, they decide the sums."""
+        """Return the sums, computed from levels if these determine distances."""
         cost = self.distance.from_hops(self.hops, self.by_level)
         if self.distance.exact:
             self.hops = float(self.by_level @ np.maximum(2 * np.arange(len(self.by_level)) - 2, 0))
@@ -117,7 +117,7 @@ class _LevelSums:
 
 
 def pairs_of_nodes(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, Any]]:
-    """Yield the nodes at both ends of all edges, and their weight (one for all, or one each)."""
+    """Yield the nodes at both ends of all edges, and their weights (one for all, or each)."""
     if not isinstance(pattern, GridPattern):
         for edges in pattern.edges():
             yield node[edges.source], node[edges.target], edges.bytes
@@ -130,7 +130,7 @@ def pairs_of_nodes(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, A
 
 
 def _hops_within(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> float:
-    """Return the hops of all pairs within each line, lines that are alike being looked at once."""
+    """Return the hops of all pairs within each line, computing equal lines only once."""
     if distance.coords is not None:
         return _torus_hops(line, node, ranks, distance)
     _, first, router = np.unique(distance.blocks[:, 0], return_index=True, return_inverse=True)
@@ -172,7 +172,7 @@ def _pairs_inside(ranks: Array) -> float:
 
 
 def _hops_of(node: Ints, ranks: Floats, distance: Distance) -> float:
-    """Return the hops of all pairs of ranks, counted by a node of each router."""
+    """Return the hops of all pairs of ranks, counted by one node of each router."""
     rows = max(1, _BLOCK // len(node))
     total = 0.0
     for low in range(0, len(node), rows):

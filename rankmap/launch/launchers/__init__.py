@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The launchers, a module for each program: put one here and it is found.
+"""The launchers, one module per program; modules in this folder are found automatically.
 
 A class names its options in an `OptionTable`, states what it is (`Launcher`'s attributes), and
 its `launch` returns the words that start the ranks in order. A program whose ranks are started
@@ -22,7 +22,7 @@ __all__ = ["CrayOrder"]
 
 
 class CrayOrder(Launcher):
-    """A launcher of ranks that Cray MPICH renumbers: what it starts are slots.
+    """A launcher for Cray MPICH, which renumbers the ranks: those started are slots.
 
     The file is named, so that a MPICH_RANK_ORDER of the user's own in the working directory
     is neither read nor touched.
@@ -38,7 +38,7 @@ class CrayOrder(Launcher):
     placing_variables = ("MPICH_RANK_REORDER_FILE",)
 
     def check(self) -> None:
-        """Refuse a command whose ranks have an order of the user's own; 1 is the default one."""
+        """Refuse commands with an order of the user's own; 1 is the default one."""
         super().check()
         method = self.env.get("MPICH_RANK_REORDER_METHOD", "").strip()
         if method not in ("", "1"):
@@ -50,7 +50,7 @@ class CrayOrder(Launcher):
         return nodes
 
     def even_ranks(self, order: Placement) -> int:
-        """Return the ranks on each node but the last, which may have fewer: what ``-N`` can say."""
+        """Return ranks per node for ``-N``; the last node may have fewer."""
         counts = order.counts
         per_node = int(counts[0])
         if (counts[:-1] != per_node).any() or counts[-1] > per_node:

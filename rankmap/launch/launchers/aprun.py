@@ -45,7 +45,7 @@ class Aprun(CrayOrder):
     rank_variables = ("ALPS_APP_PE", "PMI_RANK")
 
     def counts(self, ranks: int, nodes: int) -> Ints:
-        """Return aprun's own counts: ``-N`` ranks on each node, the last one taking the rest."""
+        """Return aprun's own counts: ``-N`` ranks per node, with the rest on the last."""
         per_node = self.per_node()
         if per_node is None:
             raise unclear_counts(ranks, nodes)
@@ -56,7 +56,7 @@ class Aprun(CrayOrder):
         return super().counts(ranks, nodes)
 
     def launch(self, order: Placement, path: str) -> Launch:
-        """Return the command with ``-n``, ``-N``, ``-L``, for the nodes as ALPS takes them."""
+        """Return the command with ``-n``, ``-N``, ``-L``, with nodes as ALPS takes them."""
         nids, per_node = _nid_list(order), self.even_ranks(order)
         return self.command([], path, ranks=order.ranks, per_node=per_node, list=nids)
 

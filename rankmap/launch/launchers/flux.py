@@ -47,17 +47,17 @@ class Flux(Launcher):
     rank_variables = ("FLUX_TASK_RANK",)
 
     def check(self) -> None:
-        """Refuse other commands than ``flux run``."""
+        """Refuse commands other than ``flux run``."""
         if self.parsed.argv[1:2] != ("run",):
             raise LaunchError("of Flux's commands only flux run can be given an order")
         super().check()
 
     def find_allocation(self) -> Allocation | None:
-        """Return the hosts of the Flux instance that the command runs in, as Flux reports them."""
+        """Return the hosts of the surrounding Flux instance, as Flux reports them."""
         return flux_instance(self.env, self.parsed.argv[0])
 
     def counts(self, ranks: int, nodes: int) -> Ints:
-        """Return even counts over all nodes: Flux's own where ``-N`` is all of them."""
+        """Return even counts over all nodes, which is what Flux does if ``-N`` covers all."""
         if self.parsed.number("nodes") not in (None, nodes) or ranks % nodes:
             raise LaunchError(
                 f"Flux itself chooses how {ranks} ranks go on {nodes} nodes",
@@ -66,7 +66,7 @@ class Flux(Launcher):
         return np.full(nodes, ranks // nodes)
 
     def launch(self, order: Placement, path: str) -> Launch:
-        """Return the command with ``--taskmap`` and the numbers it needs."""
+        """Return the command with ``--taskmap`` and the counts it needs."""
         job = self.allocation
         if order.ppn is None or (job and len(job.nodes) != len(order.names)):
             raise LaunchError(
@@ -77,13 +77,13 @@ class Flux(Launcher):
 
 
 class CrayFlux(Flux):
-    """flux run of programs of Cray MPICH, which take block task maps alone."""
+    """flux run of Cray MPICH programs, which accept only block task maps."""
 
     samples = ("flux run -n 4 -N 2 --label-io ./app",)
     library = CRAY
 
     def launch(self, order: Placement, path: str) -> Launch:
-        """Return the command; only where ranks in a row sit on nodes in a row."""
+        """Return the command if consecutive ranks are on consecutive nodes; refuse others."""
         if (np.diff(order.node_of_rank) < 0).any():
             raise LaunchError(
                 "Cray MPICH hangs in MPI_Init where Flux's task map is not block"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the launchers called mpiexec and mpirun have in common, and each of them.
+"""Launchers called mpiexec or mpirun: what they share, and each of them.
 
 They take their nodes from a host file or from the batch system, fill them in
 order, and know nothing of srun's way of dealing ranks out.
@@ -69,7 +69,7 @@ _HOST_OPTION = re.compile(r"(?<!\S)(?:ifhn|user|username|binding)=\S+")
 
 
 class _HydraFamily(Launcher):
-    """The common part of MPICH's and Intel's launchers."""
+    """What MPICH's and Intel's launchers share."""
 
     options = OptionTable(
         ranks="n= np=",
@@ -88,7 +88,7 @@ class _HydraFamily(Launcher):
     starter_variables: ClassVar[tuple[str, ...]] = ("HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP")
 
     def find_allocation(self) -> Allocation | None:
-        """Return the hosts, unless their file says more of them than an order file can."""
+        """Return the hosts, unless their file says more than an order file can."""
         path = self.parsed.values.get("files") or self.first_set(self.host_variables)[1]
         if path and "hosts" not in self.parsed.values:
             for number, line in enumerate(load(path).split("\n"), 1):
@@ -99,7 +99,7 @@ class _HydraFamily(Launcher):
         return super().find_allocation()
 
     def is_started_by_slurm(self) -> bool:
-        """Tell whether Slurm starts Hydra's proxies: as told, else inside of its jobs."""
+        """Tell whether Slurm starts Hydra's proxies: if requested, or inside its jobs."""
         starter = self.parsed.values.get("starter") or self.first_set(self.starter_variables)[1]
         return starter == "slurm" or bool(self.env.get("SLURM_JOB_ID") and not starter)
 
@@ -116,7 +116,7 @@ class Hydra(_HydraFamily):
     limit = HYDRA
 
     def check(self) -> None:
-        """Refuse MPICH 4 where Slurm starts its proxies: it loses the order."""
+        """Refuse MPICH 4 if Slurm starts its proxies, which then lose the order."""
         super().check()
         if self.major < MAPS and self.is_started_by_slurm():
             raise LaunchError(
@@ -124,7 +124,7 @@ class Hydra(_HydraFamily):
             )
 
     def own_nodes(self, ranks: int) -> Ints | None:
-        """Return the node of each rank by the lines of the host file, which begin again."""
+        """Return each rank's node by the host file's lines, which are repeated cyclically."""
         job, per_node = self.allocation, self.per_node()
         turns = None if job is None else job.turns
         if turns is None and job is not None and job.tasks is not None:
@@ -136,18 +136,18 @@ class Hydra(_HydraFamily):
         return np.resize(turns, ranks)
 
     def counts(self, ranks: int, nodes: int) -> Ints:
-        """Return the ranks that the lines of the host file give each node."""
+        """Return the number of ranks per node by the host file's lines."""
         own_nodes, job = self.own_nodes(ranks), self.allocation
         if own_nodes is None or job is None or len(job.nodes) != nodes:
             return super().counts(ranks, nodes)
         return np.bincount(own_nodes, minlength=nodes)
 
     def mapping(self) -> ProcessMapping:
-        """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""
+        """Return the mapping of ``-rankmap``, which Hydra rewrites in its own syntax."""
         return self.limit if self.major >= MAPS else HYDRA_FILE
 
     def text(self, order: Placement) -> str:
-        """Return each node once, with its ranks, as Slurm sorts them; in rank order for MPICH 4."""
+        """Return nodes with their ranks in Slurm's order, or in rank order for MPICH 4."""
         by_node = order.sorted().with_order(None)
         return super().text(order if self.major < MAPS else by_node)
 
@@ -165,7 +165,7 @@ class Hydra(_HydraFamily):
 
 
 class IntelHydra(_HydraFamily):
-    """Intel MPI's mpiexec with ``-machinefile``, the batch system's placement put aside."""
+    """Intel MPI's mpiexec with ``-machinefile``, overriding the batch system's placement."""
 
     samples = ("mpiexec.hydra -bootstrap ssh -np 4 -genvall -s all ./app",)
     library = format = INTEL
@@ -175,7 +175,7 @@ class IntelHydra(_HydraFamily):
     variables: ClassVar[dict[str, str]] = {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
 
     def check(self) -> None:
-        """Refuse Slurm's bootstrap, which loses every order."""
+        """Refuse Slurm's bootstrap, which loses any order."""
         super().check()
         if self.is_started_by_slurm():
             raise LaunchError(
@@ -216,38 +216,38 @@ class OpenMpi(Launcher):
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
     def check(self) -> None:
-        """Refuse a mapping that is not node after node."""
+        """Refuse mappings other than node after node."""
         super().check()
         self.mapped()
 
     def mapped(self) -> tuple[int, int]:
-        """Return the ranks on each node (0: not said) and the cores of each, by ``--map-by``."""
+        """Return ranks per node (0: not given) and cores per rank, from ``--map-by``."""
         match = _MAPPING.fullmatch(self.parsed.values.get("map", ""))
         if not match:
             raise LaunchError(f"mpirun {self.parsed.words('map')} places ranks itself")
         return int(match[1] or 0), max(1, int(match[2] or 1))
 
     def per_node(self) -> int | None:
-        """Return ``-N`` or that of ``--map-by ppr:N:node``."""
+        """Return the ranks per node from ``-N`` or ``--map-by ppr:N:node``."""
         return self.mapped()[0] or super().per_node()
 
     def cores(self) -> int:
-        """Return ``PE=`` of ``--map-by``."""
+        """Return the value of ``PE=`` in ``--map-by``."""
         return self.mapped()[1]
 
     def ranks(self, nodes: int) -> int:
-        """Return the number of ranks; without ``-n`` it is that of the slots."""
+        """Return the number of ranks, which without ``-n`` is the number of slots."""
         slots = self.allocation.tasks if self.allocation else None
         if slots is None or "ranks" in self.parsed.values or self.per_node():
             return super().ranks(nodes)
         return int(slots.sum())
 
     def text(self, order: Placement) -> str:
-        """Return a rankfile where ranks are to be bound, else a sequential file."""
+        """Return a rankfile if ranks are to be bound, else a sequential file."""
         return self.bound.text(OPENMPI) if self.bound else super().text(order)
 
     def launch(self, order: Placement, path: str) -> Launch:
-        """Return the command with its order file in place of its own mapping."""
+        """Return the command with its order file instead of its own mapping."""
         job = self.allocation
         if job and job.tasks is not None and "oversubscribe" not in self.parsed.values:
             job.refuse_more(order, job.tasks, "ranks")  # mpirun would not start
@@ -296,7 +296,7 @@ class Pals(CrayOrder):
     rank_variables = ("PALS_RANKID", "PMI_RANK")
 
     def bind(self, order: Placement, pattern: Pattern) -> Placement:
-        """Return the order as others do, without ``--gpu-bind`` where this PALS knows none."""
+        """Arrange and bind as usual, without ``--gpu-bind`` if this PALS does not know it."""
         bound_order = super().bind(order, pattern)
         try:
             knows = "--gpu-bind" in run_query([self.parsed.argv[0], "--help"], self.env)

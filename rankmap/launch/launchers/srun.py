@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""srun of native Slurm, in two ways: with a host file, and for Cray MPICH.
+"""srun of native Slurm, in two variants: with a host file, and for Cray MPICH.
 
 A host file names the node of every rank and srun keeps it. It is given as
 ``--nodelist=FILE --distribution=arbitrary``: SLURM_HOSTFILE does the same, but
@@ -40,7 +40,7 @@ _ALONE = (
 
 
 class Srun(Launcher):
-    """The common part of both ways."""
+    """What both variants share."""
 
     options = OptionTable(
         ranks="ntasks= n=",
@@ -64,14 +64,14 @@ class Srun(Launcher):
     host = "${SLURMD_NODENAME:-$(uname -n)}"
 
     def check(self) -> None:
-        """Refuse a distribution of the user's own."""
+        """Refuse a distribution specified by the user."""
         super().check()
         kind = self.parsed.values.get("distribution") or self.env.get("SLURM_DISTRIBUTION", "")
         if kind.partition(":")[0].partition(",")[0].lower() not in ("", "block", "*"):
             raise LaunchError(f"srun --distribution={kind} places ranks itself")
 
     def ranks(self, nodes: int) -> int:
-        """Return srun's number of ranks: ``-n``, the job's, or this many on each node, else one.
+        """Return srun's number of ranks: ``-n``, the job's, or ranks per node times nodes, else 1.
 
         With ``-c`` alone it is what the CPUs have room for, which is not guessed.
         """
@@ -83,11 +83,11 @@ class Srun(Launcher):
         return (self.per_node() or 1) * (self.parsed.number("nodes") or nodes)
 
     def per_node(self) -> int | None:
-        """Return that of the command, else the job's."""
+        """Return the command's ranks per node, else the job's."""
         return super().per_node() or (self.allocation.per_node if self.allocation else None)
 
     def counts(self, ranks: int, nodes: int) -> Ints:
-        """Return srun's own counts; one number for all nodes only where it divides exactly."""
+        """Return srun's own counts; a single number for all nodes only if it divides evenly."""
         wanted = self.parsed.number("nodes") or nodes
         if wanted > nodes:
             raise LaunchError(f"{wanted} nodes requested, but the job has {nodes}")
@@ -99,7 +99,7 @@ class Srun(Launcher):
         return self.allocation.counts(ranks, self.cores(), wanted)
 
     def asked_remarks(self, seconds: float) -> list[str]:
-        """Return what Slurm's settings make of the command: without PMI ranks are alone."""
+        """Return remarks that depend on Slurm's settings: without PMI, ranks are singletons."""
         if "mpi" in self.parsed.values or self.env.get("SLURM_MPI_TYPE"):
             return []
         try:
@@ -110,7 +110,7 @@ class Srun(Launcher):
 
 
 class HostfileSrun(Srun):
-    """srun with a host file: line r is the node of rank r, whose ranks find it in `LAUNCH`."""
+    """srun with a host file, line r being rank r's node; ranks find it through `LAUNCH`."""
 
     samples = (
         "srun -p debug -t 10 -A me -J tool -n 4 -N2 -c 2 --mpi pmi2 -l ./app",
@@ -129,7 +129,7 @@ class HostfileSrun(Srun):
             raise LaunchError("srun -w overrides a host file", "give run --nodes instead")
 
     def mapping(self) -> ProcessMapping | None:
-        """Return PMI-2's, which is what Slurm's PMI is where none is named; PMIx has no limit."""
+        """Return PMI-2's mapping, Slurm's default; PMIx has no limit."""
         mpi = self.parsed.values.get("mpi") or self.env.get("SLURM_MPI_TYPE", "")
         return None if mpi.startswith("pmix") else self.limit
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies side by side: which nodes and which order, and what each is predicted to take."""
+"""Strategies side by side: their nodes, their orders, and the predicted times."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of order files, and the formats of numbers alone: ``slots`` and ``mpich``."""
+"""The text of order files, and formats of plain numbers: ``slots`` and ``mpich``."""
 
 from nidmap.rankmap.emit.text import read_permutation
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A grid laid on a torus, neighbours on neighbouring routers."""
+"""Embedding a grid into a torus, neighbours on neighbouring routers."""
 
 import numpy as np
 

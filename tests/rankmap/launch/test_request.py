@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a launch: the job, and the order in which its ranks start."""
+"""A request to launch: the job, and the order in which its ranks start."""
 
 import math
 

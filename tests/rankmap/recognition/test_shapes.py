@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognise recorded messages as stencils, sweeps and lines of a process grid."""
+"""Recognises recorded messages as stencils, sweeps and lines of a process grid."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much is tried: the numbers that the search is tuned by, and what they were found with."""
+"""Search effort: the parameters of the search, and the measurements they come from."""
 
 from nidmap.rankmap.refine.budget import total_work
 
