@@ -17,7 +17,7 @@ routing             where
                     destination) only, as route tables need it
 ``valiant``         dragonflies: a random third group, minimal to and from it
 ``adaptive``        dragonflies: minimal, and valiant or in a group detours over
-                    its other routers, divided as well as possible; detours cost
+                    other routers of it, divided as well as possible; detours cost
 ``dimension-order`` tori: x first, then y, z; ties go to +
 ``d-mod-k``         fat trees: up-ports by the destination's index; where the
                     listed cables make no regular tree ``shortest`` instead

@@ -3,8 +3,9 @@
 
 Every router pair divides its bytes between two kinds of ways. In different groups
 these are the ways of ``minimal`` and those of ``valiant``, over a third group; in one
-group all shortest paths, and detours over another router of it (each alike, shortest
-paths to it and from it). What detours cost is told by `Loads.losing`.
+group all shortest paths, and detours over another router (each alike, shortest paths to it
+and from it): of the row or column of an Aries that both are in, else of the whole group.
+What detours cost is told by `Loads.losing`.
 
 First all pairs have one share, the best one: loads are linear in it. Then a way weighs as much as
 its channels together: high powers of their relative loads (bytes / bandwidth). Pairs shift bytes to

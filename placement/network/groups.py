@@ -126,19 +126,40 @@ class Groups:
         """Whether equally many links join every two groups."""
         return bool(((self.joins == 1) | self.same).all())
 
-    def detour_share(self, units: Ints) -> Floats:
-        """Return the share of the bytes between two routers that a detour sends over each other.
+    @cached_property
+    def lines(self) -> Ints:
+        """Row and column of each position of the groups of an Aries, int64 (count, width, 2).
 
-        float64 (units, positions, positions), equal among the other routers of the group; 0
-        where there is none, and on a DragonFly+, whose shortest paths take every spine already.
+        Numbered from 1, the columns after the rows; elsewhere (…, 0).
         """
-        if has_spines(self.channels.machine):
-            return np.zeros((len(units), self.width, self.width))
+        coords = router_coords(self.channels.machine)[:, 1:].astype(np.int64)
+        if coords.shape[1] < 2:
+            return np.zeros((self.count, self.width, 0), dtype=np.int64)
+        table = np.zeros((self.count, self.width, coords.shape[1]), dtype=np.int64)
+        sides = coords.max(axis=0) + 1
+        table[self.group, self.place] = coords + 1 + np.cumsum(sides) - sides
+        return table
+
+    def detours(self, units: Ints) -> tuple[Ints, Floats]:
+        """Return over which routers detours between two routers of some groups lead.
+
+        Those of the row or column that both are in, where it has others, else all of the group;
+        none on a DragonFly+, whose shortest paths take every spine already. Returns the line of
+        each pair (0: the group), int64 (units, positions, positions), and the share of its bytes
+        that each of the others gets, float64; 0 where there is none.
+        """
         joined = self.local.length[self.wiring[units]] < UNREACHED
-        others = joined.sum(axis=2)[:, :, None] - 2  # all that are joined to one are to the other
-        joined &= (others > 0) & ~np.eye(self.width, dtype=bool)
-        share: Floats = np.divide(1.0, others, out=np.zeros(joined.shape), where=joined)
-        return share
+        line, others = np.zeros(joined.shape, dtype=np.int64), joined.sum(axis=2)[:, :, None] - 2
+        others = np.where(joined, others, 0)
+        for number in np.moveaxis(self.lines[units], -1, 0):
+            same = joined & (number[:, :, None] == number[:, None, :])
+            count = np.where(same, same.sum(axis=2)[:, :, None] - 2, 0)
+            line = np.where(count > 0, number[:, :, None], line)
+            others = np.where(count > 0, count, others)
+        usable = (others > 0) & ~np.eye(self.width, dtype=bool)
+        usable &= not has_spines(self.channels.machine)
+        share: Floats = np.divide(1.0, others, out=np.zeros(joined.shape), where=usable)
+        return np.where(usable, line, 0), share
 
     @cached_property
     def graph(self) -> shortest_paths.StateGraph:

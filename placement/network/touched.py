@@ -189,7 +189,7 @@ class TouchedGroups:
     """Loads of the groups that traffic touches, and of some others.
 
     Paths inside a touched group begin and end at sets of its routers: at each of the touched
-    ones, at the gates to each group that is looked at, and at all together, where detours turn.
+    ones, at the gates to each group that is looked at, and at those that detours inside it pass.
 
     `thirds` (k,): other groups that are looked at; together they stand for all others. `detours`:
     whether anything takes a detour; no third group is looked at where nothing does.
@@ -229,12 +229,39 @@ class TouchedGroups:
         self.turning = self.to_gates.shape[1]
         far = [self.to_gates]
         if detours:
-            detour = groups.detour_share(units)
-            self.near = detour[np.arange(count)[:, None, None], place[:, :, None], place[:, None]]
-            far.append(np.any(detour > 0, axis=1, keepdims=True).astype(np.float64))
+            far.append(self._turn_over_lines(place))
         self.far = self._ends(np.concatenate(far, axis=1))
         self.every = self._ends(np.concatenate([*far, here], axis=1))
-        self.here = slice(self.turning + detours, None)
+        self.here = slice(sum(sets.shape[1] for sets in far), None)
+
+    def _turn_over_lines(self, place: Ints) -> Floats:
+        """Return the routers that detours inside groups pass, set by set, (n, sets, positions).
+
+        `place` (n, w): positions of the touched routers.
+        """
+        groups, units = self.groups, self.routers.units
+        pairs = np.arange(len(units))[:, None, None], place[:, :, None], place[:, None]
+        line, share = groups.detours(units)
+        # near, turn: (n, w, w), share of a pair's bytes that each router on its detours gets, and
+        # the set of these
+        self.near = share[pairs]
+        lines, turn = np.unique(line[pairs], return_inverse=True)
+        self.turn = turn.reshape(self.near.shape)
+        numbers = groups.lines[units][:, None]
+        within = (numbers == lines[:, None, None]).any(axis=-1) | (lines == 0)[:, None]
+        return np.asarray(within & np.any(share > 0, axis=1, keepdims=True), dtype=np.float64)
+
+    def _by_turns(self, table: Floats) -> Floats:
+        """Return a table by pairs of touched routers as one by router and set that is passed."""
+        sets = self.here.start - self.turning
+        row = np.arange(table.size // table.shape[-1]).reshape(*table.shape[:-1], 1)
+        sums = add_by_key((row * sets + self.turn).ravel(), table.ravel(), row.size * sets)
+        return sums.reshape(*table.shape[:-1], sets)
+
+    def _of_turns(self, price: Floats) -> Floats:
+        """Return a table by router and set that is passed as one by pairs of touched routers."""
+        index = self.turn.reshape(*[1] * (price.ndim - 3), *self.turn.shape)
+        return np.take_along_axis(price[..., self.turning : self.here.start], index, axis=-1)
 
     def _stand_for_others(self) -> None:
         """Let third groups stand for all that are not touched.
@@ -282,7 +309,7 @@ class TouchedGroups:
     @property
     def numbers(self) -> int:
         """Numbers of the largest table of a demand."""
-        groups, count, sets = self.groups, len(self.third_share), self.turning + 1
+        groups, count, sets = self.groups, len(self.third_share), self.here.start or 1
         inside = len(self.members) * groups.width * max(groups.local.lanes, count)
         return int(max(1, inside, count * sets * max(sets, groups.width)))
 
@@ -311,8 +338,8 @@ class TouchedGroups:
         both_ways = out[..., :count] + back[..., :count].swapaxes(-1, -2) + sums
         out[..., :count], back[..., :count] = both_ways, both_ways.swapaxes(-1, -2)
         kept = detoured.inner * self.near
-        leaving = [self._by_gates(away), kept.sum(axis=-1)[..., None], minimal.inner - 2 * kept]
-        entering = [self._by_gates(home), kept.sum(axis=-2)[..., None]]
+        leaving = [self._by_gates(away), self._by_turns(kept), minimal.inner - 2 * kept]
+        entering = [self._by_gates(home), self._by_turns(kept.swapaxes(-1, -2))]
         inside = local.carry(
             self._legs(
                 np.concatenate(leaving, axis=-1),
@@ -401,8 +428,7 @@ class TouchedGroups:
         both = self._over_members(price.out * self.weight)
         both += self._over_members(price.back * self.weight).swapaxes(-1, -2)
         both += self._passing_price(passed, inside)
-        turn = slice(self.turning, self.turning + 1)
-        first, second = leaving[..., turn], entering[..., turn].swapaxes(-1, -2)
+        first, second = self._of_turns(leaving), self._of_turns(entering).swapaxes(-1, -2)
         share = self.third_share
         detours = PathPrices(
             self._over_members(away * self.weight[:, None, :]) * share[:, None, :],

@@ -6,6 +6,8 @@ from functools import cache
 from itertools import product
 from math import sqrt
 
+from nidmap.placement.topologies import router_coords
+
 
 class Thirds:
     """Shares of channels on minimal ways and on those over a third group, path by path.
@@ -19,6 +21,7 @@ class Thirds:
         self.reference = reference
         reference.inside = cache(reference.inside)  # asked again for every pair of routers
         self.count = len(reference.group)
+        self.place = router_coords(reference.machine)[:, 1:].tolist()  # chassis and blade
         leader = list(range(self.count))
         for _ in leader:
             for a, b in reference.ends:
@@ -57,11 +60,21 @@ class Thirds:
         return len(self.links[a, b])
 
     def others(self, here, there):
-        """Return the other routers of a group that paths join to both; on a DragonFly+ none."""
+        """Return the other routers of a group that a detour passes; on a DragonFly+ none.
+
+        Those of the row or column that both ends are in, where it has others, else all.
+        """
         if self.reference.spines or self.piece[here] != self.piece[there]:
             return []
         same = [k for k, leader in enumerate(self.piece) if leader == self.piece[here]]
-        return [k for k in same if k not in (here, there)]
+        others = [k for k in same if k not in (here, there)]
+        place = self.place
+        in_line = [
+            k
+            for k in others
+            if any(a == b == c for a, b, c in zip(place[here], place[k], place[there], strict=True))
+        ]
+        return in_line or others
 
     def detour(self, here, there):
         """Return {channel: share} over another router of the group; the minimal shares if none."""

@@ -340,6 +340,41 @@ def test_a_hot_pair_of_one_group_takes_detours(specification, hops):
     assert 1 < found.best.sum() / 4e6 < hops
 
 
+@pytest.mark.parametrize("blades", [3, 4, 8])
+def test_detours_between_blades_of_a_chassis_stay_in_it(blades):
+    """Every blade sends to the next one: all links of the chassis carry the same, and no others."""
+    words = f"groups=1,chassis=4,blades={blades},nodes=1,green=1,black=1,injection=9"
+    machine = parse_spec(f"dragonfly:{words}")
+    node = np.arange(len(machine))
+    following = node - node % blades + (node + 1) % blades
+    found = divide(machine, Demand.of(machine, Traffic.of(node, following, 1e9)))
+    kinds = np.array(channels(machine).kinds)[channels(machine).kind]
+    assert found.best[kinds == "black"].sum() == 0
+    # x of it on the one link, the rest in two hops over the others: x = 2 (1 - x) / (blades - 2)
+    assert largest(machine, found.best) == pytest.approx(2 / blades, rel=0.02)
+
+
+@few
+@given(machine=st.one_of(ruled(), listed(), slingshots(), machines()), seed=st.integers(0, 999))
+def test_detours_load_the_links_of_paths_one_by_one(machine, seed):
+    assume(len(machine) > 1 and len(channels(machine)))
+    random, groups = np.random.default_rng(seed), groups_of(machine)
+    reference, count = Reference(machine), len(machine)
+    thirds = Thirds(reference)
+    ends = [(int(a), int(b), float(c)) for a, b, c in random.integers(0, count, (20, 3))]
+    sent = [x for x in ends if x[0] != x[1] and reference.connected([x])]
+    messages = reference.router_messages(sent)
+    assume(messages and all(thirds.divisible(s, t) for s, t, _ in messages))
+    demand = listed_demand(machine, sent)
+    routers = TouchedRouters(groups, demand.routers_used())
+    others = np.setdiff1d(np.arange(groups.count), routers.units)
+    touched, total = TouchedGroups(groups, routers, others), routers.traffic([demand])
+    load = touched.load(total.minus(total), total)
+    found = touched.channel_loads(ChannelTables(*(table[0] for table in load)))
+    wanted = thirds.loads(sent, thirds.other)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-6)
+
+
 def test_unlimited_channels_and_no_bytes():
     machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1")
     machine.topology.bandwidth.clear()
