@@ -147,6 +147,7 @@ def goals_of(network: Network, traffic: str) -> Ints | None:
 CASES = [
     *((butterfly(4), name) for name in ("bitrev", "shuffle", "tornado")),
     *((butterfly(4), name) for name in ("neighbor", "transpose", "bitcomp")),
+    *((butterfly(size), name) for size in (5, 6) for name in ("neighbor", "tornado")),
     *((butterfly(8), name) for name in ("bitrev", "shuffle", "tornado")),
     (DRAGONFLY, "uniform"), (DRAGONFLY, "bad_dragon"),
     *((TORUS, name) for name in ("uniform", "bitcomp", "tornado", "transpose")),

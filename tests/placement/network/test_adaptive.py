@@ -162,6 +162,28 @@ def test_sixty_questions_are_within_ten_per_cent_of_the_linear_program():
     assert np.median(ratios) <= 1.02
 
 
+@pytest.mark.parametrize("pattern", ["transposed", "shifted", "permuted"])
+@pytest.mark.parametrize(
+    ("groups", "chassis", "blades", "nodes"),
+    [(1, 4, 4, 2), (1, 6, 6, 1), (4, 3, 3, 2), (5, 1, 4, 2)],
+)
+def test_patterns_come_near_the_optimum(pattern, groups, chassis, blades, nodes):
+    words = (
+        f"groups={groups},chassis={chassis},blades={blades},nodes={nodes},green=1,black=1,blue=1"
+    )
+    machine = parse_spec(f"dragonfly:{words},injection=1")
+    node, each = np.arange(len(machine)), chassis * blades * nodes
+    goal = (node + (nodes + 1 if groups == 1 else each)) % len(machine)
+    if pattern == "transposed":
+        c, b = np.divmod(node % each // nodes, blades)
+        goal = np.roll(node // each, each) * each + (b * chassis + c) * nodes + node % nodes
+    elif pattern == "permuted":  # in the group, or with the next one
+        draw = np.random.default_rng(groups)
+        goal = (np.concatenate([g * each + draw.permutation(each) for g in range(groups)])) % each
+        goal = (goal + (node // each ^ 1) * each) % len(machine) if groups > 1 else goal
+    check(machine, [(int(a), int(b), 1e6) for a, b in zip(node, goal, strict=True) if a != b])
+
+
 @given(seed=st.integers(0, 10**6), part=st.sampled_from([0.0, 0.5, 0.9, 1.2, 2.0]))
 @examples(40)
 def test_nothing_is_shifted_any_more_where_it_is_enough(seed, part):
