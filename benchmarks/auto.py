@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategy ``auto`` judged by others: exhaustive search, every planner, SimGrid, a clock.
+"""Strategy ``auto`` checked by exhaustive search, every planner, SimGrid, and for speed.
 
 ``python -m benchmarks.auto`` runs all parts; ``exhaustive [N]``, ``simgrid [N]`` and ``speed``
 one of them, the first two on N random machines. Larger ones: `benchmarks.questions`.
@@ -77,13 +77,13 @@ BATCH = 2000
 
 
 def additive_routing(machine):
-    """Return a routing whose loads of several messages are the sums of those of each."""
+    """Return a routing under which the loads of several messages simply add up."""
     found = routings(machine)
     return "minimal" if "adaptive" in found else found[0]
 
 
 def routes(machine, free):
-    """Return seconds a byte between any two of the free nodes on each link, (f, f, c)."""
+    """Return seconds per byte between any two free nodes on each link, (f, f, c)."""
     found = channels(machine)
     own = injection_bandwidth(machine) * machine_constants(machine).reach
     routing = additive_routing(machine)
@@ -101,7 +101,7 @@ def routes(machine, free):
 
 
 def phases_of(pattern, ranks):
-    """Return the bytes between ranks, phase by phase, for messages of 1 MB; written anew here."""
+    """Return the bytes between ranks, phase by phase, for 1 MB messages; reimplemented here."""
     kind, _, rest = pattern.partition(":")
     out = []
     if kind == "alltoall":
@@ -122,7 +122,7 @@ def phases_of(pattern, ranks):
 
 
 def least(seconds, sent, placements):
-    """Return the least time of placements: rank r of a row on that free node."""
+    """Return the least time of some placements, given as each rank's free node per row."""
     best = np.inf
     for chunk in batches(placements):
         pairs = seconds[chunk[:, :, None], chunk[:, None, :]]
@@ -132,7 +132,7 @@ def least(seconds, sent, placements):
 
 
 def batches(placements):
-    """Yield placements as arrays, some at a time."""
+    """Yield placements as arrays, in batches."""
     walk = iter(placements)
     while chunk := list(itertools.islice(walk, BATCH)):
         yield np.array(chunk)
@@ -151,7 +151,7 @@ def placements_of(machine, free, count, pattern):
 
 
 def named_orders(machine, rows, pattern):
-    """Yield the slots of every order by name that needs no compiled search."""
+    """Yield the slots of every named order that needs no compiled search."""
     slots = Placement(machine.names[rows], np.ones(len(rows), dtype=np.int64), machine, rows)
     fitted = parse_pattern(pattern).on(slots)
     for name in ("row-major", "hilbert", "column-major", "folded", "hierarchical"):
@@ -174,7 +174,7 @@ def case(rng, most):
 
 
 def exhaustive(cases=60, seed=0, most=20):
-    """Print auto's time over the least of all placements."""
+    """Print auto's time relative to the least of all placements."""
     rng = np.random.default_rng(seed)
     ratios, took = {}, []
     for _ in range(cases):
@@ -212,7 +212,7 @@ def exhaustive(cases=60, seed=0, most=20):
 
 
 def node_of_ranks(found, free):
-    """Return the free node (by its place among the free) of every rank of a plan."""
+    """Return the free node of every rank of a plan, as an index of the free nodes."""
     order = found.order
     return np.searchsorted(free, found.rows[order.node_of_rank])
 
@@ -229,7 +229,7 @@ TREES: tuple[Any, ...] = (
 
 
 def simgrid(cases=40, seed=0):
-    """Print auto's time over the default's, by SimGrid."""
+    """Print auto's time relative to the default's, by SimGrid."""
     python = interpreter()
     if not python:
         print("skipped: no Python here can import simgrid (Debian: apt install python3-simgrid)")
@@ -273,7 +273,7 @@ def simgrid(cases=40, seed=0):
 
 
 def draw_free_nodes(machine, rng, share):
-    """Return a mask of free nodes: busy one by one, or in runs as jobs are."""
+    """Return a mask of free nodes: busy ones singly, or in runs as left by jobs."""
     if rng.random() < 0.5:
         return rng.random(len(machine)) < share
     free = np.ones(len(machine), dtype=bool)
@@ -297,14 +297,14 @@ def simulation(rng):
 
 
 def ran(python, job, rows, pattern, dims):
-    """Return SimGrid's seconds for ranks on these rows."""
+    """Return SimGrid's seconds with the ranks on these rows."""
     a, b = alltoall(rows) if pattern == "alltoall" else stencil(rows, dims, False)
     flows = [[int(s), int(t), 10**6] for s, t in zip(a, b, strict=True)]
     return ask_simgrid(python, job | {"flows": flows})["seconds"]
 
 
 def speed():
-    """Print the seconds of whole processes."""
+    """Print the seconds of complete processes."""
     print(f"calibration: numpy sorts 10^7 int64 in {calibration():.2f} s")
     jobs = (
         "-m shaheen2 -N 512",
@@ -332,7 +332,7 @@ def speed():
 
 
 def main():
-    """Run the parts that are named, or all."""
+    """Run the named parts, or all."""
     parts = {"exhaustive": exhaustive, "simgrid": simgrid, "speed": speed}
     name, *numbers = sys.argv[1:] or ["all"]
     for part, run in parts.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole processes: a cold plan against a bare import of numpy."""
+"""Complete processes: a cold plan against a bare import of numpy."""
 
 from __future__ import annotations
 

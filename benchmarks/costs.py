@@ -60,7 +60,7 @@ MILLION = "dragonfly:groups=2605,chassis=6,blades=16,nodes=4"
 
 
 def seconds_of(machine: Machine, count: int, pattern: str, ppn: int) -> tuple[float, int]:
-    """Return the processor seconds of a plan, and how many placements it judged."""
+    """Return the processor seconds of a plan, and how many placements it evaluated."""
     free = free_in_stretches(machine, 0.5, np.random.default_rng(1))
     began = time.process_time()
     plan = nidmap.plan(machine, count, candidates=free, strategy="auto", job=Job(pattern, ppn))
@@ -69,7 +69,7 @@ def seconds_of(machine: Machine, count: int, pattern: str, ppn: int) -> tuple[fl
 
 
 def cells(machine: Machine, count: int) -> list[str]:
-    """Return the seconds of each job of so many nodes on a machine."""
+    """Return the seconds of each job with this many nodes on a machine."""
     texts = []
     for pattern, ppn in JOBS[count]:
         try:
@@ -81,7 +81,7 @@ def cells(machine: Machine, count: int) -> list[str]:
 
 
 def sizes() -> None:
-    """Print jobs of one size on machines of several."""
+    """Print the cost of equal jobs on machines of several sizes."""
     rows = []
     for spec, shapes in MACHINES:
         for shape in shapes:
@@ -94,7 +94,7 @@ def sizes() -> None:
 
 
 def sites() -> None:
-    """Print jobs of several sizes on the machines of all sites."""
+    """Print the cost of jobs of several sizes on all sites' machines."""
     rows: list[list[str]] = []
     took: dict[int, list[float]] = {count: [] for count in JOBS}
     for name in site_names():
@@ -116,7 +116,7 @@ def sites() -> None:
 
 
 def questions(count: int = 40, seed: int = 0) -> None:
-    """Print the processor time of drawn questions of up to 512 nodes."""
+    """Print the processor time of random questions of up to 512 nodes."""
     took: list[float] = []
     while len(took) < count:
         question = draw(seed)
@@ -164,7 +164,7 @@ def write_graph(path: Path, ranks: int, edges: int) -> None:
 
 
 def orders() -> None:
-    """Print the time and the memory of orders of very many ranks."""
+    """Print the time and memory of orders of very many ranks."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         graph = Path(folder) / "graph.npz"
@@ -183,7 +183,7 @@ def orders() -> None:
 
 
 def main() -> None:
-    """Run the part that is named, or all."""
+    """Run the named part, or all."""
     parts = {"sizes": sizes, "sites": sites, "questions": questions, "orders": orders}
     name, *numbers = sys.argv[1:] or ["all"]
     for part, run in parts.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges of a mini-Cray's ranks: what each is called in a prediction, and how ranks do it.
+"""Exchanges between a mini-Cray's ranks: their names in predictions, and how ranks run them.
 
 `exchanges` names them; run as ``python -m benchmarks.exchanges JOB.json`` by every rank, one
 a node, this measures placements of all of them in turn, block by block.
@@ -50,7 +50,7 @@ class Exchange:
 
 
 def exchanges(ranks, seed=0):
-    """Return the exchanges of so many ranks.
+    """Return the exchanges of this many ranks.
 
     All-to-alls, FFTs, stencils, a ring, lists of sends, and three collectives.
     """
@@ -90,7 +90,7 @@ def exchanges(ranks, seed=0):
 
 
 def halo_steps(grid, size):
-    """Return a stencil's messages, one way along one dimension after the other."""
+    """Return a stencil's messages, one direction along one dimension after another."""
     place, steps = np.arange(math.prod(grid)).reshape(grid), []
     for axis in range(len(grid)):
         lines = np.moveaxis(place, axis, 0)
@@ -101,7 +101,7 @@ def halo_steps(grid, size):
 
 
 class Run:
-    """One exchange on the ranks of one placement: made once, run again and again."""
+    """One exchange on the ranks of one placement: set up once, run repeatedly."""
 
     def __init__(self, comm, exchange):
         self.comm, self.exchange = comm, exchange
@@ -125,7 +125,7 @@ class Run:
         ]  # fmt: skip
 
     def __call__(self):
-        """Do it once."""
+        """Run it once."""
         from mpi4py import MPI
 
         if self.buffers:
@@ -139,7 +139,7 @@ class Run:
 
 
 def seconds(comm, run):
-    """Return from the first rank's beginning to the last one's end (None but on rank 0)."""
+    """Return the time from the first rank's start to the last one's end (on rank 0, else None)."""
     comm.Barrier()
     comm.Barrier()  # one alone leaves ranks further apart
     span = np.array([time.monotonic(), 0.0])  # one clock: all nodes are namespaces of this host
@@ -150,7 +150,7 @@ def seconds(comm, run):
 
 
 def main():
-    """Measure what the job's file says: placements as lists of nodes, one for each rank."""
+    """Measure what the job's file describes: placements as lists of nodes, one for each rank."""
     import os
 
     from mpi4py import MPI
@@ -180,7 +180,7 @@ def main():
 
 
 def wait_asleep(comm):
-    """Wait for all ranks without keeping a core from those that still work."""
+    """Wait for all ranks asleep, leaving the cores to those that still work."""
     request = comm.Ibarrier()
     while not request.Test():
         time.sleep(0.002)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Max-min fair sharing in time: when each of many flows ends that all start at once.
+"""Max-min fair sharing over time: when each of many simultaneously started flows ends.
 
 `Loads` tells when the busiest channel is done; that is the time of the whole
 where its flows keep it busy. Here channels are shared as fluid simulators do:
@@ -36,7 +36,7 @@ def fair_ends(
     many: Floats | float = 1.0,
     bandwidth: Floats | None = None,
 ) -> Floats:
-    """Return when messages between nodes end that all start at once, on single paths.
+    """Return when simultaneously started messages between nodes end, on single paths.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def share_fairly(
 
 
 def _rates(flow: Ints, channel: Ints, many: Floats, capacity: Floats) -> Floats:
-    """Return the bytes a second of each flow.
+    """Return the bytes per second of each flow.
 
     A channel is settled when no flow on it is held lower elsewhere, and so
     are its flows; all that can be are settled in the same round.

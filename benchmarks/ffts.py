@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FFTs on four ranks beside mpi4py-fft, interleaved: forward and backward, as ratios.
+"""FFTs on four ranks against mpi4py-fft, interleaved: forward and backward, as ratios.
 
 mpi4py-fft (which brings FFTW in) is run where it is installed: in this
 environment, or in the one that $NIDMAP_PEERS_FFT names, a directory with

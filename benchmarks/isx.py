@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ISx weak scaling against the C original, where it is; against a C program of its stages else.
+"""ISx weak scaling against the C original if installed, else a C program of its stages.
 
 ISx (github.com/ParRes/ISx) is on no package registry. ``$NIDMAP_ISX`` names
 its ``MPI`` binaries' folder (``bin/isx.weak``, built with the mpicc of the
@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
 
 
 def main() -> None:
-    """Print the ratio to each C program, jobs interleaved, and the table of stages."""
+    """Print the ratio to each C program, with interleaved jobs, and the table of stages."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         plain = build_c_program(folder)
@@ -106,14 +106,14 @@ def main() -> None:
 
 
 def launch_ranks(*words: str) -> str:
-    """Run a program on ranks of this environment and return what it prints."""
+    """Run a program on ranks in this environment and return what it prints."""
     home = os.path.dirname(sys.executable)
     command = [f"{home}/mpiexec", "-n", str(RANKS), *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def build_c_program(folder: str) -> str:
-    """Return the compiled C program, '' where it cannot be compiled."""
+    """Compile the C program and return its path; '' if it cannot be compiled."""
     source, program = f"{folder}/plain.c", f"{folder}/plain"
     with open(source, "w", encoding="ascii") as stream:
         stream.write(PLAIN)
@@ -126,14 +126,14 @@ def build_c_program(folder: str) -> str:
 
 
 def nidmap(keys: int) -> float:
-    """Return the seconds of one of our jobs: its second iteration, as C's."""
+    """Return the seconds of one of our jobs: its second iteration, as in the C program."""
     words = ["-m", "nidmap", "bench", "isx", "--keys", str(keys), "--repeat", "1", "--json"]
     document = json.loads(launch_ranks(sys.executable, *words))
     return float(document["cases"][0]["seconds"]["total"]["best"])
 
 
 def isx(home: str, keys: int, folder: str) -> float:
-    """Return the seconds of one job of the original, its generation taken off."""
+    """Return the seconds of one job of the original, without generating keys."""
     log = f"{folder}/isx.log"
     said = launch_ranks(f"{home}/isx.weak", str(keys), log)
     total = float(re.findall(r"Average total time.*?([\d.]+) seconds", said)[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`nidmap jobs` on a synthetic trace: seconds, memory, and how far quick answers are from `plan`'s.
+"""`nidmap jobs` on a synthetic trace: seconds, memory, and quick answers against `plan`'s.
 
 ::
 
@@ -44,7 +44,7 @@ LOAD = 0.9
 
 
 def trace(machine: Machine, count: int, seed: int = 1) -> Iterator[JobRecord]:
-    """Yield jobs as a scheduler without topology starts them, one after the other as nodes come.
+    """Yield jobs as a scheduler without topology starts them, as nodes become free.
 
     Sizes are powers of 2 or near, small ones most (four of ten have one node), run times
     lognormal about 40 minutes; a job takes the first free nodes, and waits until there are enough.
@@ -75,7 +75,7 @@ def trace(machine: Machine, count: int, seed: int = 1) -> Iterator[JobRecord]:
 
 
 def as_sacct(jobs: Iterator[JobRecord]) -> str:
-    """Return jobs as ``sacct -P`` prints them, times in seconds."""
+    """Return jobs as ``sacct -P`` prints them, with times in seconds."""
     rows = ["JobID|JobName|User|Partition|State|Start|End|NodeList"]
     rows += [
         f"{j.id}|{j.name}|{j.user}|{j.partition}|{j.state}|{j.start:.0f}|{j.end:.0f}|{j.nodes.fold()}"
@@ -85,7 +85,7 @@ def as_sacct(jobs: Iterator[JobRecord]) -> str:
 
 
 def main(machine: str = "lumi", count: int = 100_000, sample: int = 0) -> None:
-    """Judge a synthetic trace, and say what that took."""
+    """Judge a synthetic trace, and print the cost."""
     m = nidmap.load_machine(machine)
     text = as_sacct(trace(m, count))
     begun = time.perf_counter()
@@ -109,7 +109,7 @@ def main(machine: str = "lumi", count: int = 100_000, sample: int = 0) -> None:
 
 
 def _compare(machine: Machine, job_nodes: JobNodes, verdicts: list[Verdict], sample: int) -> None:
-    """Hold quick answers of a sample against full searches: half of it jobs that sat worse."""
+    """Compare quick answers for a sample, half of it badly placed jobs, with full searches."""
     rng, judge = np.random.default_rng(3), Judge(machine)
     several = [v for v in verdicts if 1 < v.nodes <= 256]
     worse = [v for v in several if v.slowdown.likely >= 1.05]
@@ -134,7 +134,7 @@ def _compare(machine: Machine, job_nodes: JobNodes, verdicts: list[Verdict], sam
 
 
 def search_best(judge: Judge, job_nodes: JobNodes, verdict: Verdict, free: Mask) -> Span:
-    """Return the slowdown of a job by a full search of the best placement, and by the predictor."""
+    """Return a job's slowdown by a full search for the best placement, with the predictor."""
     rows = job_nodes.of(verdict.job)
     application = application_of(job_nodes.jobs[verdict.job], judge.applications)
     usable = judge.usable(rows, free)

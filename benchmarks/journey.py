@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nodes and orders gain a program of any kind against what Slurm gives it.
+"""What nodes and orders gain for any kind of program over Slurm's choice.
 
 ``python -m benchmarks.journey NAME -N 12 --pattern measured:app.npz --time-regex RE -- srun
 --mpi=pmix -n 12 ./app``
@@ -48,7 +48,7 @@ NEAR = 0.005
 
 
 def output(*words):
-    """Return what a command prints; end where it fails."""
+    """Return what a command prints; exit if it fails."""
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(words)}: code {done.returncode}\n{done.stdout}{done.stderr}")
@@ -56,7 +56,7 @@ def output(*words):
 
 
 def prepare_arms(asked):
-    """Return nodes and order of each arm and what is predicted; written down once."""
+    """Return each arm's nodes, order and prediction, which are stored the first time."""
     state = Path(f"{asked.name}.state.json")
     if state.exists():
         return json.loads(state.read_text())
@@ -101,7 +101,7 @@ def predict_gains(asked, found):
 
 
 def arms_of(found, program):
-    """Return (nodes, command) of each arm; one that is another arm over again is left out."""
+    """Return (nodes, command) of each arm, without duplicates of other arms."""
     run = lambda arm: ["nidmap", "run", "--order", found["orders"][arm], "--", *program]  # noqa: E731
     arms = {"default": (found["given"], program), "order": (found["given"], run("order"))}
     if set(NodeList.parse(found["plan"], "-w")) != set(NodeList.parse(found["given"], "-w")):
@@ -111,7 +111,7 @@ def arms_of(found, program):
 
 
 def time_launch(asked, nodes, command):
-    """Return the figure of one launch in seconds, or as a rate's inverse; None: it failed."""
+    """Return one launch's seconds, or the inverse of its rate; None if it failed."""
     words = ["salloc", "-Q", "-N", asked.nodes, "--exclusive", "-w", nodes, *command]
     job = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -130,7 +130,7 @@ def time_launch(asked, nodes, command):
 
 
 def measure_arms(asked, arms):
-    """Launch blocks of turns and keep every figure."""
+    """Launch blocks in turn and keep every result."""
     begun, longest, rng = time.time(), 0.0, random.Random()
     for block in range(asked.blocks):
         turns, start = list(arms), time.time()
@@ -150,7 +150,7 @@ def measure_arms(asked, arms):
 
 
 def rows_of(name):
-    """Return the lines of the page's table for what one name has, and (covered, arms)."""
+    """Return a name's lines for the page's table, and (covered, arms)."""
     found = json.loads(Path(f"{name}.state.json").read_text())
     blocks = {}
     for line in Path(f"{name}.samples").read_text().splitlines():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of trees and fat trees by their own formulas, against the search for paths of any graph.
+"""Loads of trees and fat trees by their own formulas, against a path search on any graph.
 
 Both route alike (`single`), which is checked. The search goes through the whole machine, whatever
 the job; a search for placements asks for loads some hundred times.
@@ -19,7 +19,7 @@ NODES = (64, 512)
 
 
 def main() -> None:
-    """Print times and their ratio, of an all-to-all and of a ring."""
+    """Print times and their ratio for an all-to-all and a ring."""
     from nidmap import load_machine
 
     rows = []
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def measure(machine, nodes: int) -> list[list[str]]:
-    """Return a row a pattern: its name, both times, and how many times as long the search takes."""
+    """Return one row per pattern: its name, both times, and their ratio."""
     from nidmap.placement.network import Demand, switches, trees
     from nidmap.placement.traffic import Traffic
 

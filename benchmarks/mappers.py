@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph mappers side by side: J and user time of each, on the same graphs and machines.
+"""Graph mappers compared: J and user time of each, on the same graphs and machines.
 
 Peers are run where they are found: ``chszlablib`` (SharedMap) and ``kahip`` of
 PyPI, Scotch's ``scotch_gmap`` of Debian on the PATH, and TreeMatch inside Open
@@ -38,7 +38,7 @@ class Case(NamedTuple):
 
 
 def neighbours(n: int, dimensions: int, seed: int) -> Any:
-    """Return points of the unit cube, each joined to its nearest of a grid of cells; weighted."""
+    """Return a weighted graph of points in the unit cube, each joined to its nearest ones."""
     from nidmap.rankmap.pattern.graph import from_edges
 
     rng = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ def neighbours(n: int, dimensions: int, seed: int) -> Any:
 
 
 def scale_free(n: int, seed: int) -> Any:
-    """Return a graph with a few ranks that very many talk to; weighted."""
+    """Return a weighted graph with a few ranks that very many talk to."""
     from nidmap.rankmap.pattern.graph import from_edges
 
     rng = np.random.default_rng(seed)
@@ -119,7 +119,7 @@ def sharedmap(case: Case, mode: str) -> Any:
 
 
 def multisect_with(case: Case, part: Callable[[Any, int], Any]) -> Any:
-    """Return nodes by a partitioner that is asked level by level down the tree."""
+    """Return nodes by applying a partitioner level by level down the tree."""
     node = np.zeros(case.graph.size, dtype=np.int64)
     parts, below = [np.arange(case.graph.size)], nodes(case)
     for size in reversed(case.sizes):
@@ -181,11 +181,11 @@ def scotch(case: Case) -> Any:
 
 
 def treematch(case: Case) -> Any:
-    """Return TreeMatch's nodes; it is called as Open MPI calls it, with a dense matrix."""
+    """Return TreeMatch's nodes, called as in Open MPI with a dense matrix."""
     import ctypes as c
 
     class Solution(c.Structure):
-        """What tm_compute_mapping returns: the core of each rank first."""
+        """The result of tm_compute_mapping: the core of each rank first."""
 
         _fields_ = [("core", c.POINTER(c.c_int)), ("ranks", c.c_size_t)]
 
@@ -211,7 +211,7 @@ def treematch(case: Case) -> Any:
 
 
 def contenders(case: Case, large: bool) -> dict[str, Callable[[], Any]]:
-    """Return what can be run here."""
+    """Return the mappers that can run here."""
     found: dict[str, Callable[[], Any]] = {"nidmap graph": lambda: ours(case)}
     modes = ("eco",) if large else ("fast", "eco", "strong")
     if find_spec("chszlablib"):
@@ -244,7 +244,7 @@ def distance(case: Case) -> Any:
 
 
 def user() -> float:
-    """Return this process's and its children's user seconds."""
+    """Return the user seconds of this process and its children."""
     whom = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return sum(resource.getrusage(w).ru_utime for w in whom)
 

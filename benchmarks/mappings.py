@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders and the length of their mapping: random ones on every site, and what the limit costs.
+"""Orders and the length of their mapping: random ones on every site, and the limit's cost.
 
 ``python -m benchmarks.mappings --orders 100000`` shortens so many random orders, dealt
 over all site configurations, for Cray MPICH and for MPICH's mpiexec, and counts those
@@ -66,7 +66,7 @@ def shorten_random(orders, rng):
 
 
 def print_cases():
-    """Print the ten cases, for both kinds of mapping, and the median of J lost."""
+    """Print the ten cases, for both kinds of mapping, and the median loss in J."""
     for mapping in (CRAY_MPICH, HYDRA):
         lost = []
         for name, nodes, ppn, pattern, strategy in CASES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library before a program costs each call: recording, and ranks reordered inside."""
+"""What the preload library adds to each call when recording, or reordering ranks inside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCE = Path(__file__).with_suffix(".c")
 
 
 def main() -> None:
-    """Print ns a call without the library and what it adds, for the MPI whose mpicc is found."""
+    """Print ns per call without the library and its overhead, for the MPI of the mpicc found."""
     beside = os.path.dirname(sys.executable)  # the MPI of this environment comes first
     os.environ["PATH"] = beside + os.pathsep + os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _ns(program: Path, ranks: int, more: dict[str, str]) -> dict[str, float]:
-    """Return the ns of each call, as the program itself has measured them."""
+    """Return the ns per call as measured by the program itself."""
     command = ["mpiexec", "-n", str(ranks), str(program)]
     done = subprocess.run(
         command, env={**os.environ, **more}, check=True, capture_output=True, text=True

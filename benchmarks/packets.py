@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What packets reach that a simulator sends flit by flit, and what nidmap says of it.
+"""Throughput in a flit-level simulator, against nidmap's prediction.
 
 ``python -m benchmarks.packets PATH/TO/booksim`` runs BookSim 2 (github.com/booksim/booksim2) on
 networks of which all links and nodes are alike and predicts the same bytes on the same network;
@@ -62,7 +62,7 @@ Goals = Callable[[Ints], Ints]
 
 
 class Network(NamedTuple):
-    """A network as both know it."""
+    """A network as described to both."""
 
     title: str
     spec: str  # as ``-m`` takes it
@@ -72,7 +72,7 @@ class Network(NamedTuple):
 
 
 def butterfly(size: int) -> Network:
-    """Return size x size routers of 4 nodes, each joined to all of its row and its column."""
+    """Return size x size routers of 4 nodes, each linked to all in its row and its column."""
     config = {
         "topology": "flatfly", "routing_function": "ugal_xyyx",
         "c": 4, "k": size, "n": 2, "x": size, "y": size, "xr": 2, "yr": 2,
@@ -123,13 +123,13 @@ def _reverse_bits(node: Ints, bits: int) -> Ints:
 
 
 def _shift_digits(node: Ints, by: int, base: int) -> Ints:
-    """Return nodes whose two digits are each so much further round."""
+    """Return nodes with both of their digits shifted cyclically."""
     high, low = np.divmod(node, base)
     return (high + by) % base * base + (low + by) % base
 
 
 def goals_of(network: Network, traffic: str) -> Ints | None:
-    """Return where each node sends by a pattern of BookSim's; None: to all others alike."""
+    """Return each node's destination in a pattern of BookSim's; None: all others equally."""
     node, bits = np.arange(network.nodes), bits_of(network.nodes)
     base = round(network.nodes**0.5)
     by_name: dict[str, Goals] = {
@@ -156,7 +156,7 @@ CASES = [
 
 
 def simulate(booksim: Path, network: Network, traffic: str, **more: float) -> tuple[float, float]:
-    """Return the flits a cycle that nodes receive, in the mean and at least.
+    """Return the flits per cycle that nodes receive, on average and at least.
 
     `more`: settings of BookSim besides.
     """
@@ -177,7 +177,7 @@ def simulate(booksim: Path, network: Network, traffic: str, **more: float) -> tu
 
 
 def find_kept(booksim: Path, network: Network, traffic: str) -> float:
-    """Return the highest share of its rate that every node can send and still has delivered."""
+    """Return the highest share of its rate that every node can send and have delivered."""
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         load = (low + high) / 2
@@ -189,7 +189,7 @@ def find_kept(booksim: Path, network: Network, traffic: str) -> float:
 
 
 def predict(network: Network, traffic: str) -> tuple[float, float, float]:
-    """Return the low, likely and high share of a node's rate that its bytes are predicted at."""
+    """Return the low, likely and high predicted share of a node's rate."""
     machine = nidmap.load_machine(network.spec)
     size = 1e9
     rank = np.arange(network.nodes)
@@ -212,12 +212,12 @@ def predict(network: Network, traffic: str) -> tuple[float, float, float]:
 
 
 def _messages(sent: Traffic, nodes: int) -> float:
-    """Return the bytes that the busiest node sends, those to itself too."""
+    """Return the bytes that the busiest node sends, including to itself."""
     return float(np.bincount(sent.source, sent.bytes, minlength=nodes).max())
 
 
 def _spots(network: Network) -> Ints:
-    """Return the place of each of BookSim's nodes among ours, router by router."""
+    """Return each BookSim node's index among ours, router by router."""
     node = np.arange(network.nodes)
     if not network.tiles:
         return node

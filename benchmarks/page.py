@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the page is in a browser without a GPU: first picture, recolouring, frames.
+"""The page's speed in a browser without a GPU: first picture, recolouring, frames.
 
 Usage: python benchmarks/page.py [MACHINE]   (default: bluewaters, 27,648 nodes)
 
@@ -78,7 +78,7 @@ def main(spec: str = "bluewaters") -> None:
 
 
 def open_page(browser, url):
-    """Open the page in a context of its own; return it and the ms to its first picture."""
+    """Open the page in a fresh context; return it and the ms to its first picture."""
     page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
     page.goto(url)
     page.wait_for_selector("#map[data-settled=true]")

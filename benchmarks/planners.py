@@ -14,7 +14,7 @@ SIZES = (33, 65, 130, 261)  # groups of 384 nodes: 12,672 to 100,224 nodes
 
 
 def main() -> None:
-    """Print times and the exponent of growth, occupancy 30 %, N a tenth of the machine."""
+    """Print times and growth exponents at 30 % occupancy, with N a tenth of the machine."""
     from nidmap.placement.errors import UsageError
     from nidmap.placement.planners import BUNDLED
     from nidmap.placement.specs import parse_spec

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recorded programs gained on their placements, and what is promised of them.
+"""Measured gains of recorded programs from their placements, against the predicted ones.
 
 ``python -m benchmarks.programs FOLDER... [--short] [--leave-out]``
 
@@ -59,7 +59,7 @@ MISFIT = (1.05, 1.1, 1.15, 1.2)
 
 @dataclass
 class Arm:
-    """A placement of a program: what it gained, and what was promised."""
+    """A placement of a program: its measured and its predicted gain."""
 
     program: str
     stem: str
@@ -70,17 +70,17 @@ class Arm:
 
     @property
     def off(self) -> float:
-        """How far the likely gain is off."""
+        """The likely gain's error."""
         return abs(self.gain.likely / self.measured - 1)
 
     @property
     def held(self) -> bool:
-        """Whether the range holds the measured gain, within what times are good to."""
+        """Whether the range contains the measured gain, within the noise."""
         return self.gain.low / NOISE <= self.measured <= self.gain.high * NOISE
 
 
 def read_arms(path: Path) -> Iterator[Arm]:
-    """Yield the placements of one state file that were measured, but the default."""
+    """Yield the measured placements in one state file, except the default."""
     state, stem = json.loads(path.read_text()), path.name.removesuffix(".state.json")
     machine = load_machine(state["machine"].replace(" known:", ","))
     recording = _recording_of(path, stem, state)
@@ -113,7 +113,7 @@ def _recording_of(path: Path, stem: str, state: dict[str, Any]) -> Path:
 def _places(
     path: Path, state: dict[str, Any], machine: Machine
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield rows, and where that is stated the order, of each arm."""
+    """Yield rows and, if stated, the order of each arm."""
     if "arms" in state:
         for name, nodes in state["arms"].items():
             yield name, (rows_of(machine, ",".join(nodes)),)
@@ -126,7 +126,7 @@ def _places(
 
 
 def busiest_link_s(machine: Machine, placement: Placement, recording: Recording) -> float:
-    """Return the seconds of the busiest link, for all bytes of a run with their headers.
+    """Return the seconds of the busiest link, for all bytes of a run including headers.
 
     Each segment of TCP has one header, and every second one is acknowledged (RFC 1122).
     """
@@ -142,7 +142,7 @@ def busiest_link_s(machine: Machine, placement: Placement, recording: Recording)
 
 
 def figures_of(arms: list[Arm]) -> list[str]:
-    """Return how far promises are off, how many ranges hold, how wide they are."""
+    """Return the predictions' errors, how many ranges hold, and how wide they are."""
     plain = [abs(arm.plain / arm.measured - 1) for arm in arms]
     widths = [arm.gain.high / arm.gain.low for arm in arms]
     off = [arm.off for arm in arms]
@@ -155,7 +155,7 @@ def figures_of(arms: list[Arm]) -> list[str]:
 
 
 def show(arms: list[Arm], short: bool) -> None:
-    """Print every placement, unless it shall be short, and the summary."""
+    """Print every placement, unless a short output is requested, and the summary."""
     head = ["measured", "low", "likely", "high", "off", "held", "width", "busiest link", "off"]
     rows = []
     for arm in arms:
@@ -178,7 +178,7 @@ def show(arms: list[Arm], short: bool) -> None:
 
 
 def leave_out(paths: list[Path]) -> list[Arm]:
-    """Return the arms of each program, promised with what all others would choose."""
+    """Return the arms of each program, predicted with constants fitted to all others."""
     by_values: dict[tuple[float, float], list[Arm]] = {}
     for ahead, misfit in itertools.product(AHEAD, MISFIT):
         assumptions.AHEAD, unknowns.MISFIT = ahead, misfit
@@ -203,7 +203,7 @@ def leave_out(paths: list[Path]) -> list[Arm]:
 
 
 def main() -> None:
-    """Read, promise, print."""
+    """Read, predict, print."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.programs", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what is predicted of placements is what a mini-Cray gives.
+"""Predicted gains of placements against those measured on a mini-Cray.
 
 ``python -m benchmarks.promises --machine dragonfly|torus|fattree --blocks N [--all]``
 
@@ -71,7 +71,7 @@ class Case:
 
 
 def placements(machine, one, pattern, count, free, seed, routing):
-    """Return name: (rows, slots) of each placement of an exchange."""
+    """Return the (rows, slots) of each placement of an exchange, by name."""
     rng = np.random.default_rng([seed, 7])
     ranks = np.arange(count)
     own = plan(
@@ -97,7 +97,7 @@ def placements(machine, one, pattern, count, free, seed, routing):
 
 
 def predict_cases(machine, folder, count, free, seed, routing, names, some=()):
-    """Return every case and the nodes of its ranks; of some exchanges, by number."""
+    """Return every case and its ranks' nodes; of some exchanges, selected by number."""
     scale = float(client.ask_daemon(names, {"do": "status"})["scale"])
     mtu = int(client.ask_daemon(names, {"do": "status"})["mtu"])
     cases, arms = [], []
@@ -130,7 +130,7 @@ def write_matrix(folder, one, count):
 
 
 def measure_cases(cases, arms, name, folder, blocks, seed):
-    """Run all arms on the mini-Cray and put medians and gains into the cases."""
+    """Run all arms on the mini-Cray and record medians and gains in the cases."""
     about = client.ask_daemon(name, {"do": "status"})
     job, output = Path(folder, "job.json"), Path(folder, "seconds.json")
     job.write_text(
@@ -149,12 +149,12 @@ def measure_cases(cases, arms, name, folder, blocks, seed):
 
 
 def covers(case, noise):
-    """Return whether the promised range contains the measured gain, within the noise."""
+    """Return whether the predicted range contains the measured gain, within the noise."""
     return case.low / (1 + noise) <= case.gain <= case.high * (1 + noise)
 
 
 def best_is_best(group, noise):
-    """Return whether a placement that is predicted to be the best is the measured best."""
+    """Return whether the placement predicted to be best is the best measured one."""
     least = min(case.predicted for case in group)
     first = [case for case in group if case.predicted <= least * (1 + SAME)]
     best = min(case.measured for case in group)
@@ -162,7 +162,7 @@ def best_is_best(group, noise):
 
 
 def show(cases, every):
-    """Print the cases that are off, or all, and what came out."""
+    """Print the cases that are off, or all, and the summary."""
     apart = [abs(case.gain - 1) for case in cases if case.placement == AGAIN]
     noise = max(LEAST_NOISE, float(np.quantile(apart, 0.9)))
     cases = [case for case in cases if case.placement != AGAIN]
@@ -197,7 +197,7 @@ def show(cases, every):
 
 
 def fragments(machine, seed):
-    """Return a mask of three quarters of the nodes: the others are busy."""
+    """Return a mask of free nodes, three quarters of all."""
     busy = np.random.default_rng([seed, 3]).choice(len(machine), len(machine) // 4, replace=False)
     free = np.ones(len(machine), dtype=bool)
     free[busy] = False
@@ -205,7 +205,7 @@ def fragments(machine, seed):
 
 
 def main():
-    """Build the mini-Cray, predict, measure, print; the cases go to ``-o`` as JSON."""
+    """Build the mini-Cray, predict, measure, print; cases go to ``-o`` as JSON."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.promises", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

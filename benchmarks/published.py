@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others measured on networks that adapt, and what nidmap says of it.
+"""Others' measurements on networks with adaptive routing, against nidmap's predictions.
 
 ``python -m benchmarks.published [FILE] [--leave-out]`` predicts every record of FILE
 (``published.toml``) from its own text and prints low, likely and high beside the measurement.
@@ -80,7 +80,7 @@ UNITS = {"ms": 1e-3, "us": 1e-6, "GB/s": 1e9, "Gb/s": 1.25e8, "TB/s": 1e12}
 
 
 class Question:
-    """A record with what it is predicted by, whatever the constants are."""
+    """A record with everything needed to predict it with any constants."""
 
     def __init__(self, record: dict[str, Any]) -> None:
         self.record = record
@@ -93,7 +93,7 @@ class Question:
             self.times.append(PlacementTimes(*_predictor({**record, **record["against"]})))
 
     def figure(self, seconds: float) -> float:
-        """Return the figure, in the record's unit, of so many seconds; of a gain itself."""
+        """Return the seconds in the record's unit; gains are returned unchanged."""
         unit = UNITS.get(self.record["unit"], 1.0)
         if self.record["unit"] in ("ms", "us", "gain"):
             return seconds / unit
@@ -109,17 +109,17 @@ class Question:
         return low, likely, high
 
     def likely(self, constants: dict[str, float]) -> float:
-        """Return the likely figure with some constants."""
+        """Return the likely figure with given constants."""
         seconds = [_seconds(times, constants) for times in self.times]
         return seconds[1] / seconds[0] if len(seconds) > 1 else self.figure(*seconds)
 
     def error(self, likely: float) -> float:
-        """Return how far a likely figure is off, the larger over the smaller."""
+        """Return the likely figure's error, as the ratio of the larger to the smaller."""
         return max(likely / self.middle, self.middle / likely) - 1
 
 
 def _seconds(times: PlacementTimes, constants: dict[str, float]) -> float:
-    """Return the seconds of a placement with some constants, where they apply to its machine."""
+    """Return the seconds of a placement with some constants, if its machine uses them."""
     model = times.model
     known, stated = model.constants, model.machine.topology.parameters
     values = model.values._replace(ahead=(constants["ahead"],))
@@ -136,7 +136,7 @@ def _seconds(times: PlacementTimes, constants: dict[str, float]) -> float:
 
 
 def choose_constants(questions: list[Question]) -> dict[str, float]:
-    """Return the constants with which questions are least off, in the mean of the logarithms."""
+    """Return the constants with the least error over the questions (geometric mean)."""
 
     def off(constants: dict[str, float]) -> float:
         return statistics.fmean(math.log1p(x.error(x.likely(constants))) for x in questions)
@@ -149,7 +149,7 @@ def choose_constants(questions: list[Question]) -> dict[str, float]:
 
 
 def leave_out(questions: list[Question]) -> None:
-    """Print how far off each machine is by the constants that all others choose."""
+    """Print each machine's error with the constants that fit all others."""
     lines, errors = [], []
     for machine in dict.fromkeys(question.machine for question in questions):
         own = [question for question in questions if question.machine == machine]
@@ -167,7 +167,7 @@ def leave_out(questions: list[Question]) -> None:
 
 
 def _sent_bytes(model: Model, placement: Any) -> float:
-    """Return what all ranks send to others, inside their nodes or not."""
+    """Return what all ranks send to others, within and between nodes."""
     ranks, size = placement.ranks, model.size
     if model.pattern.spec == "alltoall":
         return ranks * (ranks - 1) * size
@@ -177,7 +177,7 @@ def _sent_bytes(model: Model, placement: Any) -> float:
 
 
 def _predictor(record: dict[str, Any]) -> tuple[Predictor, Any]:
-    """Return the predictor of a record, and its ranks on their nodes."""
+    """Return a record's predictor, and its ranks on their nodes."""
     machine = nidmap.load_machine(record.get("machine", ""))
     rows = _rows(machine, record)
     if record.get("shared"):
@@ -219,12 +219,12 @@ def _rows(machine: Any, record: dict[str, Any]) -> Any:
 
 
 def _share(total: int, parts: int, place: int) -> int:
-    """Return how many of `total` a part has where they are dealt out evenly."""
+    """Return a part's share of `total` if it is dealt out evenly."""
     return total // parts + (place < total % parts)
 
 
 def _traffic_graph(machine: Any, placement: Any, words: str) -> Any:
-    """Return the pattern of records alone that words name, a byte a rank."""
+    """Return the pattern for a name that only records use, one byte per rank."""
     kind, _, where = words.partition(":")
     ranks = placement.ranks
     rank = np.arange(ranks)
@@ -247,7 +247,7 @@ def _traffic_graph(machine: Any, placement: Any, words: str) -> Any:
 
 
 def _router_goals(machine: Any, ranks: int, where: str) -> Any:
-    """Return where each node of a grid of routers sends."""
+    """Return each node's destination on a grid of routers."""
     _, chassis, blades = machine.topology.extents[:3]
     each = ranks // (chassis * blades)
     router, place = np.divmod(np.arange(ranks), each)
@@ -265,7 +265,7 @@ def _router_goals(machine: Any, ranks: int, where: str) -> Any:
 
 
 def show(questions: list[Question]) -> None:
-    """Print every record with its range, and how far off they are."""
+    """Print every record with its range, and the errors."""
     lines, errors, inside = [], [], 0
     by_kind: dict[str, list[float]] = {}
     for question in questions:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about nodes and order, drawn by seed: what strategy ``auto`` answers to each.
+"""Random questions about nodes and order, by seed, and the answers of strategy ``auto``.
 
 ``python -m benchmarks.questions [N [SEED [WHICH]]]`` draws N questions (40; WHICH is ``wide``,
 ``tight`` or ``all``) over all sites and some synthetic machines: nodes free in stretches, as jobs
@@ -65,7 +65,7 @@ SYNTHETIC = (
 
 @dataclass(frozen=True)
 class Question:
-    """A job that wants nodes of a machine of which some are free.
+    """A job's request for nodes on a partly occupied machine.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Question:
 
 
 def draw(seed: int, which: str = "all") -> Question:
-    """Return the question of a seed, the same on any machine."""
+    """Return the question for a seed, reproducible on any computer."""
     rng = np.random.default_rng(seed)
     machines = [*site_names(), *SYNTHETIC]
     tight = which == "tight" or (which == "all" and rng.random() < 0.3)
@@ -117,7 +117,7 @@ def draw(seed: int, which: str = "all") -> Question:
 
 
 def free_in_stretches(machine: Machine, busy: float, rng: np.random.Generator) -> Mask:
-    """Return which nodes are free where jobs of many sizes sit on stretches of them."""
+    """Return which nodes are free if jobs of many sizes occupy stretches of nodes."""
     rows = np.flatnonzero(machine.compute)
     left = np.ones(len(rows), dtype=bool)
     while left.mean() > 1 - busy:
@@ -127,7 +127,7 @@ def free_in_stretches(machine: Machine, busy: float, rng: np.random.Generator) -
 
 
 def draw_job(count: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return a pattern for so many nodes, ranks a node, and sometimes bytes."""
+    """Return a pattern for this many nodes, ranks per node, and sometimes bytes."""
     ppn = int(rng.choice([1, 4, 8, 16, 32])) if count <= 512 else int(rng.choice([1, 2, 4]))
     ranks = count * ppn
     kind = str(rng.choice(["alltoall", "fft", "fft", "stencil", "stencil", "ring", "collective",
@@ -151,7 +151,7 @@ def draw_job(count: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def split(ranks: int, parts: int, rng: np.random.Generator) -> list[int]:
-    """Return factors of a number, as even as its divisors allow, in an order by lot."""
+    """Return factors of a number, as even as its divisors allow, in random order."""
     sides = []
     for left in range(parts, 0, -1):
         root = ranks ** (1 / left)
@@ -176,7 +176,7 @@ def divisors(number: int) -> list[int]:
 def faster_starts(
     model: Predictor, question: Question, below: float, by_name: bool = True
 ) -> dict[str, float]:
-    """Return the seconds of each planner, and order by name on its nodes, that takes less.
+    """Return the seconds of those planners, and named orders on their nodes, that take less.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def faster_starts(
 
 
 def answer(question: Question, steps: bool = True) -> tuple[dict[str, Any], float]:
-    """Return what ``auto`` says to a question, and its processor seconds."""
+    """Return the answer of ``auto`` to a question, and its processor seconds."""
     machine = nidmap.load_machine(question.machine)
     take_steps = Enumeration.take_steps
     if not steps:
@@ -221,7 +221,7 @@ def answer(question: Question, steps: bool = True) -> tuple[dict[str, Any], floa
 
 
 def largest_row(model: Predictor, question: Question) -> float:
-    """Return the largest likely gain of any row of ``compare`` over that of ``auto``.
+    """Return the largest likely gain of any ``compare`` row relative to that of ``auto``.
 
     Of rows that touch no more groups, switches … : others may be likely faster by what cannot be
     told.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start-up of every ``nidmap bench`` program on 4 ranks against a bare mpi4py program.
+"""Start-up time of every ``nidmap bench`` program on 4 ranks against a bare mpi4py program.
 
 Each does as little as it can: what is timed is the whole launch, by the
 user's own mpiexec and by ``-n 4``.
@@ -28,7 +28,7 @@ PROGRAMS = {
 
 
 def main() -> None:
-    """Print the ratio of whole launches to one that only starts MPI."""
+    """Print the ratio of complete launches to one that only starts MPI."""
     ranks = [*mpiexec_words(RANKS), sys.executable]
     bare = "bare mpi4py"
     program = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def launch(*argv: str) -> Contender:
-    """Return a contender that runs a whole launch, in the environment that a user has."""
+    """Return a contender that runs a complete launch in a user's environment."""
     env = {**os.environ, **rank_environment(RANKS)}
     for name in ("NIDMAP_BENCH_RANKS", "PYTHONDONTWRITEBYTECODE"):
         env.pop(name, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a dump: text in, machine out."""
+"""Reading a dump: from text to machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Print the time to read dumps beside a plain split of their lines."""
+    """Print the time to read dumps next to that of merely splitting their lines."""
     from nidmap.placement.dumps.assemble import assemble
     from nidmap.placement.readers import read_text
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What five policies do to everybody: two machines, a real and a synthetic trace.
+"""What five policies do to all jobs: two machines, a real and a synthetic trace.
 
 ``python -m benchmarks.replays`` writes the page and its picture; with ``--resume`` it goes on
 where it was ended. It takes an hour on two cores.
@@ -88,7 +88,7 @@ _UNKNOWN = """
 
 @dataclass(frozen=True)
 class Setting:
-    """A trace on a machine, with what came of it."""
+    """A trace on a machine, with its results."""
 
     machine: str
     trace: str
@@ -97,13 +97,13 @@ class Setting:
     seconds: float  # of the replays that were not kept already
 
     def report(self, share: float) -> Report:
-        """Return the report on the replays with one share of communication."""
+        """Return the report on the replays for one share of communication."""
         chosen = {case: figures for case, figures in self.summaries.items() if case.share == share}
         return Report(self.study, chosen)
 
     @property
     def title(self) -> str:
-        """Say what was replayed."""
+        """Describe what was replayed."""
         sizes = [len(trace) for trace in self.study.traces]
         jobs = " to ".join(f"{n:,}" for n in sorted({min(sizes), max(sizes)}))
         seeds = counted(SEEDS[self.machine, self.trace], "seed")
@@ -188,7 +188,7 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def change_text(change: Range | None, relative: bool) -> str:
-    """Return a change for a person, bold where all replays agree on its sign."""
+    """Format a change, in bold if all replays agree on its sign."""
     if change is None:
         return "-"
     times, form, unit = (100, "{:+.1f}", " %") if relative else (1, "{:+.1f}", " min")
@@ -197,7 +197,7 @@ def change_text(change: Range | None, relative: bool) -> str:
 
 
 def short_table(settings: list[Setting]) -> str:
-    """Return which policy takes fewest node-hours in each setting, and which has most losers."""
+    """Return, for each setting, the policies with fewest node-hours and most losers."""
     rows = []
     for setting, share in product(settings, SHARES):
         report = setting.report(share)
@@ -214,7 +214,7 @@ def short_table(settings: list[Setting]) -> str:
 
 
 def verdict_text(settings: list[Setting], policy: str) -> str:
-    """Say in how many settings a policy is better or worse for all, and for how many sizes."""
+    """Say in how many settings, and for how many sizes, a policy is better or worse."""
     reports = [(setting, setting.report(share)) for setting, share in product(settings, SHARES)]
     hours = [report.change(policy, "all", "node_hours", relative=True) for _, report in reports]
     done = [report.change(policy, "all", "turnaround_mean") for _, report in reports]
@@ -235,7 +235,7 @@ def _sign_text(changes: list[Range | None], alike: float, less: str, more: str) 
 
 
 def best_text(report: Report, key: str, relative: bool) -> str:
-    """Return the policy that changes a figure to its least, and by how much."""
+    """Return the policy that lowers a figure most, and by how much."""
     changes = {p: report.change(p, "all", key, relative=relative) for p in POLICIES[1:]}
     likely = {policy: change.likely for policy, change in changes.items() if change}
     best = min(likely, key=lambda policy: likely[policy])
@@ -243,7 +243,7 @@ def best_text(report: Report, key: str, relative: bool) -> str:
 
 
 def setting_text(setting: Setting) -> str:
-    """Return what came of one trace on one machine."""
+    """Return the results of one trace on one machine."""
     rows, losers = [], []
     for share, policy in product(SHARES, POLICIES):
         report = setting.report(share)
@@ -277,7 +277,7 @@ def sizes(setting: Setting) -> list[str]:
 
 
 def size_table(setting: Setting) -> str:
-    """Return how much later jobs of each size are done."""
+    """Return how much later jobs of each size finish."""
     rows = []
     for label, share in product(sizes(setting), SHARES):
         report = setting.report(share)
@@ -289,13 +289,13 @@ def size_table(setting: Setting) -> str:
 
 
 def size_change(report: Report, policy: str, label: str) -> Range | None:
-    """Return by which share jobs of a size are done later."""
+    """Return the relative delay of jobs of a size."""
     path = ("groups", "size", label, "turnaround_mean")
     return report.change(policy, *path, relative=True)
 
 
 def draw_sizes(settings: list[Setting], figure: Any) -> Any:
-    """Draw how much later jobs of each size are done, a plane a setting and share."""
+    """Draw the delay of jobs of each size, one panel per setting and share."""
     drawn = figure(figsize=(11, 2.6 * len(settings)), layout="constrained")
     planes = drawn.subplots(len(settings), len(SHARES), squeeze=False, sharey="row")
     colours = dict(zip(POLICIES[1:], ("#000000", *COLOURS.values()), strict=False))

@@ -71,7 +71,7 @@ BYTES = 10**6
 
 
 def interpreter() -> str:
-    """Return a Python that can import simgrid, '' for none."""
+    """Return a Python that can import simgrid; '' for none."""
     names = (sys.executable, shutil.which("python3"), "/usr/bin/python3")
     for name in filter(None, names):
         words = [name, "-c", "import simgrid"]
@@ -81,7 +81,7 @@ def interpreter() -> str:
 
 
 def ask_simgrid(python: str, job: Mapping[str, object]) -> dict[str, float]:
-    """Return SimGrid's answer, and the time of its whole process."""
+    """Return SimGrid's answer, and the time of its complete process."""
     began = time.perf_counter()
     words = [python, str(HERE / "simgrid_flows.py")]
     done = subprocess.run(words, input=json.dumps(job), capture_output=True, text=True, check=True)
@@ -112,7 +112,7 @@ def stencil(
 
 
 def ties(extents: tuple[int, ...], a: np.ndarray, b: np.ndarray) -> int:
-    """Return the pairs that SimGrid's torus sends the other way round some ring."""
+    """Return the pairs that SimGrid's torus routes the other way round a ring."""
     found, stride = np.zeros(len(a), dtype=bool), 1
     for extent in extents:
         start, end = a // stride % extent, b // stride % extent
@@ -124,7 +124,7 @@ def ties(extents: tuple[int, ...], a: np.ndarray, b: np.ndarray) -> int:
 def down_by_source(
     machine: Machine, source: np.ndarray, channel: np.ndarray, parallel: tuple[int, ...]
 ) -> np.ndarray:
-    """Return channels with the cables of the way down chosen by the messages' sources."""
+    """Return channels in which the message's source determines the downward cables."""
     found = channels(machine)
     of_kind = [parallel[int(k[4:])] if k.startswith("down") else 1 for k in found.kinds]
     cables = np.append(np.array(of_kind)[found.kind], [1] * (2 * len(machine)))[channel]
@@ -182,7 +182,7 @@ def cases(count: int, size: int, dims: tuple[int, ...]):
 
 
 def print_race(python: str) -> None:
-    """Print the time of both whole processes on the same all-to-all of 216 nodes."""
+    """Print the time of both complete processes for the same all-to-all on 216 nodes."""
     words = (
         "-m torus:8x8x8,bw=4.68,latency=0 --nodes 0-215 --pattern alltoall --bytes 1000000 --json"
     )

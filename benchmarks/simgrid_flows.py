@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows through SimGrid: all started at once, the time when the last one ends.
+"""Flows in SimGrid: all started at once, and the time when the last one ends.
 
 Run by `simgrid_check` under an interpreter that has SimGrid's Python module
 (Debian: python3-simgrid), so nothing but the standard library is used here.
@@ -65,7 +65,7 @@ def make_platform(job, simgrid, engine):
 
 
 def build_routes(job, simgrid, engine):
-    """Make the links and routes that the job gives; return the hosts by number."""
+    """Create the job's links and routes; return the hosts by number."""
     zone = simgrid.NetZone.create_full_zone("all")
     links = [
         simgrid.LinkInRoute(zone.create_link(f"l{i}", gbs * 1e9).set_latency(0).seal())

@@ -64,7 +64,7 @@ def main() -> None:
 def measure_case(
     home: str, kind: str, items: int, payload: int, rounds: int
 ) -> dict[str, list[float]]:
-    """Run one case on ranks of an environment; return the seconds of each contender by round."""
+    """Run one case on ranks; return the seconds of each contender by round."""
     words = [f"{home}/bin/mpiexec", "-n", str(RANKS), f"{home}/bin/python", "-m", "mpi4py"]
     words += [__file__, kind, str(items), str(payload), str(rounds)]
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -76,7 +76,7 @@ def measure_case(
 
 
 def rank(kind: str, items: int, payload: int, rounds: int) -> None:
-    """Be one rank: every round sorts the same data with each contender."""
+    """Act as one rank: in every round sort the same data with each contender."""
     from mpi4py import MPI
 
     from nidmap.workloads.sort.data import make_items
@@ -112,7 +112,7 @@ def rank(kind: str, items: int, payload: int, rounds: int) -> None:
 
 
 def peer(comm: Any, data: Any, key: str | None) -> Callable[[], Any]:
-    """Return a call of PyPI's mpsort; it may change its source, so that it gets a copy."""
+    """Return a call of PyPI's mpsort on a copy of the data, as it may modify its source."""
     import mpsort as theirs
     import numpy as np
 

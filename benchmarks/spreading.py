@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all-to-alls and FFTs are promised for other nodes, where routers adapt.
+"""Gains predicted for all-to-alls and FFTs on other nodes, under adaptive routing.
 
 ``python -m benchmarks.spreading [N [SEED]]`` draws N questions (100) over all sites of Aries and
 Slingshot: nodes free in stretches as jobs leave them, a job of 8 to 512 of them, an all-to-all or
@@ -45,7 +45,7 @@ MOST = 1.5
 
 
 class Promise(NamedTuple):
-    """The largest likely gain of a question, and what the best division says of the same nodes."""
+    """A question's largest likely gain, and the ideal splitting's gain on the same nodes."""
 
     question: str
     planner: str
@@ -64,7 +64,7 @@ def adapting_sites() -> list[str]:
 
 
 def best_seconds(model: Predictor, placement: Placement) -> float:
-    """Return the seconds where detours cost nothing and no step holds up another."""
+    """Return the seconds if detours cost nothing and no step delays another."""
     known, values = replace(model.constants, meeting=0.0), model.values._replace(loss=0.0)
     left = model.left(placement)
     costs = (
@@ -75,7 +75,7 @@ def best_seconds(model: Predictor, placement: Placement) -> float:
 
 
 def ask(machine: Machine, seed: int) -> Promise | None:
-    """Return what a question drawn by seed is promised; None where too few nodes are free."""
+    """Return what is predicted for a random question; None if too few nodes are free."""
     rng = np.random.default_rng(seed)
     free = free_in_stretches(machine, float(rng.uniform(0.1, 0.9)), rng)
     count, ppn = int(2 ** rng.integers(3, 10)), int(rng.choice([1, 4, 16]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one line in the job script adds to a submission, under a real Slurm with faults.
+"""What one line in the job script adds to submissions, under a real Slurm with faults.
 
 ``python -m benchmarks.submissions --jobs 1000`` submits so many held jobs, each with a fault
 drawn by lot (or none), and counts those that were lost or changed wrongly.
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 @click.option("--seconds", type=float, default=1.5, help="What the filter waits.")
 @click.option("--seed", type=int, default=0)
 def main(jobs, seconds, seed):
-    """Print jobs lost and changed wrongly, and the seconds added by fault."""
+    """Print jobs lost and wrongly changed, and the seconds added, by fault."""
     lot = random.Random(seed)
     faults = {name: command for name, (command, _) in FAULTS.items()}
     faults |= {"hangs": "sh -c 'sleep 3600'", "none": f"{sys.executable} -m nidmap"}

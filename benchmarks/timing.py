@@ -19,7 +19,7 @@ Contender = Callable[[], object]
 
 
 def interleave(contenders: dict[str, Contender], rounds: int = 7) -> dict[str, list[float]]:
-    """Return seconds of each contender, round by round, after one warm-up each."""
+    """Return the seconds of each contender, round by round, after one warm-up each."""
     for run in contenders.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
@@ -42,7 +42,7 @@ def ratio(times: list[float], reference: list[float]) -> float:
 
 
 def process(*argv: str) -> Contender:
-    """Return a contender that runs a whole process of this Python."""
+    """Return a contender that runs a complete process of this Python."""
 
     def run() -> None:
         subprocess.run([sys.executable, *argv], check=True, capture_output=True)
@@ -57,7 +57,7 @@ def calibration() -> float:
 
 
 def table(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """Print a Markdown table, as the documentation shows it."""
+    """Print a Markdown table, in the documentation's form."""
     print(f"\n### {title}\n")
     widths = [max(len(r[i]) for r in [header, *rows]) for i in range(len(header))]
     for row in [header, ["-" * w for w in widths], *rows]:

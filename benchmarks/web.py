@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's server under load: readers, memory, and what goes over the wire.
+"""The page's server under load: readers, memory, and bytes on the wire.
 
 The server runs in a process of its own, the readers here in one event loop.
 ``closed`` readers ask again as soon as they have an answer; ``paced`` ones
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def sizes() -> None:
-    """Print what the documents weigh."""
+    """Print the sizes of the documents."""
     import nidmap
     from nidmap.web.service import Service
 
@@ -114,7 +114,7 @@ def server(machine: str) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def other(machine: str, program: str) -> Iterator[tuple[int, int]]:
-    """Run another server: a program that is told the machine and its port."""
+    """Run another server: a program that gets the machine and its port as arguments."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -153,7 +153,7 @@ def measure_server(name: str, port: int, pid: int, busy: bool, pace: float) -> l
 async def load_server(
     port: int, pid: int, busy: bool, pace: float
 ) -> tuple[list[float], float, tuple[int, int], tuple[int, int]]:
-    """Load a server; return the seconds of each request, of all, memory and files around it."""
+    """Load a server; return seconds per request and in total, memory, and open files."""
     await readers(port, 0.0, REQUESTS // 10)  # warm
     files = descriptors(pid)
     planners = [asyncio.create_task(planner(port, k)) for k in range(PLANNERS if busy else 0)]
@@ -171,7 +171,7 @@ async def load_server(
 
 
 async def readers(port: int, pace: float, requests: int) -> list[float]:
-    """Let all readers ask; return the seconds of each request."""
+    """Let all readers request; return the seconds of each request."""
     found = await asyncio.gather(
         *(reader(port, k, pace, requests // READERS) for k in range(READERS))
     )
@@ -179,7 +179,7 @@ async def readers(port: int, pace: float, requests: int) -> list[float]:
 
 
 async def reader(port: int, number: int, pace: float, requests: int) -> list[float]:
-    """Ask again and again over one connection, with the tags of what is known."""
+    """Request repeatedly over one connection, with the tags of known documents."""
     source, sink = await asyncio.open_connection("127.0.0.1", port)
     tags: dict[str, str] = {}
     seconds = []
@@ -208,7 +208,7 @@ async def reader(port: int, number: int, pace: float, requests: int) -> list[flo
 
 
 async def planner(port: int, seed: int) -> None:
-    """Ask for ``auto``, again and again; come again where that is one too many."""
+    """Request ``auto`` repeatedly, coming back later when there are too many requests."""
     body = b'{"count": 216, "pattern": "fft:12x18", "strategies": ["auto"], "seed": %d}' % seed
     while True:
         source, sink = await asyncio.open_connection("127.0.0.1", port)

@@ -116,7 +116,7 @@ _SERVICES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name of the front door when it is first asked for."""
+    """Load a public name when it is first used."""
     if name not in _API:
         raise AttributeError(f"module 'nidmap' has no attribute {name!r}")
     if _MISSING:
@@ -128,7 +128,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _missing_links(home: str) -> str:
-    """Return one line on a checkout whose links were not unpacked as links, '' for any other.
+    """Return a line on a checkout whose links were unpacked as files; '' for any other.
 
     Git on Windows (core.symlinks) and some unpackers of zip files write a file that holds
     the link's target instead.
@@ -145,7 +145,7 @@ def _missing_links(home: str) -> str:
 
 
 def _open_rooms() -> str:
-    """Tell the rooms what later ones bring; return why they cannot be opened, or ''."""
+    """Tell the rooms what later ones provide; return why they cannot be opened, or ''."""
     missing = _missing_links(os.path.dirname(os.path.abspath(__file__)))
     if not missing:
         try:

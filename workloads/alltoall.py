@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap bench alltoall``: bandwidth by message size, of a process and a node (as mpiBench)."""
+"""``nidmap bench alltoall``: bandwidth by message size, per process and node (as mpiBench)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def alltoall(common: Common, sizes: tuple[int, ...]) -> int:
 
 
 def bandwidths(case: Mapping[str, Any], seconds: float) -> dict[str, float]:
-    """Return bytes per second of one case.
+    """Return the bytes per second of one case.
 
     `case`: ``bytes`` of a pair, ``ranks``, ``ppn``, and ``off_node``: most ordered pairs between
     a node and the others. `seconds`: of the slowest rank. ``process``: what a process sends to
@@ -86,7 +86,7 @@ def _show_session(session: Session) -> None:
 
 
 def calls(bytes: int) -> int:  # noqa: A002  # the option's name
-    """Return how many calls one timed repetition holds."""
+    """Return how many calls make up one timed repetition."""
     return max(1, min(64, _ENOUGH // max(bytes, 1)))
 
 
@@ -108,7 +108,7 @@ class AllToAll:
             self._recv = bytearray(ranks * bytes)
 
     def run(self) -> dict[str, float]:
-        """Call it `inner` times and return the seconds of one call."""
+        """Call MPI `inner` times and return the seconds per call."""
         # The count is the buffer's share, which mpi4py divides itself.
         from mpi4py import MPI
 
@@ -117,7 +117,7 @@ class AllToAll:
         return {"total": spent, "communication": spent}
 
     def verify(self) -> None:
-        """Raise on all ranks where a block is not what its sender filled it with."""
+        """Raise on all ranks if a block differs from what its sender wrote into it."""
         rank, received, size = self.comm.Get_rank(), memoryview(self._recv), self.size
         with raise_together(self.comm):
             for other in range(self.comm.Get_size()):
@@ -126,6 +126,6 @@ class AllToAll:
 
 
 def _make_block(source: int, target: int, count: int) -> bytes:
-    """Return the bytes that one rank sends another: both ranks, over and over."""
+    """Return the bytes that one rank sends another: both rank numbers, repeated."""
     word = array("q", [source * 1_000_003 + target + 1]).tobytes()
     return (word * (count // len(word) + 1))[:count]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command group ``nidmap bench``; each program is imported when it is asked for."""
+"""The command group ``nidmap bench``, whose programs are imported on demand."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PROGRAMS = {
 
 
 class BenchGroup(LazyGroup):
-    """The programs, imported when asked for; inside a launch, one rank speaks."""
+    """The programs, imported on demand; within a launch only one rank prints."""
 
     lazy = PROGRAMS
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a program; an error before it begins is reported once for all ranks.
+        """Run a program, reporting errors before its start once for all ranks.
 
         A rank that left without a word, its program being broken on one node
         only, would keep the others waiting in MPI_Init.

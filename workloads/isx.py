@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap bench isx``: a bucket sort, its five stages, and ways to exchange.
+"""``nidmap bench isx``: a bucket sort with five stages, and variants of its exchange.
 
 Generator: numpy's PCG64DXSM seeded by (seed, rank), so that a number of ranks
 has the same keys on any machine.
@@ -86,7 +86,7 @@ def isx(common: Common, schemes: tuple[str, ...], **options: Any) -> int:
 
 
 def _exchange_rates(result: Repetitions, size: float) -> dict[str, float]:
-    """Return bytes per second of a node in the exchange: worst, mean and best iteration."""
+    """Return a node's bytes per second in the exchange: worst, mean and best iteration."""
     rates = [size / max(entry["max"], 1e-9) for entry in result.phases["KeyExchange"]]
     return {"worst": min(rates), "mean": sum(rates) / len(rates), "best": max(rates)}
 
@@ -124,7 +124,7 @@ def _show_session(session: Session, problem: BucketSort, node_bytes: NodeBytes) 
 
 @dataclass(frozen=True, slots=True)
 class BucketSort:
-    """One bucket sort over this many ranks, a bucket per rank."""
+    """A bucket sort with one bucket per rank."""
 
     mode: str
     ranks: int
@@ -140,7 +140,7 @@ class BucketSort:
         return np.dtype(self.dtype).itemsize
 
     def count(self, rank: int) -> int:
-        """Return the keys that a rank generates; they add up to `keys` exactly."""
+        """Return how many keys a rank generates; they add up to `keys` exactly."""
         return self.keys * (rank + 1) // self.ranks - self.keys * rank // self.ranks
 
     def generate(self, rank: int) -> Array:
@@ -150,7 +150,7 @@ class BucketSort:
         return rng.integers(0, self.max_key - 1, self.count(rank), kind, endpoint=True)
 
     def extent(self, rank: int) -> tuple[int, int]:
-        """Return the least and largest key of a rank's bucket."""
+        """Return the smallest and largest key of a rank's bucket."""
         return rank * self.width, (rank + 1) * self.width - 1
 
 
@@ -163,7 +163,7 @@ def problem(
     max_key: int = 1 << 28,
     width: int = 8192,
 ) -> BucketSort:
-    """Return a problem, checked.
+    """Return a validated problem.
 
     `mode`: all keys given; keys a rank given; the same with buckets of one width. `keys`: strong:
     over all ranks; else a rank. `max_key`: strong and weak: keys are below it. `width`: weak_iso:
@@ -194,7 +194,7 @@ class NodeBytes:
 
 
 def model_traffic(problem: BucketSort, ppn: int) -> NodeBytes:
-    """Return the bytes that uniform keys make a node of this many ranks send.
+    """Return the bytes that a node with this many ranks sends for uniform keys.
 
     Each of its keys stays on its rank with probability 1/P and on its node
     with ppn/P.
@@ -206,7 +206,7 @@ def model_traffic(problem: BucketSort, ppn: int) -> NodeBytes:
 
 
 class Isx(SortTrial):
-    """Keys, their buckets and room for arriving ones, its loops compiled. Collective.
+    """Keys, their buckets and receive space, with compiled loops. Collective.
 
     Memory: 3 times the local keys (keys, bucketed keys, received keys).
 
@@ -245,11 +245,11 @@ class Isx(SortTrial):
 
     @property
     def puts(self) -> bool:
-        """Whether keys are put into the others' memory, not sent by MPI's own exchange."""
+        """Whether keys are put into the others' memory instead of sent by MPI's exchange."""
         return self.exchange != "alltoallv"
 
     def prepare(self, watch: Phases) -> None:
-        """Generate the keys, which is timed and not in the total."""
+        """Generate the keys, which is timed but not part of the total."""
         self._turns = order(self.exchange, self.ranks.rank, self.ranks.size)
         if self.puts:
             if self._window is None:
@@ -259,7 +259,7 @@ class Isx(SortTrial):
             self._keys = self.problem.generate(self.ranks.rank)
 
     def sort(self, watch: Phases) -> Array:
-        """Bring every key to its bucket's rank and sort there."""
+        """Send every key to its bucket's rank and sort there."""
         assert self._keys is not None
         with watch("LocalBucketing"):
             self.send = fill_buckets(self.problem, self._keys, self._bucketed)
@@ -275,7 +275,7 @@ class Isx(SortTrial):
         return mine
 
     def _exchange(self, places: Ints) -> Array:
-        """Bring every bucket to its rank; `places`: where in each window ours belong."""
+        """Send every bucket to its rank; `places`: our offset in each window."""
         if not self.puts:
             self.ranks.alltoallv(self._bucketed, self.send, self._room, self.receive)
             return self._room
@@ -284,15 +284,15 @@ class Isx(SortTrial):
         return self._window.keys
 
     def traffic(self) -> NodeBytes:
-        """Return the bytes of the fullest node in an exchange. Collective."""
+        """Return the bytes of the node that sends most in an exchange. Collective."""
         return model_traffic(self.problem, rank_place(self.comm).most)
 
     def expected(self) -> int:
-        """Return the keys that were sent here."""
+        """Return the number of keys sent to this rank."""
         return int(self.receive.sum())
 
     def keys(self, result: Array) -> Array:
-        """Return the keys, which are all that there is."""
+        """Return the keys, which have no payload."""
         return result
 
     def own_faults(self, result: Array, keys: Array) -> list[str]:
@@ -302,7 +302,7 @@ class Isx(SortTrial):
         return [] if self.ranks.all(inside) else ["a key is outside its rank's bucket"]
 
     def free(self) -> None:
-        """Give the windows back. Collective."""
+        """Free the windows. Collective."""
         self.result = None
         if self._window is not None:
             self._window.free()
@@ -310,7 +310,7 @@ class Isx(SortTrial):
 
 
 def fill_buckets(problem: BucketSort, keys: Array, out: Array) -> Ints:
-    """Write the keys to `out`, bucket after bucket, and return the keys of each (P,).
+    """Write the keys to `out` bucket by bucket, and return the number of keys in each (P,).
 
     Keys of a bucket keep their order.
     """
@@ -331,13 +331,13 @@ def fill_buckets(problem: BucketSort, keys: Array, out: Array) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A bucket sort by one of several ways of exchange, as a trial of its own."""
+    """A bucket sort with one variant of the exchange, as a trial of its own."""
 
     sort: Isx
     exchange: str
 
     def run(self) -> dict[str, float]:
-        """Sort once this way."""
+        """Sort once with this variant."""
         self.sort.exchange = self.exchange
         return self.sort.run()
 
@@ -347,7 +347,7 @@ class Variant:
 
 
 def order(scheme: str, rank: int, size: int) -> list[int]:
-    """Return the ranks in the order in which this rank turns to them, itself left out."""
+    """Return the order in which this rank addresses the others."""
     if scheme == "random":
         rng = np.random.default_rng((SEED, rank, size))
         turns = rng.permutation(size).tolist()
@@ -359,7 +359,7 @@ def order(scheme: str, rank: int, size: int) -> list[int]:
 
 
 class KeyWindow:
-    """Memory that others put keys into, and a counter by which they say that they have.
+    """Memory into which others put keys, and a counter by which they signal completion.
 
     Collective: made and freed by all ranks.
 
@@ -382,7 +382,7 @@ class KeyWindow:
         comm.Barrier()
 
     def put(self, turns: list[int], keys: Array, send: Ints, receive: Ints, places: Ints) -> None:
-        """Put each bucket into its rank's window, notify it, and wait for one's own keys.
+        """Put each bucket into its rank's window, notify the rank, and wait for our own keys.
 
         `keys` (n,): bucketed keys. `send`, `receive` (P,). `places` (P,): where in each rank's
         window the keys of this rank belong.
@@ -404,7 +404,7 @@ class KeyWindow:
         self._wait()
 
     def _wait(self) -> None:
-        """Wait until all who have keys for us have said so; reading by MPI makes it progress."""
+        """Wait until all ranks with keys for us have signalled, polling so that MPI progresses."""
         from mpi4py import MPI
 
         rank, nothing, seen = self.comm.Get_rank(), np.zeros(1, np.int64), np.full(1, -1)
@@ -414,7 +414,7 @@ class KeyWindow:
         self._data.Sync()
 
     def free(self) -> None:
-        """Give the windows back."""
+        """Free the windows."""
         for window in (self._data, self._flag):
             window.Unlock_all()
         del self.keys
@@ -425,7 +425,7 @@ class KeyWindow:
 # Four counters a bucket, and keys taken four at a time: with few buckets, one counter would wait
 # for its own last increment.
 def count_keys(keys: Array, by: Any, shifted: bool, counts: Ints) -> None:
-    """Add to counts (4, buckets) the keys of each bucket: by a shift, else by division."""
+    """Add each bucket's number of keys to counts (4, buckets), by a shift or a division."""
     whole = len(keys) // 4 * 4
     for i in range(0, whole, 4):
         for lane in range(4):
@@ -436,7 +436,7 @@ def count_keys(keys: Array, by: Any, shifted: bool, counts: Ints) -> None:
 
 
 def deal_keys(keys: Array, by: Any, shifted: bool, starts: Ints, out: Array) -> None:
-    """Write each key at its bucket's start, which moves on."""
+    """Write each key at its bucket's start, and advance that."""
     for key in keys:
         bucket = key >> by if shifted else key // by
         at = starts[bucket]
@@ -446,7 +446,7 @@ def deal_keys(keys: Array, by: Any, shifted: bool, starts: Ints, out: Array) -> 
 
 @cache
 def compiled(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a loop over keys as machine code, where numba is installed."""
+    """Compile a loop over keys to machine code if numba is installed."""
     from nidmap.rankmap.refine import jit
 
     made: Callable[..., None] = jit.kernel(function)

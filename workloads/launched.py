@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside a launch or not: what the launcher's environment says, and starting mpiexec.
+"""Whether this is a rank of a launch, by the launcher's environment; and starting mpiexec.
 
 Nothing here imports MPI.
 """
@@ -51,7 +51,7 @@ class Launched(NamedTuple):
 
 
 def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
-    """Return the launch that this process is a rank of, None where it is no rank.
+    """Return the launch that this process is a rank of; None if it is none.
 
     A batch script of Slurm does not count, although SLURM_PROCID is set in it.
 
@@ -71,12 +71,12 @@ def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
 
 
 def parse_count(text: str | None) -> int | None:
-    """Return a number from an environment or a command line, None for any other text."""
+    """Parse a number from an environment or a command line; None for any other text."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]:
-    """Return the words that start `count` ranks under this environment's MPI.
+    """Return the command that starts `count` ranks with this environment's MPI.
 
     ``$NIDMAP_MPIEXEC`` (e.g. ``srun --mpi=pmi2``), else the mpiexec next to
     this Python, else the first on PATH. ``-n`` and `count` come last.
@@ -97,7 +97,7 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
 
 
 def _oversubscribe_options(program: str) -> list[str]:
-    """Return the settings that let Open MPI start more ranks than it counts cores; none for others.
+    """Return Open MPI's settings for more ranks than cores; none for other MPIs.
 
     The executable's own name decides (a distribution's mpiexec is a link to
     ``mpiexec.hydra`` or ``orterun``), else what its library has put next to it.
@@ -116,7 +116,7 @@ def _oversubscribe_options(program: str) -> list[str]:
 
 
 def rank_environment(count: int) -> dict[str, str]:
-    """Return the environment of ranks that we start ourselves."""
+    """Return the environment for ranks that we start ourselves."""
     env = {**os.environ, STARTED: str(count)}
     if os.geteuid() == 0:  # Open MPI refuses root unless told; we start ourselves only
         env.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -130,7 +130,7 @@ def rank_environment(count: int) -> dict[str, str]:
 
 @contextmanager
 def handle_signals(numbers: Sequence[int], handler: Any) -> Iterator[None]:
-    """Let a handler take signals inside; where this is no main thread, Python's own ways stay."""
+    """Install a signal handler within a context; off the main thread, leave Python's own."""
     try:
         before = {number: signal.signal(number, handler) for number in numbers}
     except ValueError:  # not in the main thread
@@ -143,7 +143,7 @@ def handle_signals(numbers: Sequence[int], handler: Any) -> Iterator[None]:
 
 
 class Launches:
-    """Launches run one after another as children, which signals end in order.
+    """Consecutive launches as child processes, which signals end in order.
 
     A child is in a session of its own, as a terminal would send it each signal a
     second time. At SIGINT or SIGTERM it gets SIGTERM, whichever came (srun takes a
@@ -178,7 +178,7 @@ class Launches:
             self._end()
 
     def _end(self) -> None:
-        """Ask the launch to end, and see to it."""
+        """End the launch, if necessary by force."""
         import threading
 
         self._child.terminate()
@@ -188,7 +188,7 @@ class Launches:
         self._handlers.callback(killer.cancel)
 
     def run(self, words: Sequence[str], env: Mapping[str, str], **streams: Any) -> int:
-        """Return a launch's exit code.
+        """Run a launch and return its exit code.
 
         `streams`: ``stdout`` and ``stderr`` of the launch, as `subprocess.Popen` takes them.
         """
@@ -209,13 +209,13 @@ class Launches:
 
 
 def _kill_session(leader: int) -> None:
-    """Kill a child with all that it has started in its session, as far as it still runs."""
+    """Kill a child and all remaining processes of its session."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
 
 
 def become_mpiexec(count: int) -> NoReturn:
-    """Replace this process by mpiexec, which starts it `count` times with the same words."""
+    """Replace this process with mpiexec, which starts it `count` times with the same words."""
     from nidmap.placement.support import child
 
     sys.stderr.flush()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that all programs share, and the code around a program's command.
+"""Options that all programs share, and the code around a program's command.
 
 `bench_callback` turns a function into the callback of a click command that
 
@@ -68,7 +68,7 @@ class Sizes(Param):
 
 
 class Number(Param):
-    """A whole number in short: ``1000000``, ``1e6``, ``2^20``; or several of them, with commas."""
+    """A whole number, abbreviated if large: ``1000000``, ``1e6``, ``2^20``; or a comma list."""
 
     name = "number"
 
@@ -76,7 +76,7 @@ class Number(Param):
         self.several = several
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return int, or a tuple of int where several are asked for."""
+        """Return an int, or a tuple of ints for a list."""
         if not isinstance(value, str):
             return value
         texts = value.split(",") if self.several else [value]
@@ -95,7 +95,7 @@ class Number(Param):
 
 
 class Words(Param):
-    """Some of several words, with commas, or ``all``."""
+    """Comma-separated words from a list, or ``all``."""
 
     name = "words"
 
@@ -103,7 +103,7 @@ class Words(Param):
         self.known = tuple(known)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the words as a tuple, each once."""
+        """Return the words as a tuple without duplicates."""
         words = self.known if value == "all" else tuple(dict.fromkeys(str(value).split(",")))
         for word in words:
             if word not in self.known:
@@ -115,7 +115,7 @@ class Words(Param):
 def option_with_default(
     names: str, kind: type | Param | Sequence[str], default: Any, words: str, **more: Any
 ) -> Callable[..., Any]:
-    """Return an option whose help shows its default, as a decorator.
+    """Return, as a decorator, an option whose help shows its default.
 
     `names`: the option, and after a blank what its parameter is called, where that differs.
     `kind`: the last: one of these words. `words`: its help.
@@ -142,7 +142,7 @@ class Common:
         return world(self.ranks)
 
     def show(self, document: Any, text: str) -> None:
-        """Print the result from rank 0: the document with ``--json``, else the text."""
+        """Print the result on rank 0: the document with ``--json``, else the text."""
         if self.comm.Get_rank() == 0:
             write_output(to_json(document) if self.as_json else text, None)
 
@@ -196,7 +196,7 @@ def bench_callback(
 
 
 def leave_command(code: int) -> None:
-    """Leave the command with an exit code; what was printed is flushed first."""
+    """Exit with a code, flushing the output first."""
     sys.stdout.flush()
     if code:
         raise click.exceptions.Exit(code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line that says how far a long run is: rank 0, on a terminal only.
+"""One line that shows the progress of a long run, on rank 0 and terminals only.
 
 Ranks write through their launcher's pipes, so that a terminal is seen only by
 the process that started them: it says so in the environment.
@@ -19,7 +19,7 @@ _PATIENCE, _EVERY = 1.0, 0.2
 
 
 class Progress:
-    """A line on stderr that is written over, and removed at the end.
+    """A line on stderr that is overwritten, and removed at the end.
 
     `shown`: False on all ranks but one.
     """

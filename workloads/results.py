@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw samples on disk and as a picture: a header that says their origin, one row a sample.
+"""Raw samples on disk or as a picture: a header with their origin, one row per sample.
 
 They are written as CSV, the header as JSON in a comment on the first line. ``.svg`` and
 ``.png`` are a picture of the samples, which then are next to it as CSV. While a
@@ -32,7 +32,7 @@ _WIDTH, _ROW, _FRAME = 7.0, 0.35, 1.2
 
 
 def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
-    """Return a picture of samples, warm-ups left out.
+    """Draw samples, leaving out warm-ups.
 
     `header`, `rows`: as `nidmap.workloads.results.save` takes them. `form`: ``svg`` or ``png``.
     """
@@ -60,7 +60,7 @@ def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], f
 
 
 def _slowest_seconds(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:
-    """Return by phase and case the slowest rank's seconds of the repetitions that count."""
+    """Return the slowest rank's seconds of each counted repetition, by phase and case."""
     phases: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         if not row.get("warmup"):
@@ -82,7 +82,7 @@ _MARK = f"# {SCHEMA} "
 
 
 def check_name(path: str | None) -> None:
-    """Refuse a file name of an unknown suffix, before anything is measured."""
+    """Refuse a file name with an unknown suffix before anything is measured."""
     if path is None or path == "-" or path.endswith(".csv"):
         return
     if not path.endswith(_PICTURES):
@@ -92,7 +92,7 @@ def check_name(path: str | None) -> None:
 
 
 def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write samples with their header; the file is whole or not there.
+    """Write samples with their header, all or nothing.
 
     `path`: ``.csv``; ``.svg`` or ``.png`` for a picture, and the samples next to it as CSV; ``-``
     for standard output, as CSV. `header`: what the samples are of; anything JSON can hold.
@@ -107,7 +107,7 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV, with all columns that occur."""
+    """Return rows as CSV, with every column that occurs."""
     out = io.StringIO()
     columns = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(out, columns, lineterminator="\n")
@@ -117,7 +117,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _write_csv(path: str, header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write samples as CSV: next to a picture, where the file is one."""
+    """Write samples as CSV, next to the picture if the file is one."""
 
     def plain(value: Any) -> Any:
         return value.tolist() if hasattr(value, "tolist") else str(value)
@@ -128,7 +128,7 @@ def _write_csv(path: str, header: Mapping[str, Any], rows: Sequence[Mapping[str,
 
 
 class Journal:
-    """Finished samples, on disk soon after they are there; kept by one rank.
+    """Finished samples, saved to disk soon after they are taken, by one rank.
 
     `path`: the file that the samples are in; None for none.
     """
@@ -140,7 +140,7 @@ class Journal:
         self._keep()
 
     def _keep(self) -> None:
-        """Write what there is, as CSV: a picture of it is made at the end."""
+        """Write the current samples as CSV; a picture is drawn at the end only."""
         self._kept = time.monotonic()
         path = self.path
         if path and (os.path.isfile(path) or not os.path.exists(path)) and path != "-":
@@ -151,13 +151,13 @@ class Journal:
         self.header.update(more)
 
     def add(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Keep finished samples."""
+        """Add finished samples."""
         self.rows.extend(rows)
         if time.monotonic() - self._kept > EVERY:
             self._keep()
 
     def close(self, ended: str = "complete") -> None:
-        """Write the file as it stays.
+        """Write the final file.
 
         `ended`: ``complete``, or what kept it from being so; in the header.
         """

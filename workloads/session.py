@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a program: header, repetitions, time limit, progress, samples kept.
+"""One run of a program: header, repetitions, time limit, progress, recorded samples.
 
 A program's command makes one `Session` and measures its cases in it::
 
@@ -50,7 +50,7 @@ _ENDED = ("complete", "time limit", "interrupted")
 
 @dataclass(slots=True)
 class Repetitions:
-    """The repetitions of one case, warm-ups left out."""
+    """The repetitions of one case, without warm-ups."""
 
     labels: dict[str, Any]  # what the case is
     # Seconds over the ranks, one entry per repetition; the same on all ranks
@@ -65,11 +65,11 @@ class Repetitions:
             self.phases.setdefault(name, []).append(entry)
 
     def slowest(self, phase: str) -> list[float]:
-        """Return the slowest rank's seconds of each repetition."""
+        """Return the slowest rank's seconds in each repetition."""
         return [entry["max"] for entry in self.phases[phase]]
 
     def best(self, phase: str = "total") -> float:
-        """Return the shortest repetition's seconds (its slowest rank's)."""
+        """Return the seconds of the shortest repetition (its slowest rank's)."""
         return min(self.slowest(phase))
 
     def median(self, phase: str = "total") -> float:
@@ -79,7 +79,7 @@ class Repetitions:
         return float(statistics.median(self.slowest(phase)))
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """Return by phase: best, median and worst repetition, and the mean over ranks."""
+        """Return, by phase, best, median and worst repetition, and the mean over ranks."""
         return {
             name: {
                 "best": self.best(name),
@@ -92,7 +92,7 @@ class Repetitions:
 
 
 def phase_table(result: Repetitions, title: str = "phase") -> str:
-    """Return a row per phase: best, median and worst repetition, and the mean over ranks."""
+    """Return one row per phase: best, median and worst repetition, and the mean over ranks."""
     rows = [
         [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
         for name, entry in result.summary().items()
@@ -112,7 +112,7 @@ class Case:
 
 
 class Session:
-    """A run of a program over its cases. Collective: made, used and left by all ranks.
+    """A run of a program over its cases. Collective: created, used and closed by all ranks.
 
     `common`: the shared options. `workload`: the program's name. `options`: its own options; the
     same on all ranks, or a UsageError on all.
@@ -157,7 +157,7 @@ class Session:
                 self._keep_samples(error)
 
     def _say_time(self) -> None:
-        """Say in one line what all cases took together: the figure that `nidmap ab` reads."""
+        """Print the total time of all cases, the line that `nidmap ab` reads."""
         if self.root and self.finished:
             both = all("communication" in result.phases for result in self.finished)
             phase = "communication" if both else "total"
@@ -177,14 +177,14 @@ class Session:
             say(f"nidmap: samples are lost: {wrong}")
 
     def _say_remark(self) -> None:
-        """Say once that ranks share cores; not before something runs, as a refusal stands alone."""
+        """Report once, and not before something runs, that ranks share cores."""
         if self.root and self._remark:
             say(f"nidmap: {self._remark}")
         self._remark = ""
 
     @property
     def exit_code(self) -> int:
-        """130 where it was interrupted, else 0."""
+        """130 if interrupted, else 0."""
         return 130 if self.ended == "interrupted" else 0
 
     def seconds(self) -> float:
@@ -192,7 +192,7 @@ class Session:
         return time.monotonic() - self.began
 
     def over(self, next_one: float = 0.0) -> bool:
-        """Tell whether the run must end, the same on every rank. Collective.
+        """Tell whether the run must end, equally on every rank. Collective.
 
         `next_one`: seconds that what comes next will take; only rank 0's counts.
         """
@@ -209,7 +209,7 @@ class Session:
 
     @property
     def finished(self) -> list[Repetitions]:
-        """The results that have a repetition at least: those of `document`, in its order."""
+        """The results with at least one repetition, in the order of `document`."""
         return [result for result in self.results if result]
 
     def part(self, joins: bool) -> Comm:
@@ -221,7 +221,7 @@ class Session:
         return self.interleave([Case(trial, labels, self.comm)])[0]
 
     def interleave(self, cases: Sequence[Case]) -> list[Repetitions]:
-        """Repeat several cases in turn: warm-ups, then the repetitions that count. Collective.
+        """Repeat several cases alternately: warm-ups, then counted repetitions. Collective.
 
         Every repetition runs all of them, another one first each time: what
         disturbs a machine for a while disturbs all alike. Each run starts
@@ -261,7 +261,7 @@ class Session:
         return results
 
     def _repetition(self, case: Case) -> dict[str, dict[str, float]] | None:
-        """Run one repetition on the ranks that take part; the others wait for its end asleep."""
+        """Run one repetition on the participating ranks; the others sleep until it ends."""
         seconds = None
         if case.trial is not None:
             case.comm.Barrier()
@@ -271,7 +271,7 @@ class Session:
         return seconds
 
     def _verify(self, case: Case) -> None:
-        """Verify a case's last result; what its ranks find wrong is an error on all ranks."""
+        """Verify a case's last result; a fault on any rank is an error on all ranks."""
         if case.comm is self.comm and case.trial is not None:
             case.trial.verify()
             return
@@ -280,7 +280,7 @@ class Session:
                 case.trial.verify()
 
     def sample(self, seconds: Mapping[str, Mapping[str, float]], **labels: Any) -> None:
-        """Keep one repetition: a row per phase, on rank 0."""
+        """Record one repetition: a row per phase, on rank 0."""
         self._say_remark()
         if self.root:
             self.journal.add({**labels, "phase": name, **entry} for name, entry in seconds.items())
@@ -293,7 +293,7 @@ class Session:
 
 
 def quiet_barrier(comm: Comm, asleep: bool = True) -> None:
-    """Wait for all ranks; asleep, without keeping a core from those that still work."""
+    """Wait for all ranks asleep, leaving the cores to those that still work."""
     request = comm.Ibarrier()
     if not asleep:
         request.Wait()
@@ -305,7 +305,7 @@ def quiet_barrier(comm: Comm, asleep: bool = True) -> None:
 def header_of(
     comm: Comm, workload: str, options: Mapping[str, Any], common: Common
 ) -> dict[str, Any]:
-    """Return the description of the run for its file of samples. Collective.
+    """Return the run's description for its samples file. Collective.
 
     Complete on rank 0; the others have what they need of it (``oversubscription``).
     """

@@ -82,7 +82,7 @@ def stencil(
 
 
 def per_repetition(wanted: int | None, moved: int, repeat: int) -> int:
-    """Return the iterations of one repetition.
+    """Return the number of iterations per repetition.
 
     `wanted`: in all, as the user says; None means the paper's 10,000, fewer where a rank would
     move more than 4 GiB. `moved`: bytes that a rank moves in one.
@@ -122,7 +122,7 @@ def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
 
 
 def rank_neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int, ...]:
-    """Return the six neighbours of a rank: down and up along each axis; `NONE` for none.
+    """Return a rank's six neighbours, down and up along each axis; `NONE` for none.
 
     Ranks are row-major, the last axis fastest, as MPI_Cart_create numbers them.
     """
@@ -147,7 +147,7 @@ def make_halo(
     periodic: bool = False,
     iterations: int = 100,
 ) -> Halo:
-    """Return a halo exchange, its blocks filled. Collective.
+    """Return a halo exchange with its blocks filled. Collective.
 
     `comm`: its rank order is the order of the grid, last axis fastest. `bytes`: of each message.
     `dims`: the grid of units: ``4x4x2`` or ``auto``. `periodic`: whether the grid wraps around:
@@ -159,7 +159,7 @@ def make_halo(
 
 
 class Halo:
-    """Six blocks out and six in, over and over. Collective.
+    """A repeated exchange of six blocks out and six in. Collective.
 
     Memory: twelve messages.
 
@@ -193,14 +193,14 @@ class Halo:
         return {"total": spent, "communication": spent}
 
     def verify(self) -> None:
-        """Raise on all ranks where a block is not what the neighbour sent."""
+        """Raise on all ranks if a block is not what the neighbour sent."""
         with raise_together(self.comm):
             for way, rank in enumerate(self.neighbours):
                 if rank != NONE and not self._is_right(way, rank):
                     raise NidmapError(f"the block from rank {rank} did not arrive as it was sent")
 
     def _is_right(self, way: int, rank: int) -> bool:
-        """Tell whether the data from a direction is the data sent this way.
+        """Tell whether the data received from a direction are what was sent this way.
 
         Where one rank is the neighbour in several directions, MPI does not
         say which of its blocks a neighbour collective brings where.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of ``nidmap bench`` share: a trial, its phases, the memory that it may take.
+"""What the programs of ``nidmap bench`` share: a trial, its phases, and its memory limit.
 
 Phases are timed with the monotonic clock of each rank; nothing is
 synchronised in them. A phase that occurs several times is summed.
@@ -23,7 +23,7 @@ SEED = 0
 
 
 def read_extents(text: str, what: str, example: str) -> tuple[int, ...]:
-    """Return the numbers in ``128x128x64``.
+    """Parse extents such as ``128x128x64``.
 
     `what`: what the text is, as the error names it. `example`: the error's hint.
     """
@@ -34,7 +34,7 @@ def read_extents(text: str, what: str, example: str) -> tuple[int, ...]:
 
 
 class Phases:
-    """Stopwatch of a program's phases.
+    """A stopwatch for a program's phases.
 
     `names`: phases that are there from the beginning, with no seconds.
     """
@@ -47,7 +47,7 @@ class Phases:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Add the time inside to a phase."""
+        """Add the time spent inside the context to a phase."""
         began = time.perf_counter()
         try:
             yield
@@ -55,16 +55,16 @@ class Phases:
             self.add(name, time.perf_counter() - began)
 
     def add(self, name: str, seconds: float) -> None:
-        """Add seconds to a phase that was timed elsewhere."""
+        """Add seconds measured elsewhere to a phase."""
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     def clear(self) -> None:
-        """Set every phase back to none."""
+        """Reset every phase to zero."""
         self.seconds.clear()
 
 
 def seconds_of(call: Callable[[], object], times: int = 1) -> float:
-    """Call something this many times and return the seconds of one."""
+    """Call something this many times and return the seconds per call."""
     began = time.perf_counter()
     for _ in range(times):
         call()
@@ -72,7 +72,7 @@ def seconds_of(call: Callable[[], object], times: int = 1) -> float:
 
 
 def reduce_over_ranks(comm: Comm, seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Return min, mean and max over the ranks of the seconds per phase. Collective.
+    """Return min, mean and max over ranks of the seconds per phase. Collective.
 
     `seconds`: the same phases in the same order on every rank. The same on every rank.
     """
@@ -105,7 +105,7 @@ class Trial(Protocol):
         ...
 
     def verify(self) -> None:
-        """Raise a NidmapError on all ranks where the last result is wrong; not timed."""
+        """Raise a NidmapError on all ranks if the last result is wrong; not timed."""
         ...
 
 
@@ -117,7 +117,7 @@ _GROUPS = (
 
 
 def available_bytes() -> int:
-    """Return the bytes that this node can still give, as Linux and the control group say."""
+    """Return the bytes still available on this node, by Linux and the control group."""
     room = 1 << 62  # no Linux: nothing is known, nothing refused
     with suppress(OSError, KeyError, ValueError), open("/proc/meminfo", encoding="ascii") as stream:
         lines = dict(line.split(":", 1) for line in stream)
@@ -130,7 +130,7 @@ def available_bytes() -> int:
 
 
 def require_fit(comm: Comm, need: int, what: str, share: float = 0.9) -> None:
-    """Refuse on all ranks what does not fit the memory of some rank's node. Collective.
+    """Refuse on all ranks what exceeds the memory of any rank's node. Collective.
 
     `need`: bytes that this rank will allocate. `what`: what for, in the error's words. `share`:
     part of the available memory that may be taken.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The communicator that a measurement runs on, where its ranks are, and how they fail together.
+"""The communicator of a measurement, the places of its ranks, and how they fail together.
 
 Three rules keep a job from hanging:
 
@@ -58,13 +58,13 @@ _alarm: list[Comm] = []
 
 
 class RankDefectError(NidmapError):
-    """An unexpected exception (exit code 70, as the command line has it)."""
+    """An unexpected exception (exit code 70, as on the command line)."""
 
     exit_code = 70
 
 
 def _start_mpi() -> Any:
-    """Return mpi4py's module of MPI, initialised for one thread that communicates."""
+    """Return mpi4py's MPI module, initialised for a single communicating thread."""
     if "mpi4py.MPI" not in sys.modules:
         import mpi4py
 
@@ -101,7 +101,7 @@ def _mixed_mpis(library: str) -> str:
 
 
 def world(expected: int | None = None) -> Comm:
-    """Return MPI.COMM_WORLD, once it is sure that it is the job that was asked for.
+    """Return MPI.COMM_WORLD after checking that it is the requested job.
 
     Collective over all ranks. A mixed installation (the launcher of one MPI,
     the library of another) starts n worlds of one rank each without an error;
@@ -126,7 +126,7 @@ def world(expected: int | None = None) -> Comm:
 
 
 def forget_segments() -> None:
-    """Take away the name of the memory that this node's ranks share inside MPICH.
+    """Unlink the shared memory that MPICH uses between this node's ranks.
 
     MPICH takes it away when it is finalised; ranks that are killed would leave
     the memory itself in /dev/shm for good. To be called once all ranks have
@@ -145,7 +145,7 @@ def forget_segments() -> None:
 
 
 def processor(comm: Comm) -> str:
-    """Return the name of the node this rank is on, as `nidmap.rankmap.runtime` sees it.
+    """Return the name of this rank's node, as `nidmap.rankmap.runtime` sees it.
 
     Slurm's name for it where there is one; `nidmap.rankmap.runtime.NAMES` stands in
     for the real ones where it is set (rank r of the world on the r-th name).
@@ -159,7 +159,7 @@ def processor(comm: Comm) -> str:
 
 
 def oversubscription(comm: Comm) -> str:
-    """Return one line where ranks share cores, '' where each has its own. Collective.
+    """Return a line if ranks share cores, '' if each has its own. Collective.
 
     The cores of a node are those that its ranks may run on, and no more than
     the control group's quota.
@@ -172,7 +172,7 @@ def oversubscription(comm: Comm) -> str:
 
 
 def _crowded_node(ranks: list[tuple[str, int, float]]) -> str:
-    """Name the most crowded node, of ranks with their node, cores and quota; '' for none."""
+    """Name the most crowded node, given the ranks' nodes, cores and quotas; '' for none."""
     nodes: dict[str, list[tuple[int, float]]] = {}
     for name, cores, quota in ranks:
         nodes.setdefault(name, []).append((cores, quota))
@@ -199,7 +199,7 @@ def _core_quota() -> float:
 
 @contextmanager
 def raise_together(comm: Comm, named: bool = True) -> Iterator[None]:
-    """Raise on all ranks what one of them raises inside. Collective at its end.
+    """Raise on all ranks what any of them raises inside. Collective at its end.
 
     The code inside must not communicate: a rank that fails would leave the
     others waiting.
@@ -222,14 +222,14 @@ def raise_together(comm: Comm, named: bool = True) -> Iterator[None]:
 
 
 def decide_on_root(comm: Comm, decide: Callable[[], T]) -> T:
-    """Return on all ranks what rank 0 works out. Collective."""
+    """Return on all ranks what rank 0 computes. Collective."""
     with raise_together(comm, named=False):
         decision = decide() if comm.Get_rank() == 0 else None
     return cast("T", comm.bcast(decision, root=0))
 
 
 def _as_own_error(error: Exception) -> NidmapError:
-    """Return the error as one of ours."""
+    """Convert an error to one of ours."""
     if isinstance(error, NidmapError):
         return error
     text = printable(str(error), 300)
@@ -248,7 +248,7 @@ def _error_parts(error: NidmapError) -> tuple[type[NidmapError], str, str, int]:
 
 
 def _rebuild_error(parts: tuple[type[NidmapError], str, str, int], where: str) -> NidmapError:
-    """Return an error of the same class; one made by its own parts may not be copied."""
+    """Return an error of the same class; some with their own constructor cannot be copied."""
     kind, message, hint, code = parts
     error = kind.__new__(kind)
     NidmapError.__init__(error, where + message, hint)
@@ -257,7 +257,7 @@ def _rebuild_error(parts: tuple[type[NidmapError], str, str, int], where: str) -
 
 
 def require_same(comm: Comm, **arguments: object) -> None:
-    """Raise the same UsageError on all ranks where they were given different arguments.
+    """Raise the same UsageError on all ranks if they were given different arguments.
 
     Collective.
 
@@ -274,7 +274,7 @@ def require_same(comm: Comm, **arguments: object) -> None:
 
 
 def run_guarded(main: Callable[[], int | None]) -> int:
-    """Run a rank's program so that no error of any rank leaves another one waiting.
+    """Run a rank's program so that no error of one rank leaves others waiting.
 
     Where all ranks fail within a second, the lowest says its error and all
     leave with its exit code. Where only some do, the lowest of them says its
@@ -302,14 +302,14 @@ def run_guarded(main: Callable[[], int | None]) -> int:
 
 
 def interruption_error() -> NidmapError:
-    """Return the error of a run that was interrupted (exit code 130)."""
+    """Return the error for an interrupted run (exit code 130)."""
     error = NidmapError("interrupted")
     error.exit_code = 130
     return error
 
 
 def _fail_together(error: NidmapError) -> int:
-    """Say the error once over all ranks and return the exit code, or abort."""
+    """Report the error once for all ranks and return the exit code, or abort."""
     launch = current_launch()
     try:
         comm = _start_mpi().COMM_WORLD
@@ -325,7 +325,7 @@ def _fail_together(error: NidmapError) -> int:
 
 
 def _fail_on(alarm: Comm, error: NidmapError) -> int:
-    """Find out who else fails; the lowest speaks."""
+    """Determine which other ranks fail; the lowest one reports."""
     rank = alarm.Get_rank()
     mine, lowest = array("q", [rank]), array("q", [0])
     request = alarm.Iallreduce(mine, lowest, op=_start_mpi().MIN)
@@ -346,7 +346,7 @@ def _fail_on(alarm: Comm, error: NidmapError) -> int:
 
 
 def _wait_until(done: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something is so; False when the time is over.
+    """Wait until a condition holds; return False after a timeout.
 
     Time is counted in looks: ranks that share their cores with many others look
     more seldom, and the others, which get as little, have as much longer.
@@ -366,7 +366,7 @@ def _say_error(error: NidmapError, where: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """Where one rank is."""
+    """Where one rank runs."""
 
     node: int  # its node, numbered by the lowest rank on each
     local: int  # which of the node's ranks it is, from 0
@@ -376,7 +376,7 @@ class RankPlace:
 
 
 def rank_place(comm: Comm) -> RankPlace:
-    """Return where this rank is. Collective.
+    """Return where this rank runs. Collective.
 
     Names of nodes as `nidmap.workloads.world.processor` gives them; gathered on rank
     0 alone, so that a large job does not hold all of them on all ranks.
@@ -386,7 +386,7 @@ def rank_place(comm: Comm) -> RankPlace:
 
 
 def places_of(names: Sequence[str]) -> list[RankPlace]:
-    """Return the place of each rank from the names of their nodes."""
+    """Return the place of each rank, given the names of their nodes."""
     counts = Counter(names)
     node, seen = {name: k for k, name in enumerate(counts)}, Counter[str]()
     most, places = max(counts.values()), []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's choice against nidmap's, measured on a mini-Cray, predicted beside measured.
+"""Slurm's choice against nidmap's, measured on a mini-Cray, with the predictions.
 
 `cases`     what is compared, on which machine, with which options
 `cluster`   a mini-Cray's Slurm: other jobs that hold nodes, what it would give a job

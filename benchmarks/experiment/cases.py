@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared: workloads, machines, jobs; sizes such that an exchange takes 0.1 to 1 s."""
+"""What is compared: workloads, machines, jobs; sizes are such that an exchange takes 0.1 to 1 s."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mini-Cray's Slurm as the experiment uses it: held nodes, its own choice, launches."""
+"""A mini-Cray's Slurm as used by the experiment: occupied nodes, its own choice, launches."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Cluster:
         self.mtu = int(about["mtu"])
 
     def says(self, *words: str) -> str:
-        """Return what a command prints inside, errors included.
+        """Return what a command prints inside, including errors.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class Cluster:
         return text
 
     def hold(self, seed: int, count: int) -> list[str]:
-        """Let other jobs hold nodes as after a long day; return those that are free.
+        """Let other jobs occupy nodes as after a long day; return the free ones.
 
         Slurm itself gives all nodes to jobs of 1 to 3, in the order in which
         they come; then so many of them end, drawn by the seed, that at most
@@ -102,7 +102,7 @@ class Cluster:
         return [name for name in self.nodes if name in idle]
 
     def _await_free(self, count: int) -> list[str]:
-        """Return the free nodes once there are so many."""
+        """Wait until this many nodes are free, and return them."""
         deadline = Deadline(_PATIENCE)
         while len(idle := self._idle()) != count:
             if not deadline.left():
@@ -111,7 +111,7 @@ class Cluster:
         return idle
 
     def choice(self, count: int) -> list[str]:
-        """Return the nodes that Slurm gives a job now, sorted as it sorts them; it ends again."""
+        """Return the nodes that Slurm gives a job now, in its sorting order; the job ends again."""
         job = self._allocate(count, "asked")
         listed = self.says("squeue", "-h", "-j", job, "-o", "%N").strip()
         idle = len(self._idle())
@@ -127,7 +127,7 @@ class Cluster:
         self._await_free(len(self.nodes))
 
     def launch(self, nodes: Sequence[str], ppn: int, *words: str) -> str:
-        """Run ranks on nodes, so many a node, and return what they print."""
+        """Run ranks on nodes, this many per node, and return what they print."""
         many = len(nodes)
         return self.says(
             "srun", "--mpi=pmi2", "-K", "-J", "experiment", "--exclusive", f"-N{many}",

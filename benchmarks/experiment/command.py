@@ -65,7 +65,7 @@ def experiment(
 def _measure_cases(
     names: Sequence[str], seeds: int, blocks: int, again: bool, folder: Path
 ) -> list[dict[str, Any]]:
-    """Return all runs; what is finished is kept, whatever happens to the rest."""
+    """Return all runs; finished ones are kept, whatever happens to the rest."""
     kept, done = folder / "runs.jsonl", dict[tuple[str, int], dict[str, Any]]()
     if again and kept.exists():
         runs = [json.loads(line) for line in kept.read_text().splitlines()]

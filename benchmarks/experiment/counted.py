@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted beside counted: what the links of a mini-Cray should carry, headers and all."""
+"""Predicted against counted bytes on a mini-Cray's links, including headers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CountedLinks:
-    """Links with what was predicted and counted.
+    """Links with predicted and counted bytes.
 
     Attributes
     ----------
@@ -38,18 +38,18 @@ class CountedLinks:
 
     @property
     def judged(self) -> Mask:
-        """The links that carry enough to be judged."""
+        """The links that carry enough to be evaluated."""
         return np.asarray(self.wire >= _LEAST * self.wire.max(initial=1.0))
 
     @property
     def error(self) -> Floats:
-        """How far the counts of these are off, as a part of what was predicted."""
+        """The relative error of the predictions for these links."""
         some = self.judged
         return np.asarray(self.counted[some] / self.wire[some] - 1)
 
 
 def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Loads:
-    """Return the bytes on every channel when messages and acknowledgements travel.
+    """Return the bytes on every channel for messages and acknowledgements.
 
     Parameters
     ----------
@@ -100,6 +100,6 @@ def expected_bytes(
 
 
 def total_demand(prediction: Prediction) -> Demand:
-    """Return what all phases of a prediction send together."""
+    """Return what all phases of a prediction send in total."""
     first, *others = (phase.demand for phase in prediction.phases)
     return reduce(add, others, first)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of one launch that take turns: communicators side by side, visits in ABBA order, samples.
+"""Alternating arms within one launch: separate communicators, visits in ABBA order, samples.
 
 Every repetition starts behind a barrier and each rank times its own part. One
 launch holds a communicator for each arm; they take turns, so that whatever else
@@ -48,7 +48,7 @@ WORKLOADS = {
 
 @dataclass(slots=True)
 class Side:
-    """An arm as this rank sees it; without communicator and trial where it takes no part."""
+    """An arm as seen by this rank; without communicator and trial if it takes no part."""
 
     arm: Arm
     comm: MPI.Intracomm | None
@@ -61,7 +61,7 @@ def measure(
     choose_arms: Callable[[Sequence[str]], list[Arm]],
     then: Callable[[Session, Sequence[Side]], None],
 ) -> Session:
-    """Run one launch and return its session; its journal holds the samples. Collective.
+    """Run one launch and return its session, whose journal holds the samples. Collective.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _join(comm: MPI.Intracomm, arm: Arm) -> Side:
 
 
 def _run_blocks(session: Session, sides: Sequence[Side], job: Mapping[str, Any]) -> None:
-    """Run the blocks until they are done or the time is over; the first does not count."""
+    """Run blocks until all are done or the time is up; the first does not count."""
     turns = schedule_blocks(len(sides), job["blocks"] + 1, job["seed"])
     last = 0.0
     with Progress(job["workload"], len(turns), shown=session.root) as progress:
@@ -133,7 +133,7 @@ def _run_blocks(session: Session, sides: Sequence[Side], job: Mapping[str, Any])
 
 
 def _visit(session: Session, side: Side, labels: Mapping[str, Any]) -> None:
-    """Run the repetitions of one turn of one arm."""
+    """Run the repetitions of one visit to one arm."""
     found = []
     if side.comm is not None and side.trial is not None:
         for _ in range(session.common.repeat):
@@ -147,7 +147,7 @@ def _visit(session: Session, side: Side, labels: Mapping[str, Any]) -> None:
 
 
 def _send_to_root(comm: MPI.Intracomm, side: Side, found: list[Any]) -> list[Any]:
-    """Return the samples on rank 0 of the world, which need not be of the arm; else nothing."""
+    """Return the samples on rank 0 of the world, which need not be part of the arm."""
     rank, members = comm.Get_rank(), side.arm.members
     if 0 not in members:
         if rank == members[0]:
@@ -158,7 +158,7 @@ def _send_to_root(comm: MPI.Intracomm, side: Side, found: list[Any]) -> list[Any
 
 
 def maker(workload: str) -> Callable[..., Trial]:
-    """Return what makes a trial of a program.
+    """Return a function that makes a program's trial.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def maker(workload: str) -> Callable[..., Trial]:
 
 
 def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any]:
-    """Return the options of a trial from ``name=value`` texts.
+    """Parse the options of a trial from ``name=value`` texts.
 
     Values are read as the trial's own parameter wants them: numbers (with kB,
     KiB … for whole ones), words, true or false, ``a,b,c`` for tuples.
@@ -209,7 +209,7 @@ def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any
 
 
 def _value(name: str, text: str, parameter: inspect.Parameter) -> Any:
-    """Return a value as the parameter's annotation, or its default, has it."""
+    """Parse a value as the parameter's annotation, or its default, requires."""
     kind, default = str(parameter.annotation).replace(" ", ""), parameter.default
     try:
         if "bool" in kind or isinstance(default, bool):
@@ -220,7 +220,7 @@ def _value(name: str, text: str, parameter: inspect.Parameter) -> Any:
 
 
 def _number(text: str) -> int | float:
-    """Return a whole number, with a unit of bytes or without, or another one."""
+    """Parse an integer, possibly with a unit of bytes, or any other number."""
     import click
 
     from nidmap.placement.commands.common import ByteCount
@@ -232,7 +232,7 @@ def _number(text: str) -> int | float:
 
 
 def message_of(make: Callable[..., Trial], pattern: str, options: dict[str, Any]) -> float | None:
-    """Return the payload of one message in bytes, as predictions count it; None if unsaid.
+    """Return one message's payload in bytes as predictions count it; None if not given.
 
     An FFT's ranks each divide their local data among those of a row; else it is the trial's
     parameter ``bytes``.

@@ -32,7 +32,7 @@ SIZES = {"gains": (11.6, 4.4), "predicted": (5.6, 5.4), "links": (9.2, 4.0)}
 
 
 def draw(name: str, runs: Sequence[Run]) -> bytes:
-    """Return one picture as SVG.
+    """Draw one picture as SVG.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _cases(runs: Sequence[Run]) -> list[str]:
 
 
 def _gains(figure: Any, runs: Sequence[Run]) -> None:
-    """Draw each seed's ratio with its interval, a panel a case, and the median of each arm."""
+    """Draw each seed's ratio with its interval, one panel per case, and each arm's median."""
     cases = _cases(runs)
     arms = {case: _arms(runs, case) for case in cases}
     panels = figure.subplots(
@@ -83,13 +83,13 @@ def _gains(figure: Any, runs: Sequence[Run]) -> None:
 
 
 def _arms(runs: Sequence[Run], case: str) -> list[str]:
-    """Return what was measured against Slurm's choice in a case; its controls are left out."""
+    """Return a case's ratios to Slurm's choice, without the controls."""
     names = [a["arm"] for run in runs if run["case"] == case for a in run["arms"]]
     return [name for name in dict.fromkeys(names) if name not in ("slurm", "slurm again")]
 
 
 def _points(panel: Any, at: int, colour: str, found: list[Run]) -> None:
-    """Draw the seeds of an arm side by side, and their median as a bar with its figure."""
+    """Draw an arm's seeds side by side, with their median as a labelled bar."""
     x = at + np.linspace(-0.25, 0.25, len(found)) if len(found) > 1 else [at]
     ratio, low, high = (
         np.array([arm[name] or default for arm in found], float)
@@ -108,7 +108,7 @@ def _points(panel: Any, at: int, colour: str, found: list[Run]) -> None:
 
 
 def _draw_predictions(figure: Any, runs: Sequence[Run]) -> None:
-    """Draw measured over predicted ratios, and what 15 % more or less would be."""
+    """Draw measured against predicted ratios, with a band of 15 %."""
     panel = figure.subplots()
     ends = [1.0]
     for k, case in enumerate(_cases(runs)):
@@ -134,7 +134,7 @@ def _draw_predictions(figure: Any, runs: Sequence[Run]) -> None:
 
 
 def _links(figure: Any, runs: Sequence[Run]) -> None:
-    """Draw one seed's bytes link by link, and how far all counts are off."""
+    """Draw one seed's bytes link by link, and the deviation of all counts."""
     one, every = figure.subplots(1, 2)
     bins = np.arange(-0.06, 0.0601, 0.0025)
     high = 0.0

@@ -35,7 +35,7 @@ _COUNTED = 4
 
 
 def main() -> int:
-    """Measure what the job's file says; return the exit code."""
+    """Measure what the job's file describes; return the exit code."""
     with open(sys.argv[1], encoding="utf-8") as stream:
         job = json.load(stream)
     return run_guarded(lambda: _measure(job))
@@ -61,7 +61,7 @@ def _measure(job: dict[str, Any]) -> int:
 
 
 def _count_links(session: Session, side: Side, job: dict[str, Any]) -> dict[str, Any]:
-    """Run an arm a few times more; return on its first rank what the links carry meanwhile."""
+    """Repeat an arm a few times; return, on its first rank, what the links carry meanwhile."""
     runs, links = 0, Counter[str]()
 
     def count_links(do: Callable[[], None], times: int) -> None:
@@ -91,7 +91,7 @@ def _count_links(session: Session, side: Side, job: dict[str, Any]) -> dict[str,
 
 
 def _bytes_carried_by(comm: MPI.Intracomm, name: str, do: Callable[[], None]) -> dict[str, float]:
-    """Do something on all ranks of an arm; return what the links carried, {} but on the first."""
+    """Call a function on all ranks of an arm; return the links' bytes on the first, else {}."""
     reads = comm.Get_rank() == 0
     before = link_bytes(name) if reads else {}
     comm.Barrier()

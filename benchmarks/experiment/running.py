@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case with one seed: a fragmented machine, the arms, a launch, figures."""
+"""One case with one seed: a fragmented machine, the arms, a launch, the results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Arm:
     control: str = ""
 
     def members(self, used: Ints, ppn: int) -> list[int]:
-        """Return the world's rank in each place, of a launch that fills these nodes in turn.
+        """Return the world rank in each place, for a launch that fills these nodes in turn.
 
         Examples
         --------
@@ -84,14 +84,14 @@ class Arm:
         return found
 
     def same_as(self, other: Arm, ppn: int) -> bool:
-        """Tell whether every rank sits on the same node."""
+        """Tell whether every rank is on the same node."""
         return bool(np.array_equal(self.rows[self.slots // ppn], other.rows[other.slots // ppn]))
 
 
 def arms_for(
     case: Case, machine: Machine, slurm: Sequence[str], free: Sequence[str], seed: int
 ) -> list[Arm]:
-    """Return what is compared: Slurm's choice first, controls last.
+    """Return the arms: Slurm's choice first, controls last.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _other(
 def measure_case(
     cluster: Cluster, case: Case, machine: Machine, seed: int, blocks: int, folder: Path
 ) -> dict[str, Any]:
-    """Measure a case once and return its figures; samples and counts stay in `folder`.
+    """Measure a case once and return the results; samples and counts stay in `folder`.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def measure_case(
 
 
 def idle_seconds() -> float:
-    """Return how long the cores that this process may use have had nothing to do, summed."""
+    """Return the summed idle time of the cores that this process may use."""
     own = {f"cpu{k}" for k in os.sched_getaffinity(0)}
     rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
     ticks = sum(float(row[4]) + float(row[5]) for row in rows if row[0] in own)
@@ -222,7 +222,7 @@ def _predictor(case: Case, machine: Machine) -> Predictor:
 def _figures(
     case: Case, arms: Sequence[Arm], predictor: Predictor, cluster: Cluster, stem: str
 ) -> list[dict[str, Any]]:
-    """Return what was predicted and measured of each arm."""
+    """Return the predicted and measured figures of each arm."""
     from nidmap.workloads.ab.analysis import analyse
 
     header, rows = _read_samples(f"{stem}.csv")
@@ -266,7 +266,7 @@ def _read_samples(path: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def block_times(rows: Sequence[Mapping[str, Any]], phase: str) -> list[dict[str, Any]]:
-    """Return one sample for each arm of a block whose visits are both there.
+    """Return one sample per arm of each block with both of its visits.
 
     It is the geometric mean over the two visits of the median over a visit's repetitions: a
     linear drift cancels, and one slow repetition does not count.
@@ -292,7 +292,7 @@ def block_times(rows: Sequence[Mapping[str, Any]], phase: str) -> list[dict[str,
 def _links(
     predictor: Predictor, arm: Arm, cluster: Cluster, counts: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return predicted bytes with headers, and counted bytes, of one run, link by link."""
+    """Return a run's predicted and counted bytes, headers included, link by link."""
     demand = total_demand(predictor.predict(predictor.place(arm.rows, arm.slots)))
     names, payload, wire = expected_bytes(predictor.machine, demand, "single", cluster.mtu)
     counted = np.array([counts["links"][name] for name in names.tolist()]) / counts["runs"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All cases and seeds together: gains, losers, how good the predictions were."""
+"""All cases and seeds together: gains, losses, accuracy of the predictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = dict[str, Any]
 
 
 def rank_correlation(a: ArrayLike, b: ArrayLike) -> float:
-    """Return Spearman's rank correlation; equal values share their mean rank; NaN for all equal.
+    """Return Spearman's rank correlation; ties share their mean rank; NaN if all are equal.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def rank_correlation(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def arms_table(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """Return one row an arm, with its run's case and seed; the table of links left out."""
+    """Return one row per arm, with its run's case and seed but without the links."""
     return [
         {"case": run["case"], "seed": run["seed"], **arm, "nodes": " ".join(arm["nodes"])}
         for run in runs
@@ -39,7 +39,7 @@ def arms_table(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 
 def summary(runs: Sequence[Run], strict: Iterable[str]) -> dict[str, Any]:
-    """Return what all runs together say.
+    """Summarise all runs.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def summary(runs: Sequence[Run], strict: Iterable[str]) -> dict[str, Any]:
 
 
 def _gain(case: str, arm: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return what an arm brought in a case over all seeds."""
+    """Return an arm's gain in a case over all seeds."""
     ratio, predicted, whole = (
         np.array([row[name] for row in rows], float) for name in ("ratio", "predicted", "whole_run")
     )
@@ -101,7 +101,7 @@ def _gain(case: str, arm: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]
 
 
 def _predictions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return how good the predictions were, over all of them and by case."""
+    """Return the accuracy of the predictions, overall and by case."""
     if not rows:
         return {"cases": 0}
     case, measured, predicted = (
@@ -124,7 +124,7 @@ def _predictions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _links(runs: Sequence[Run], strict: set[str]) -> dict[str, Any]:
-    """Return how far the links' counts are off, by case."""
+    """Return the deviation of the links' counts, by case."""
     errors: dict[str, list[float]] = defaultdict(list)
     for run in runs:
         links = [link for arm in run["arms"] for link in arm["links"]]

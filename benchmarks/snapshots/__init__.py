@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs side by side on mini-Crays against the times that a replay gives them."""
+"""Simultaneous jobs on mini-Crays against the times that a replay predicts for them."""

@@ -59,7 +59,7 @@ def snapshots(
     count: int, machines: tuple[str, ...], seconds: tuple[float, float], scale: float,
     time_limit: float, folder: str, as_json: bool,
 ) -> None:  # fmt: skip
-    """Measure jobs side by side on mini-Crays against the times that a replay gives them.
+    """Measure simultaneous jobs on mini-Crays against the times that a replay predicts.
 
     Each snapshot has 5 to 8 jobs at once on the nodes that two policies of nidmap replay give
     them, and on any of these nodes. Each job runs alone, then all together. What is in the
@@ -128,7 +128,7 @@ def _measure(
     about: dict[str, Any], snapshot: Snapshot, network: Network, slowed: float,
     seconds: tuple[float, float], folder: Path,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Run a snapshot under each policy in one launch; return what its ranks saw."""
+    """Run a snapshot under each policy in one launch; return what its ranks measured."""
     paths = {name: folder.absolute() / f"launch.{name}" for name in ("job", "board", "output")}
     jobs = list(snapshot.jobs.values())
     board = np.zeros((len(jobs), max(map(len, jobs)), 2), dtype=np.int64)
@@ -156,7 +156,7 @@ def _measure(
 
 
 def _description(network: Network, job: Running, slowed: float) -> dict[str, Any]:
-    """Return a job for its ranks: which they are, how long they compute, what they send."""
+    """Return a job's description for its ranks: members, compute time, messages."""
     machine, app = network.machine, job.app
     model = Predictor(machine, Job(*app[:3]))
     flows = [phase.traffic.listed() for phase in model.phases(model.place(job.rows))]

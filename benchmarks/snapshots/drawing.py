@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots: jobs at once on nodes that a replay gave them, by one policy and by another."""
+"""Snapshots: simultaneous jobs on the nodes that a replay gave them, under two policies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _GRIDS = {4: "2x2", 6: "3x2"}
 
 
 class Running(NamedTuple):
-    """A job as it runs: what it sends, from which nodes."""
+    """A running job: what it sends, from which nodes."""
 
     app: Application
     rows: Ints
@@ -45,25 +45,25 @@ class Running(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The same jobs at once, on the nodes of each policy, and on any of these."""
+    """The same simultaneous jobs, on the nodes of each policy or on any others."""
 
     seed: int
     jobs: dict[str, list[Running]]  # by policy, the same jobs in the same order
 
     @property
     def changed(self) -> int:
-        """How many of the jobs are not on the same nodes under all policies."""
+        """The number of jobs whose nodes differ between policies."""
         by_job = zip(*self.jobs.values(), strict=True)
         return sum(len({tuple(sorted(job.rows.tolist())) for job in jobs}) > 1 for jobs in by_job)
 
 
 def network_of(spec: str) -> Network:
-    """Return a mini-Cray's links for a replay: routed as its routers do, without latency."""
+    """Return a mini-Cray's links for a replay: its routers' routing, no latency."""
     return Network(with_figures(load_machine(spec), routing="single", latency=0))
 
 
 def draw_snapshot(network: Network, seed: int, policies: Sequence[str], slowed: float) -> Snapshot:
-    """Return the first snapshot of a seed in which policies put half of the jobs elsewhere.
+    """Return a seed's first snapshot in which policies differ for half of the jobs.
 
     `slowed`: how many times longer a message takes on the mini-Cray's links than on the machine's.
     """
@@ -78,7 +78,7 @@ def draw_snapshot(network: Network, seed: int, policies: Sequence[str], slowed: 
 
 
 def _scatter(jobs: Sequence[Running], rng: np.random.Generator) -> list[Running]:
-    """Return the same jobs with their nodes dealt out anew, as on a machine long in use."""
+    """Return the same jobs on redistributed nodes, as on a machine long in use."""
     rows = rng.permutation(np.concatenate([job.rows for job in jobs]))
     ends = np.cumsum([len(job.rows) for job in jobs])[:-1]
     parts = zip(jobs, np.split(rows, ends), strict=True)
@@ -88,7 +88,7 @@ def _scatter(jobs: Sequence[Running], rng: np.random.Generator) -> list[Running]
 def _draw_trace(
     network: Network, rng: np.random.Generator, slowed: float
 ) -> tuple[Trace, list[Application]]:
-    """Return jobs of one node each that leave holes, and then those that share the links."""
+    """Return one-node jobs that leave holes, followed by jobs that share the links."""
     nodes = len(network.machine.compute.nonzero()[0])
     held = int(rng.integers(2, nodes // 5 + 1))
     sizes = np.array([nodes])

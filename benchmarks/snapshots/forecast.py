@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a replay says of the jobs of a snapshot: alone and side by side, quickly and routed."""
+"""A replay's predictions for a snapshot's jobs: alone and together, quickly and routed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Forecast(NamedTuple):
-    """Seconds of a round's communication; `best` alone on the best nodes of an empty machine."""
+    """Seconds of communication per round; `best` is alone on an empty machine's best nodes."""
 
     best: float
     alone: float
@@ -26,7 +26,7 @@ class Forecast(NamedTuple):
 
 
 def quick_forecasts(network: Network, jobs: Sequence[Running]) -> list[Forecast]:
-    """Return what a replay takes the jobs for, once all have started, one after the other."""
+    """Return a replay's estimates for jobs, once all have started one after another."""
     alone, sharing = Sharing(network), Sharing(network)
     prints = [network.footprint(job.app, job.rows) for job in jobs]
     for k, (job, footprint) in enumerate(zip(jobs, prints, strict=True)):
@@ -39,7 +39,7 @@ def quick_forecasts(network: Network, jobs: Sequence[Running]) -> list[Forecast]
 
 
 def routed_forecasts(routed: Routed, jobs: Sequence[Running]) -> list[Forecast]:
-    """Return the predictor's times, every link routed, next to jobs as slow as it says."""
+    """Return the predictor's times with every link routed, next to equally slow jobs."""
     best = [routed.best(job.app, len(job.rows)) for job in jobs]
     alone = [routed.slowdown(job.app, job.rows, []) for job in jobs]
     beside = alone

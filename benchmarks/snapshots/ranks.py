@@ -43,7 +43,7 @@ _FEWEST = 5
 
 
 class Rounds(NamedTuple):
-    """What a rank saw of the rounds that lay wholly inside the time that counts."""
+    """The rounds of a rank that lay completely within the measured time."""
 
     rounds: int
     period: float  # seconds from one to the next
@@ -51,7 +51,7 @@ class Rounds(NamedTuple):
 
 
 def main() -> int:
-    """Measure what the job's file says; return the exit code."""
+    """Measure what the job's file describes; return the exit code."""
     with open(sys.argv[1], encoding="utf-8") as stream:
         job = json.load(stream)
     return run_guarded(lambda: _measure(job))
@@ -74,7 +74,7 @@ def _measure(job: dict[str, Any]) -> int:
 
 
 def _by_job(every: Sequence[dict[str, Any]], arm: dict[str, Any]) -> dict[str, Any]:
-    """Return what all ranks saw, job by job."""
+    """Return what all ranks measured, job by job."""
     jobs = [
         {name: [every[rank][name] for rank in job["members"]] for name in ("alone", "beside")}
         for job in arm["jobs"]
@@ -85,7 +85,7 @@ def _by_job(every: Sequence[dict[str, Any]], arm: dict[str, Any]) -> dict[str, A
 def _measure_arm(
     comm: Comm, arm: dict[str, Any], seconds: Sequence[float], board: Ints
 ) -> dict[str, Any]:
-    """Return the rounds that this rank saw of its job alone and beside the others. Collective."""
+    """Return this rank's rounds of its job, alone and next to the others. Collective."""
     rank, jobs = comm.Get_rank(), arm["jobs"]
     mine = next((k for k, job in enumerate(jobs) if rank in job["members"]), None)
     key = 0 if mine is None else jobs[mine]["members"].index(rank)
@@ -112,20 +112,20 @@ def _measure_arm(
 
 
 def _cpu_seconds() -> float:
-    """Return the processor seconds that this rank has taken, what it sends among them."""
+    """Return the processor seconds that this rank has used, including for sending."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def _next_start(comm: Comm) -> float:
-    """Return a moment to come, the same on all ranks; they share one clock. Collective."""
+    """Return a future time, equal on all ranks, which share one clock. Collective."""
     quiet_barrier(comm)
     begin: float = comm.bcast(time.monotonic() + _START, root=0)
     return begin
 
 
 class Program:
-    """Rounds of sleep and messages, phase by phase, all of a phase at once. Collective."""
+    """Rounds of sleep and messages, phase by phase, each phase all at once. Collective."""
 
     def __init__(self, comm: Comm, job: dict[str, Any]) -> None:
         self.comm, self.pause = comm, float(job["pause"])
@@ -148,7 +148,7 @@ class Program:
         ]
 
     def run(self, begin: float, until: float, stop: Ints, fewest: int = 0) -> Rounds:
-        """Run rounds from `begin` until after `until`; `stop`: the place on the board.
+        """Run rounds from `begin` until after `until`; `stop`: the index on the board.
 
         `fewest`: rounds until which it goes on by itself; 0: it stops counting with all others.
         """

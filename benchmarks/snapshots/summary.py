@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All snapshots together: how far a replay's times are off, how often its ranking is right."""
+"""All snapshots together: errors of a replay's times, and how often its ranking is right."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SLOWED = 0.05
 
 
 def judge(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return every job measured and predicted, and every snapshot's policies."""
+    """Return the measured and predicted figures of every job, and every snapshot's policies."""
     jobs = [job for run in runs for job in _jobs(run)]
     key = ("machine", "seed")
     snapshots = [
@@ -40,7 +40,7 @@ def judge(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _jobs(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the jobs of a snapshot under each policy: seconds of communication a round."""
+    """Yield a snapshot's jobs under each policy, with the seconds of communication per round."""
     network = network_of(run["machine"])
     routed = Routed(network.machine)
     for arm in run["arms"]:
@@ -60,12 +60,12 @@ def _jobs(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _seconds(ranks: Sequence[Sequence[float]]) -> float:
-    """Return the seconds that ranks communicate in a round: its period but the sleep in it."""
+    """Return the seconds per round that ranks communicate: its period without the sleep."""
     return float(np.mean([period - slept for _, period, slept in ranks]))
 
 
 def _hours(jobs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return the node hours that jobs of an hour take beside each other, by policy and source."""
+    """Return the node-hours of simultaneous one-hour jobs, by policy and source."""
     hours: dict[str, dict[str, float]] = {}
     for job in jobs:
         of_policy = hours.setdefault(job["policy"], {})
@@ -77,12 +77,12 @@ def _hours(jobs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
 
 
 def error_of(job: dict[str, Any], form: str, time: str) -> float:
-    """Return by which part a predicted time is longer than the measured one."""
+    """Return by which share a predicted time exceeds the measured one."""
     return float(job[form][time] / job["measured"][time] - 1)
 
 
 def _slowed(job: dict[str, Any]) -> bool:
-    """Return whether the others slow a job down, as measured or as the predictor says."""
+    """Return whether others slow a job down, as measured or as predicted."""
     return any(job[k]["beside"] > (1 + _SLOWED) * job[k]["alone"] for k in ("measured", "routed"))
 
 
@@ -119,7 +119,7 @@ def summary_text(judged: dict[str, Any]) -> str:
 
 
 def _rankings(snapshots: Sequence[dict[str, Any]], form: str, pairs: str) -> tuple[int, int, int]:
-    """Return how many pairs there are, how many differ, and how many of these are ranked right."""
+    """Return the numbers of pairs, of those that differ, and of those ranked correctly."""
     count = apart = right = 0
     for snapshot in snapshots:
         for (a, hours), (b, other) in combinations(snapshot["hours"].items(), 2):

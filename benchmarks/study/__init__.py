@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' own experiments through the model, side by side with what they publish.
+"""The papers' own experiments in the model, compared with what they publish.
 
 ``python -m benchmarks.study -o benchmarks/reports/study.md`` writes its page.
 Published figures stand in `benchmarks.study.published`, the parameters that all parts share in
@@ -68,7 +68,7 @@ def run(
 
 
 def _finished_parts(wanted: list[tuple[str, str]], jobs: int) -> Iterator[tuple[str, Part]]:
-    """Yield (name, part) as they are done."""
+    """Yield (name, part) as they are completed."""
     if jobs < 2:
         for one in wanted:
             yield _one(one)

@@ -42,7 +42,7 @@ SCHEMA = "nidmap.study/1"
     help="Markdown; FILE.md gets pictures too, as images/study-NAME.svg beside it.",
 )
 def study(paper: str | None, jobs: int, as_json: bool, output: str | None) -> None:
-    """Put the papers' own experiments through the model, beside what they publish.
+    """Run the papers' own experiments in the model, and compare with what they publish.
 
     Job placement, rank order and scaling of an FFT on Shaheen II, DASH's
     mapping on Hazel Hen, ISx's limit on Edison, MP-sort on Blue Waters'
@@ -62,7 +62,7 @@ def study(paper: str | None, jobs: int, as_json: bool, output: str | None) -> No
 
 
 def _show_progress(title: str) -> None:
-    """Say on a terminal which part is done."""
+    """Show on a terminal which part is done."""
     if sys.stderr.isatty():
         say(f"study: {title}")
 
@@ -79,7 +79,7 @@ def _document(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _write_pictures(parts: Sequence[Part], page: Path) -> list[str]:
-    """Write a picture for each paper beside the page, and return which have one."""
+    """Write a picture for each paper next to the page, and return which have one."""
     folder = page.parent / "images"
     drawn = draw(parts)
     if drawn:

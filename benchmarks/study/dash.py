@@ -38,7 +38,7 @@ OTHERS = ("hilbert",)
 
 
 def dash() -> Part:
-    """Return Figure 7 beside the model: a distribution, since its node set is not published."""
+    """Compare Figure 7 with the model, as a distribution, since its node set is not published."""
     import nidmap
 
     machine = nidmap.load_machine("hazelhen")
@@ -57,7 +57,7 @@ def dash() -> Part:
 
 
 class Puts(NamedTuple):
-    """An exchange whose puts block: each rank waits for one before it begins the next.
+    """An exchange of blocking puts: each rank completes one before it begins the next.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Puts(NamedTuple):
     message: Line
 
     def seconds(self, size: float) -> float:
-        """Return the seconds of the exchange at so many bytes a message."""
+        """Return the seconds of the exchange with messages of this many bytes."""
         shared = self.together.slope * size
         return max(self.waited * self.message.seconds(size), shared)
 
@@ -86,7 +86,7 @@ def _exchange(
     strategy: str | None,
     setting: Setting = COMMON,
 ) -> Puts:
-    """Return one exchange in the launcher's order, or in that of a strategy."""
+    """Return an exchange in the launcher's order, or in a strategy's."""
     asked = predictor(machine, f"stencil:{GRID}", DASH.PPN, "", setting, others)
     order = None
     if strategy is not None:

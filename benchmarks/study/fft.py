@@ -21,7 +21,7 @@ def _machine() -> Machine:
 
 
 def fft_placement() -> Part:
-    """Return Table IV beside the model."""
+    """Compare Table IV with the model."""
     table, checks, series = main_table(_machine())
     text = (
         "All eight sizes of Table IV are 12 times 1, 2, 3, 4, 6, 9, 12 and 18: 12 blades of one"
@@ -37,12 +37,12 @@ def fft_placement() -> Part:
 
 
 def fft_sensitivity() -> Part:
-    """Return Table IV under other routings, wirings, backgrounds and constants."""
+    """Return Table IV under other routings, wirings, background loads and constants."""
     return _sensitive(sensitivity(_machine()))
 
 
 def _sensitive(found: tuple[Table, Table]) -> Part:
-    """Say what the sensitivity tables come to."""
+    """Summarise the sensitivity tables."""
     first, second = found
     loads = [words.split()[1] for words in first.header[3:]]
     named = {how: _rows_by_background(first, how) for how in ("pairwise", "at-once")}
@@ -80,13 +80,13 @@ def _sensitive(found: tuple[Table, Table]) -> Part:
 
 
 def _rows_by_background(table: Table, how: str) -> list[int]:
-    """Return for each background how many rows of an algorithm name every winner."""
+    """Count, for each background, an algorithm's rows that name every winner."""
     cells = [[cell.split()[0].split("/") for cell in r[3:]] for r in table.rows if r[2] == how]
     return [sum(right == of for right, of in column) for column in zip(*cells, strict=True)]
 
 
 def fft_order() -> Part:
-    """Return Table III beside the model."""
+    """Compare Table III with the model."""
     table, checks, series = ordering(_machine())
     text = (
         "Row-major order keeps a row of 32 ranks inside a node, Morton's order splits both rows and"
@@ -96,7 +96,7 @@ def fft_order() -> Part:
 
 
 def fft_scaling() -> Part:
-    """Return sections III-C, IV-A and IV-B beside the model."""
+    """Compare sections III-C, IV-A and IV-B with the model."""
     machine = _machine()
     one, first = contiguous(machine)
     two, second, bandwidth = bandwidths(machine)

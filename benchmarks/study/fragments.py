@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine as a job finds it: other jobs on it, and holes between them.
+"""A machine as jobs find it: other jobs on it, and holes between them.
 
 No paper publishes what ran beside its runs. Here jobs of random sizes come
 and go, each on the first free nodes, until the holes between them look as
@@ -46,7 +46,7 @@ class Busy:
     jobs: list[Other]
 
     def room(self, count: int) -> Ints:
-        """Return the nodes that Slurm gives a job; others end until it can start.
+        """Return the nodes that Slurm gives a job, ending others until it can start.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class Busy:
                 self.end()
 
     def contiguous(self, count: int) -> Ints:
-        """Return the first `count` free nodes that follow each other in Slurm's table of nodes.
+        """Return the first `count` consecutive free nodes in Slurm's node table.
 
         That has compute nodes only: service nodes between them part nothing.
 
@@ -82,11 +82,11 @@ class Busy:
             self.end()
 
     def end(self) -> None:
-        """Let the next job end."""
+        """End the next job."""
         self.free[self.jobs.pop().rows] = True
 
     def copy(self) -> Busy:
-        """Return the same machine at the same moment, to go on from differently."""
+        """Return a copy of the machine in its present state."""
         return Busy(self.machine, self.free.copy(), list(self.jobs))
 
 
@@ -137,7 +137,7 @@ def _busy(machine: Machine, seed: int, share: float, load: float) -> Busy:
 
 
 def first_free(one: Busy, count: int) -> Ints:
-    """Return the first free nodes in NID order, as ALPS hands them out; jobs end as needed."""
+    """Return the first free nodes in NID order, as ALPS allocates them; jobs end as needed."""
     while one.free.sum() < count and one.jobs:
         one.end()
     return np.flatnonzero(one.free)[:count]

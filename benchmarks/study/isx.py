@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bandwidth limit of the ISx paper, and its two ways to exchange, on Edison."""
+"""The ISx paper's bandwidth limit, and its two ways of exchanging, on Edison."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOCAL = 4 * 2**27
 
 
 def whole(machine: Machine, payload: float, routing: str = "minimal") -> float:
-    """Return GB/s a node of an all-to-all on all of a machine, of the links between groups alone.
+    """Return GB/s per node of a machine-wide all-to-all, limited by links between groups alone.
 
     One rank a node: with all nodes in it every group pair carries the same.
     """
@@ -54,7 +54,7 @@ def whole(machine: Machine, payload: float, routing: str = "minimal") -> float:
 
 
 def stated_global_share(machine: Machine) -> float:
-    """Return GB/s of the links out of a group, over its places for nodes: the paper's figure."""
+    """Return the paper's figure: GB/s of a group's outgoing links per node slot."""
     topology = machine.topology
     groups = len(np.unique(machine.coords[:, 0]))
     places = int(np.prod(topology.extents[1:]))
@@ -63,7 +63,7 @@ def stated_global_share(machine: Machine) -> float:
 
 
 def isx() -> Part:
-    """Return ISx's limits and its runs beside the model."""
+    """Compare ISx's limits and its runs with the model."""
     import nidmap
 
     machine = nidmap.load_machine("edison")
@@ -88,7 +88,7 @@ def isx() -> Part:
 
 
 def _elsewhere() -> str:
-    """Return what IV-B of the FFT paper says of packets half way over third groups."""
+    """Return what IV-B of the FFT paper says about packets routed via third groups."""
     import nidmap
 
     nodes, paper = max(FFT.FULL_NODE_GBS.items())
@@ -163,7 +163,7 @@ def _span(values: list[float]) -> str:
 
 
 def _run(machine: Machine, pes: int) -> dict[str, list[float]]:
-    """Return GB/s a node of an exchange of so many processes, one figure an occupancy."""
+    """Return GB/s per node of an exchange of this many processes, one value per occupancy."""
     nodes = -(-pes // ISX.PPN)
     counts = [ISX.PPN] * (nodes - 1) + [pes - ISX.PPN * (nodes - 1)]
     ways: dict[str, tuple[str, Setting]] = {

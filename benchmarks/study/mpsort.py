@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table 1 of the MP-sort paper, its components and its remark on bisection, on Blue Waters."""
+"""Table 1 of the MP-sort paper, its components, and its remark on bisection, on Blue Waters."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ MANY, FEW = 10_000_000, 100_000
 
 
 def rows_of(machine: Machine, count: int) -> Ints:
-    """Return the first XE nodes in NID order, as ALPS hands them out on an empty machine."""
+    """Return the first XE nodes in NID order, as ALPS allocates them on an empty machine."""
     places = np.flatnonzero(machine.free & (machine.cores >= MPSORT.PPN))
     return places[:count]
 
 
 def components(machine: Machine, ranks: int, sizes: tuple[int, ...]) -> dict[int, dict[str, float]]:
-    """Return the seconds of MP-sort's five steps for each number of items a rank."""
+    """Return the seconds of MP-sort's five steps for each number of items per rank."""
     rows = rows_of(machine, ranks // MPSORT.PPN)
     columns = Exchange(machine, rows, "alltoall", MPSORT.PPN)
     items = Exchange(machine, rows, "alltoall", MPSORT.PPN, call="alltoallv")
@@ -70,7 +70,7 @@ def items_constants(machine: Machine) -> Any:
 
 
 def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:
-    """Return the bandwidth of an all-to-all over the bisection's, by bytes and by the busiest link.
+    """Return all-to-all over bisection bandwidth, by bytes and by the busiest link.
 
     The bisection halves the axis that binds: links of both directions
     between the lower and the upper half of the routers. By bytes: all bytes
@@ -97,7 +97,7 @@ def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:
 
 
 def mpsort() -> Part:
-    """Return Table 1, the components and the bisection beside the model."""
+    """Compare Table 1, the components and the bisection with the model."""
     import nidmap
 
     machine = nidmap.load_machine("bluewaters")
@@ -156,7 +156,7 @@ def _shares(found: dict[int, dict[int, dict[str, float]]]) -> Table:
 
 
 def _cost_of_contact(found: dict[int, dict[int, dict[str, float]]]) -> Table:
-    """Return the cost of a message to one rank that Table 1 would need."""
+    """Return the cost per first message to a rank that would explain Table 1."""
     rows = []
     for ranks, one in found.items():
         missing = MPSORT.WALL[FEW][ranks] - sum(one[FEW].values())
@@ -217,7 +217,7 @@ def _checks(
 
 
 def _lacking(model: dict[int, dict[int, float]]) -> str:
-    """Return what no term brings to Table 1, in figures."""
+    """Return, in figures, what no term explains of Table 1."""
     few = 1024
     seconds = MPSORT.WALL[MANY][few] - model[MANY][few]
     each = [1e3 * took / ranks for ranks, took in MPSORT.WALL[FEW].items()]
@@ -231,6 +231,6 @@ def _lacking(model: dict[int, dict[int, float]]) -> str:
 
 
 def _off(pairs: Sequence[tuple[float, float]]) -> str:
-    """Return how far the model is off at best and at worst: (model, paper) pairs."""
+    """Return the model's smallest and largest error, given (model, paper) pairs."""
     ratios = [ours / paper for ours, paper in pairs]
     return f"{ratio_words(min(ratios))} to {ratio_words(max(ratios))}"

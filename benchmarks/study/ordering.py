@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table III of the FFT paper: row-major ranks against Morton's, 32 a node."""
+"""Table III of the FFT paper: row-major against Morton order, 32 ranks per node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONG_ROWS = {4096: (16, 256)}
 
 
 def grid(ranks: int) -> tuple[int, int]:
-    """Return the process grid nearest to square, its longer side along the rows.
+    """Return the process grid closest to a square, its longer side along the rows.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def slots(machine: Machine, rows: Ints, ppn: int = PPN) -> Placement:
 
 
 def change(machine: Machine, ranks: int, dims: tuple[int, int], seed: int) -> list[float]:
-    """Return for each grid the share of row-major's time that Morton saves."""
+    """Return, for each grid, the share of row-major's time that Morton order saves."""
     found = busy(machine, seed, COMMON.share, COMMON.load)
     rows = found.room(ranks // PPN)
     text = f"fft:{dims[0]}x{dims[1]}"
@@ -64,7 +64,7 @@ def change(machine: Machine, ranks: int, dims: tuple[int, int], seed: int) -> li
 
 
 def ordering(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
-    """Return Table III beside the model."""
+    """Compare Table III with the model."""
     rows: list[tuple[str, ...]] = []
     checks: list[Check] = []
     series: dict[str, Any] = {"ranks": list(FFT.ORDER), "published": [], "low": [], "high": []}
@@ -103,7 +103,7 @@ def ordering(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
 
 
 def _even(machine: Machine, ranks: int, paper: float, middle: float) -> Check:
-    """Return the statement of a size at which the paper finds next to no difference."""
+    """Return the claim for a size at which the paper finds almost no difference."""
     dims = grid(ranks)
     rows = busy(machine, 0, COMMON.share, COMMON.load).room(ranks // PPN)
     text = f"fft:{dims[0]}x{dims[1]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The study as a page of Markdown, with pictures beside it."""
+"""The study as a page of Markdown, with pictures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def page(parts: Sequence[Part], images: Sequence[str] = ()) -> str:
 
 
 def _summary(parts: Sequence[Part]) -> str:
-    """Return how many statements agree, and those that do not."""
+    """Return how many claims agree, and those that do not."""
     lines = ["## In short", "", "| paper | statements | agree | disagree |", "|---|---|---|---|"]
     for name in dict.fromkeys(part.paper for part in parts):
         checks = [check for part in parts if part.paper == name for check in part.checks]
@@ -74,7 +74,7 @@ def _summary(parts: Sequence[Part]) -> str:
 
 
 def _left_out(parts: Sequence[Part]) -> str:
-    """Return what the papers publish and the study does not try, with the reason."""
+    """Return what the papers publish but the study does not try, with the reason."""
     known = {part.paper for part in parts}
     lines = ["## Left out", ""]
     lines += [f"- **{what}**: {why}." for paper, what, why in LEFT_OUT if paper in known]
@@ -106,7 +106,7 @@ def section(part: Part) -> str:
 
 
 def checks_table(checks: Sequence[Check]) -> str:
-    """Return statements as a table."""
+    """Return claims as a table."""
     rows = ["| statement | paper | model | rule | verdict | varied |", "|---|---|---|---|---|---|"]
     rows += [f"| {' | '.join(_cells(check))} |" for check in checks]
     return "\n".join(rows)

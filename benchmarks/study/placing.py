@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table IV of the FFT paper: blades that are directly connected against Slurm's default."""
+"""Table IV of the FFT paper: directly connected blades against Slurm's default."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LOADS = (0.0, 1.0, 2.0, 4.0)
 
 
 def direct(machine: Machine, groups: int) -> Ints:
-    """Return one node of each of 12 blades of one chassis, in so many groups; group by group.
+    """Return one node on each of 12 blades of one chassis in this many groups, group by group.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Placing:
     other: Stepped
 
     def gain(self, bandwidth: Any, side: int, process: float | None, detours: float = 0.0) -> float:
-        """Return the share of the default's time that direct blades save."""
+        """Return the share of the default's time saved by directly connected blades."""
         local = POINT * float(side) ** 3 / self.nodes
         groups = self.nodes // BLADES
         sizes = [local / BLADES, local / groups][: len(self.one.phases)]
@@ -95,7 +95,7 @@ class Placing:
 def _loads_of_transposes(
     machine: Machine, nodes: int, rows: Ints, routing: str, how: str
 ) -> Stepped:
-    """Return the loads of a job's transposes; those of the same nodes are computed once."""
+    """Return the loads of a job's transposes; equal node sets are computed once."""
     key = ("study", rows.tobytes(), routing, how)
     kept: dict[Any, Any] = machine._cache
     if key not in kept:
@@ -107,7 +107,7 @@ def _loads_of_transposes(
 
 
 def placing(machine: Machine, nodes: int, found: Busy, routing: str, how: str) -> Placing:
-    """Return both placements of a job of `nodes` nodes, 1 rank each."""
+    """Return both placements of a job of `nodes` nodes with 1 rank each."""
     one = direct(machine, nodes // BLADES)
     other = found.copy().room(nodes)
     return Placing(
@@ -118,7 +118,7 @@ def placing(machine: Machine, nodes: int, found: Busy, routing: str, how: str) -
 
 
 def bandwidth_left(found: Busy, routing: str, setting: Setting) -> Any:
-    """Return what other jobs leave of every channel, GB/s.
+    """Return what other jobs leave of every channel, in GB/s.
 
     Where the job's own routing is adaptive the other jobs' is minimal: to
     balance dozens of jobs takes minutes.
@@ -134,13 +134,13 @@ def bandwidth_left(found: Busy, routing: str, setting: Setting) -> Any:
 
 
 def main_table(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
-    """Return Table IV beside the model, under the common setting."""
+    """Compare Table IV with the model, under the common setting."""
     shortest, around = (saving_of_blades(machine, ROUTING, far) for far in (0.0, FAR))
     return _compare(machine, ROUTING, shortest, around)
 
 
 def saving_of_blades(machine: Machine, routing: str, far: float) -> dict[int, list[list[float]]]:
-    """Return what direct blades save: by size, occupancy and grid."""
+    """Return what directly connected blades save, by size, occupancy and grid."""
     gains: dict[int, list[list[float]]] = {nodes: [] for nodes in FFT.PLACEMENT}
     for seed in range(SEEDS):
         found = busy(machine, seed, COMMON.share, COMMON.load)
@@ -152,14 +152,14 @@ def saving_of_blades(machine: Machine, routing: str, far: float) -> dict[int, li
 
 
 def lost_winners(around: dict[int, list[list[float]]]) -> str:
-    """Return which winners of Table IV a model with detours does not name; '' where all."""
+    """Return which winners of Table IV a model with detours misses; '' if none."""
     clear = [nodes for nodes, printed in FFT.PRINTED.items() if printed / 100 >= CLEAR]
     lost = [str(nodes) for nodes in clear if np.min(around[nodes]) <= 0]
     return f", but Table IV loses its winner at {', '.join(lost)} nodes" if lost else ""
 
 
 def ranges(machine: Machine) -> dict[int, Gain]:
-    """Return the promised range of each size's gain over Slurm's choice of an empty machine."""
+    """Return the predicted range of each size's gain over Slurm's choice on an empty machine."""
     found = {}
     for nodes in FFT.PLACEMENT:
         asked = Predictor(machine, Job(f"fft:{nodes // BLADES}x{BLADES}", algorithm="library"))
@@ -239,7 +239,7 @@ def _compare(
 
 
 def _ranges_contain(found: dict[int, Gain]) -> Term:
-    """Return whether the ranges that a user is promised contain the paper's gains."""
+    """Return whether the ranges shown to users contain the paper's gains."""
     published = {nodes: other / one for nodes, (one, other) in FFT.PLACEMENT.items()}
     room = [min(found[n].high / gain, gain / found[n].low) for n, gain in published.items()]
     wide = max(one.high / one.low for one in found.values())
@@ -254,7 +254,7 @@ def _ranges_contain(found: dict[int, Gain]) -> Term:
 
 
 def _grid_of(machine: Machine, nodes: int, milliseconds: float, routing: str) -> str:
-    """Return the side of the grid whose two transposes take as long on direct blades."""
+    """Return the side of the grid whose two transposes take equally long on direct blades."""
     from nidmap.placement.network import channels
 
     rows = direct(machine, nodes // BLADES)
@@ -277,7 +277,7 @@ def _grid_of(machine: Machine, nodes: int, milliseconds: float, routing: str) ->
 def _right(
     machine: Machine, routing: str, how: str, settings: Sequence[Setting], side: int = 1536
 ) -> list[tuple[int, int, float]]:
-    """Return (right winners, of how many, median gain) for each setting, few occupancies."""
+    """Return (correct winners, total, median gain) per setting, for a few occupancies."""
     tried = ONE_TRIED if routing == "adaptive" else TRIED
     gains: list[dict[int, list[float]]] = [{n: [] for n in tried} for _ in settings]
     for seed in range(FEW):
@@ -297,7 +297,7 @@ def _cell(found: tuple[int, int, float]) -> str:
 
 
 def sensitivity(machine: Machine) -> tuple[Table, Table]:
-    """Return right winners by routing, background and wiring, and by what is switched off."""
+    """Return correct winners by routing, background and wiring, and by terms switched off."""
     from nidmap.placement.network import routings
 
     groups = int(machine.coords[:, 0].max()) + 1

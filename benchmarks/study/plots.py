@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The study as pictures: what was published against what the model says, a picture a paper.
+"""The study as pictures: published against modelled values, one picture per paper.
 
 matplotlib is loaded here and nowhere else.
 """
@@ -32,7 +32,7 @@ STYLE = {
 
 
 def draw(parts: Sequence[Part], form: str = "svg") -> dict[str, bytes]:
-    """Return a picture for each paper that has series, as ``svg`` or ``png``.
+    """Draw a picture for each paper with series, as ``svg`` or ``png``.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def draw(parts: Sequence[Part], form: str = "svg") -> dict[str, bytes]:
 def _fill_figure(
     make: Callable[[Any, dict[str, Any]], None], series: dict[str, Any], new: Any
 ) -> Any:
-    """Return a new figure that holds a paper's series."""
+    """Return a new figure with a paper's series."""
     figure = new(layout="constrained")
     make(figure, series)
     return figure
@@ -210,7 +210,7 @@ def _mpsort(figure: Any, series: dict[str, Any]) -> None:
 
 
 def _plain(*some: Any) -> None:
-    """Write the figures of logarithmic axes as figures, not as powers."""
+    """Label logarithmic axes with numbers instead of powers."""
     for axis in some:
         axis.set_major_formatter("{x:,g}")
 

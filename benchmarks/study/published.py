@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the papers publish: figures as they are printed there, each with its place.
+"""What the papers publish: the printed figures, each with its location.
 
 Nothing here is used as a parameter of the model but for the figures named in
 `benchmarks.study.setting`, which are the same for all papers.
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One paper: how it is called here, and who wrote it."""
+    """One paper: its short name here, and its authors."""
 
     name: str
     title: str

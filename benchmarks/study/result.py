@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a part of the study finds: tables, checks against the paper, remarks, series for plots."""
+"""The results of a part of the study: tables, checks, remarks, series for plots."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Table:
     note: str = ""
 
     def markdown(self) -> str:
-        """Return the table as Markdown has it.
+        """Return the table as Markdown.
 
         Examples
         --------
@@ -56,7 +56,7 @@ def _pad_cells(cells: tuple[str, ...]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing that the common setting leaves out, and what the model finds with it.
+    """A term that the common setting leaves out, and the model's result with it.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One published statement against the model.
+    """One published claim against the model.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Check:
 
     @property
     def agrees(self) -> bool:
-        """Whether the model's figures are as the rule has them."""
+        """Whether the model's figures satisfy the rule."""
         return self.claim.holds
 
     @property
@@ -118,11 +118,11 @@ class Check:
 
     @property
     def term_agrees(self) -> bool:
-        """Whether one named term brings the model there by the same rule, at no known cost."""
+        """Whether one named term makes the model satisfy the same rule, at no known cost."""
         return self.term is not None and not self.term.cost and self._with(self.term)
 
     def _with(self, term: Term) -> bool:
-        """Return whether the figures that a term gives are as the rule has them."""
+        """Return whether the figures with a term satisfy the rule."""
         return (term.claim or replace(self.claim, model=term.model)).holds
 
     @property
@@ -140,7 +140,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one paper's experiments come to.
+    """The results of one paper's experiments.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ def three(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share as per cent with its sign.
+    """Format a share as a signed percentage.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def percent(value: float) -> str:
 
 
 def ratio_words(value: float) -> str:
-    """Return how far a model is off: model over published.
+    """Describe the model's error: model over published.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def ratio_words(value: float) -> str:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """Return words as a sentence lists them.
+    """Join words as in a sentence.
 
     Examples
     --------

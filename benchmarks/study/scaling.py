@@ -65,7 +65,7 @@ def computing(side: int, ranks: int, core: float = CORE) -> float:
 
 
 def transform(machine: Machine, rows: Ints, others: Any = (), how: str = "") -> Transform:
-    """Return the FFT's communication on these nodes, 32 ranks each."""
+    """Return the FFT's communication on these nodes with 32 ranks each."""
     dims = grid(len(rows) * PPN)
     text = f"fft:{dims[0]}x{dims[1]}"
     return Transform(Exchange(machine, rows, text, PPN, COMMON, others, how=how), dims)
@@ -124,7 +124,7 @@ def contiguous(machine: Machine) -> tuple[Table, list[Check]]:
 def _exponents(
     machine: Machine, side: int, counts: list[int], seeds: int, core: float = CORE
 ) -> tuple[float, float, float]:
-    """Return the median exponents of contiguous and other nodes, and other time over contiguous."""
+    """Return median exponents on contiguous and other nodes, and the ratio of their times."""
     found = []
     for seed in range(seeds):
         one, other = (_times(machine, seed, counts, side, near, core) for near in (True, False))
@@ -136,7 +136,7 @@ def _exponents(
 def _times(
     machine: Machine, seed: int, counts: list[int], side: int, near: bool, core: float
 ) -> list[float]:
-    """Return the total seconds at each count of nodes."""
+    """Return the total seconds for each number of nodes."""
     seconds = []
     for count in counts:
         found = busy(machine, seed, COMMON.share, COMMON.load)
@@ -179,12 +179,12 @@ def bandwidths(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
 
 
 def full_nodes(machine: Machine, nodes: int, routings: Sequence[str]) -> list[float]:
-    """Return the best GB/s a node at 32 a node under each routing."""
+    """Return the best GB/s per node with 32 ranks per node, for each routing."""
     return [_best(machine, nodes, PPN, replace(COMMON, routing=how))[0] for how in routings]
 
 
 def _around(machine: Machine, nodes: int) -> float:
-    """Return the best GB/s a node at 32 a node, with detours inside groups."""
+    """Return the best GB/s per node with 32 ranks per node and detours within groups."""
     found = busy(machine, 0, COMMON.share, COMMON.load)
     rows, rest = found.room(nodes), bandwidth_left(found, "minimal", COMMON)
     sent = Stepped(predictor(machine, "alltoall", PPN, "at-once"), rows)
@@ -225,19 +225,19 @@ def _exchange(machine: Machine, nodes: int, ppn: int, setting: Setting) -> Excha
 
 
 def _at(machine: Machine, nodes: int, ppn: int, setting: Setting, size: int) -> float:
-    """Return GB/s a node (a process at 1 a node) with messages of one size."""
+    """Return GB/s per node (per process with 1 rank per node) for one message size."""
     ranks = nodes * ppn
     seconds = _exchange(machine, nodes, ppn, setting).seconds([size], [ranks])
     return ppn * (ranks - 1) * size / seconds / 1e9
 
 
 def _best(machine: Machine, nodes: int, ppn: int, setting: Setting) -> tuple[float, int]:
-    """Return the best GB/s a node over all sizes, and the size."""
+    """Return the best GB/s per node over all sizes, and that size."""
     return max((_at(machine, nodes, ppn, setting, size), size) for size in MESSAGES)
 
 
 def regions(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
-    """Return Figure 4's exponents, to 60 nodes and from 64 on."""
+    """Return Figure 4's exponents, up to 60 nodes and from 64 on."""
     made = _fft_by_nodes(machine, SMALL + LARGE)
     total = {core: [_two(made, side, core) for side in SIDES] for core in CORES}
     only = [_two(made, side, None) for side in SIDES]
@@ -274,7 +274,7 @@ def regions(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
 
 
 def _boundary(made: dict[int, Transform]) -> Check:
-    """Return whether the time jumps where the job leaves its chassis."""
+    """Return whether the time jumps where the job outgrows its chassis."""
     last, first = SMALL[-1], LARGE[0]
     ratios = [made[first].seconds(side) / made[last].seconds(side) for side in SIDES]
     return Check(
@@ -287,7 +287,7 @@ def _boundary(made: dict[int, Transform]) -> Check:
 
 
 def _lacking(made: dict[int, Transform], side: int) -> str:
-    """Return what the model lacks on the most nodes for the exponent beyond a chassis."""
+    """Return what the model lacks at the most nodes for the exponent beyond a chassis."""
     first, last = LARGE[0], LARGE[-1]
     times = dict(zip(made, _total(made, side, CORE), strict=True))
     missing = times[first] * (last / first) ** -FFT.REGIONS[1] - times[last]
@@ -321,7 +321,7 @@ def _two_regions(
 
 
 def _fft_by_nodes(machine: Machine, counts: Sequence[int], how: str = "") -> dict[int, Transform]:
-    """Return the FFT's communication on each count of nodes, one occupancy."""
+    """Return the FFT's communication for each number of nodes, at one occupancy."""
     found = {}
     for count in counts:
         one = busy(machine, 0, COMMON.share, COMMON.load)
@@ -331,7 +331,7 @@ def _fft_by_nodes(machine: Machine, counts: Sequence[int], how: str = "") -> dic
 
 
 def _total(made: dict[int, Transform], side: int, core: float | None) -> list[float]:
-    """Return the seconds at each count of nodes; None: of communication only."""
+    """Return the seconds for each number of nodes; None: communication only."""
     return [
         one.seconds(side) + (computing(side, nodes * PPN, core) if core else 0.0)
         for nodes, one in made.items()

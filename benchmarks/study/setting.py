@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model is told: the same for all papers, and none of it fitted to one of them."""
+"""The model's parameters: the same for all papers, none fitted to any of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COMMON = Setting()
 
 
 def algorithm(call: str, size: float, ranks: int) -> str:
-    """Return how MPI does an all-to-all of so many bytes a pair.
+    """Return MPI's algorithm for an all-to-all with this many bytes per pair.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def algorithm(call: str, size: float, ranks: int) -> str:
 
 
 def contact_s() -> float:
-    """Return the seconds of a rank's first message to each other: a connection is made.
+    """Return the seconds of a rank's first message to another, which sets up a connection.
 
     The median of what row B of tara's Table 4.5 takes for each rank, from 3 nodes on. It is
     paid once, in the first exchange of all with all; Bruck's meets few ranks, and does not.
@@ -93,7 +93,7 @@ def contact_s() -> float:
 
 
 def assumptions() -> Iterator[tuple[str, str, str]]:
-    """Yield (what, value, where it is from) of everything that the study assumes."""
+    """Yield (what, value, source) for everything that the study assumes."""
     one = COMMON
     yield (
         "routing",

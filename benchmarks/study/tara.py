@@ -32,7 +32,7 @@ ON_DEMAND = 64
 
 
 def alltoallv(machine: Machine, nodes: int, size: float, **figures: float) -> float:
-    """Return the seconds of an alltoallv of `size` bytes a pair, 8 ranks on each of n37, n38 ….
+    """Return the seconds of an alltoallv of `size` bytes per pair, 8 ranks each on n37, n38 ….
 
     On one node the ranks themselves limit it: 2 GB/s each.
     """
@@ -45,7 +45,7 @@ def alltoallv(machine: Machine, nodes: int, size: float, **figures: float) -> fl
 
 
 def block(nodes: int, doubles: float) -> float:
-    """Return the bytes of a block that goes from one process to another.
+    """Return the bytes of a block from one process to another.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def _slower(machine: Machine, gbs: float) -> Machine:
 
 
 def tara() -> Part:
-    """Return the three tables beside the model."""
+    """Compare the three tables with the model."""
     import nidmap
 
     machine = nidmap.load_machine("tara")
@@ -109,7 +109,7 @@ def tara() -> Part:
 
 
 def _rate(model: dict[int, float]) -> float:
-    """Return the GB/s of a node's link at which Table 4.4's first row would come out."""
+    """Return the GB/s of a node's link that would reproduce Table 4.4's first row."""
     published = TARA.LOCAL[512]
     ratios = [model[n] / float(published[n] or 1) for n in model if n > 1]
     return round(3.5 * float(np.median(ratios)), 2)
@@ -163,7 +163,7 @@ def _third(ints: dict[int, float], counts: dict[int, float], one: dict[int, floa
 def _global_memory(
     one: dict[int, float], again: dict[int, float], both: dict[int, float], rate: float
 ) -> tuple[Check, ...]:
-    """Return the statements of Table 4.2."""
+    """Return the claims of Table 4.2."""
     many = [n for n in one if n > 1]
     first, second, third = (_over_paper(found, TARA.GLOBAL) for found in (one, again, both))
     return (
@@ -180,7 +180,7 @@ def _global_memory(
 
 
 def _local_memory(local: dict[int, dict[int, float]], rate: float) -> tuple[Check, ...]:
-    """Return the statements of Table 4.4."""
+    """Return the claims of Table 4.4."""
     steady = [t / float(TARA.LOCAL[512][n] or 1) for n, t in local[512].items() if n > 1]
     grows = list(local[512].values())
     full = {(m, n): t for m in (800, 810, 1024) for n, t in TARA.LOCAL[m].items() if t is not None}
@@ -204,7 +204,7 @@ def _local_memory(local: dict[int, dict[int, float]], rate: float) -> tuple[Chec
 def _small_blocks(
     ints: dict[int, float], counts: dict[int, float], beforehand: float
 ) -> tuple[Check, ...]:
-    """Return the statements of Table 4.5; `beforehand`: 3 nodes that are connected already."""
+    """Return the claims of Table 4.5; `beforehand`: 3 nodes that are already connected."""
     late = [n for n in ints if TARA.PPN * n > ON_DEMAND]
     many = [n for n in ints if n > 1]
     return (
@@ -227,6 +227,6 @@ def _small_blocks(
 
 
 def _over_paper(found: dict[int, float], paper: dict[int, float]) -> str:
-    """Return how far the model is off from 3 nodes on, at least and at most."""
+    """Return the model's smallest and largest error from 3 nodes on."""
     ratios = [seconds / paper[n] for n, seconds in found.items() if n > 1]
     return f"{ratio_words(min(ratios))} to {ratio_words(max(ratios))}"

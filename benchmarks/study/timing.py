@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds of a phase as a line in the bytes: what does not grow with them, and what does.
+"""Seconds of a phase as a linear function of its bytes.
 
 The predictor's bandwidth terms are linear in the bytes of a message and its
 other terms do not depend on them, so that one prediction serves all sizes.
@@ -33,13 +33,13 @@ GROUP = ("green", "black")
 
 
 class Line(NamedTuple):
-    """Seconds: `fixed`, and `slope` more for each byte of a message."""
+    """Seconds as a line: `fixed`, plus `slope` per byte of a message."""
 
     fixed: float
     slope: float
 
     def seconds(self, size: float) -> float:
-        """Return the seconds at so many bytes a message."""
+        """Return the seconds for messages of this many bytes."""
         return self.fixed + self.slope * size
 
 
@@ -52,7 +52,7 @@ def predictor(
     others: Sequence[Other] = (),
     size: float = 1.0,
 ) -> Predictor:
-    """Return the predictor of a pattern under a setting, `size` bytes a message.
+    """Return the predictor of a pattern under a setting, `size` bytes per message.
 
     Where a setting names no routing paths are shortest: what routers do beyond is a term.
     """
@@ -77,7 +77,7 @@ def predictor(
 
 
 def lines(asked: Predictor, rows: Ints, order: Placement | None = None) -> list[Line]:
-    """Return a line for each phase of a pattern of 1 byte a message."""
+    """Return a line for each phase of a pattern with messages of 1 byte."""
     placement = asked.place(rows) if order is None else order
     left = asked.left(placement)
     found = []
@@ -89,7 +89,7 @@ def lines(asked: Predictor, rows: Ints, order: Placement | None = None) -> list[
 
 
 class Exchange:
-    """An all-to-all, or those of a pencil FFT, on a job's nodes: seconds for any size.
+    """All-to-alls, or those of a pencil FFT, on a job's nodes: seconds for any size.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Exchange:
         self._lines: dict[str, list[Line]] = {}
 
     def by(self, how: str) -> list[Line]:
-        """Return the phases' lines by an algorithm."""
+        """Return the phases' lines with an algorithm."""
         if how not in self._lines:
             asked = predictor(self.machine, self.pattern, self.ppn, how, self.setting, self.others)
             self._lines[how] = lines(asked, self.rows, self.order)
@@ -183,14 +183,14 @@ def greener(machine: Machine, times: float) -> Machine:
 
 
 def rewire(machine: Machine, wiring: str, links: int) -> Machine:
-    """Return a machine with its groups joined by another rule."""
+    """Return a machine with its groups connected by another rule."""
     parameters = {**machine.topology.parameters, "global": links}
     topology = replace(machine.topology, wiring=wiring, parameters=parameters)
     return replace(machine, topology=topology, _cache={})
 
 
 class _Step(NamedTuple):
-    """One step: its times, the channels it uses, bytes on them, of a node and of a rank.
+    """One step: its repetitions, the channels it uses, bytes on them, per node and per rank.
 
     ``inside`` says which of the channels are in a group, where packets can go round them.
     """
@@ -204,7 +204,7 @@ class _Step(NamedTuple):
 
 
 class Stepped:
-    """The steps of a pattern's phases, kept so that what is left of the links can be varied.
+    """The steps of a pattern's phases, stored so that the bandwidth left can be varied.
 
     What `Predictor.time` does step by step, with the loads computed once; a
     test holds the two against each other.
@@ -238,7 +238,7 @@ class Stepped:
         process: float | None,
         detours: float = 0.0,
     ) -> float:
-        """Return the seconds with so much left of every channel.
+        """Return the seconds with this much bandwidth left on every channel.
 
         Parameters
         ----------

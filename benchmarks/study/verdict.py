@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rule for every verdict of the study: figures of the paper, figures of the model, a spread."""
+"""The rule behind every verdict of the study: the paper's figures, the model's, a tolerance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPREAD = 4 / 3
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What makes a statement hold: nothing but figures decides.
+    """What makes a published claim hold, decided by figures alone.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether the model's figures are as the rule has them."""
+        """Whether the model's figures satisfy the rule."""
         if self.rule in ("falling", "rising"):
             sign = 1 if self.rule == "rising" else -1
             return all(sign * (b - a) > 0 for a, b in pairwise(self.model))
@@ -54,7 +54,7 @@ class Claim:
 
     @property
     def words(self) -> str:
-        """The rule as a reader takes it.
+        """The rule in words.
 
         Examples
         --------
@@ -89,7 +89,7 @@ def near(
 
 
 def inside(model: float | Iterable[float], least: float, most: float, spread: float = 1.0) -> Claim:
-    """Return the claim that all figures lie in a published range.
+    """Return the claim that all figures are within a published range.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def under(model: float | Iterable[float], most: float) -> Claim:
 
 
 def falling(model: Iterable[float]) -> Claim:
-    """Return the claim that figures fall, one after the other.
+    """Return the claim that figures decrease monotonically.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def falling(model: Iterable[float]) -> Claim:
 
 
 def rising(model: Iterable[float]) -> Claim:
-    """Return the claim that figures rise, one after the other.
+    """Return the claim that figures increase monotonically.
 
     Examples
     --------

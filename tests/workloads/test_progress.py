@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line that says how far a long run is: rank 0, on a terminal only."""
+"""One line that shows the progress of a long run, on rank 0 and terminals only."""
 
 from nidmap.workloads.progress import Progress
 

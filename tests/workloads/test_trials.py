@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of ``nidmap bench`` share: a trial, its phases, the memory that it may take."""
+"""What the programs of ``nidmap bench`` share: a trial, its phases, and its memory limit."""
 
 from nidmap.workloads.trials import Phases, read_extents
 

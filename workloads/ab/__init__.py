@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does an order of ranks help the user's own program? Launched again and again, arms in turn.
+"""Does a rank order help the user's own program? Repeated launches, alternating between arms.
 
 `arms`       what is compared, and in which turns: the command as it is, and with its ranks in order
 `timer`      the figure of a launch: the program's own, or wall time

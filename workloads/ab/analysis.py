@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the samples of a measurement to ratios, intervals and verdicts, and these in words."""
+"""From a measurement's samples to ratios, intervals and verdicts, and their wording."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEVEL = 0.95
 
 
 def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the analysis of samples: times of each arm, comparisons with the first, verdicts.
+    """Analyse samples: times of each arm, comparisons with the first, verdicts.
 
     `header`: of which ``arms`` counts, and where it is given ``looks`` (after how many blocks the
     measurement might have stopped: `nidmap.workloads.ab.statistics`). `rows`: samples, one for
@@ -53,7 +53,7 @@ def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dic
 
 
 def paired_ratios(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> Floats:
-    """Return log(time of first / time of second) of each whole block.
+    """Return log(time of first / time of second) for each complete block.
 
     Blocks that were cut short are left out.
     """
@@ -80,7 +80,7 @@ def _arm_times(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
 def _compare_arms(
     ratio: Interval | None, arm: Mapping[str, Any], first: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a comparison as JSON has it; None for unbounded ends."""
+    """Return a comparison as JSON; unbounded ends are None."""
     values = {name: getattr(ratio, name, None) for name in ("ratio", "low", "high", "smallest")}
     return {
         "arm": arm["name"],
@@ -93,7 +93,7 @@ def _compare_arms(
 
 
 def _verdict_words(entry: Mapping[str, Any], trusted: bool) -> str:
-    """Return the comparison in words that claim no more than was measured."""
+    """Describe the comparison without claiming more than was measured."""
     if entry["ratio"] is None:
         return f"not enough: at least {FEWEST} whole blocks with a time above 0 are needed"
     if entry["same"]:
@@ -165,7 +165,7 @@ def _times_table(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
 
 
 def _arm_figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
-    """Return best, median and spread: times, or rates where the program states those."""
+    """Return best, median and spread of the times, or of rates if the program reports those."""
     timer = header["timer"]
     if not timer["higher_is_better"]:
         return [time_text(entry[name]) for name in ("best", "median", "spread")]
@@ -179,7 +179,7 @@ def _ratio_text(value: float | None, otherwise: str) -> str:
 
 
 def comparison_sentence(entry: Mapping[str, Any], level: float) -> str:
-    """Return one comparison as a sentence."""
+    """Describe one comparison in a sentence."""
     head = f"{entry['arm']} against {entry['against']}:"
     verdict, ratio, low, high = (entry[name] for name in ("verdict", "ratio", "low", "high"))
     if ratio is None or entry["missing"]:
@@ -199,7 +199,7 @@ def comparison_sentence(entry: Mapping[str, Any], level: float) -> str:
 def predicted_ranges(
     header: Mapping[str, Any], analysis: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the ranges that were predicted before the measurement, and what was measured.
+    """Return the ranges predicted before the measurement, and the measured values.
 
     `header`: of which ``expected`` counts: by arm, ``words`` and ``gain`` (low, likely, high,
     unknowns; None where nothing is known). `analysis`: what
@@ -220,7 +220,7 @@ def predicted_ranges(
 
 
 def foretold_sentence(promise: Mapping[str, Any]) -> str:
-    """Return a prediction and its measurement as a sentence."""
+    """Compare a prediction with its measurement in a sentence."""
     if not promise["gain"]:
         return f"{promise['arm']}: no prediction ({promise['words']})"
     low, high = (

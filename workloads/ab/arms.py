@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arms of a comparison and their turns: the command as it is, and with its ranks in order."""
+"""The arms of a comparison and their launch order: the command unchanged, and reordered."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Arm:
     words: str = ""  # which order it is, as ``nidmap run`` says it; '' for the default
 
     def document(self) -> dict[str, Any]:
-        """Return the arm as a header keeps it."""
+        """Return the arm as the header of a samples file stores it."""
         kept = {name: getattr(self, name) for name in ("name", "order", "members", "notes")}
         return {**kept, "ranks": len(self.members)}
 
 
 def read_arm(text: str) -> tuple[str, str]:
-    """Return name and order file of ``NAME=FILE``."""
+    """Parse ``NAME=FILE`` into a name and an order file."""
     name, equals, path = text.partition("=")
     if not (equals and path and _NAME.fullmatch(name)):
         raise UsageError(
@@ -64,7 +64,7 @@ def read_arm(text: str) -> tuple[str, str]:
 def prepared_arms(
     base: RunRequest, orders: Sequence[str]
 ) -> Iterator[tuple[list[Arm], dict[str, Any]]]:
-    """Prepare all launches; inside, their order files are there.
+    """Prepare all launches; their order files exist within the context.
 
     After it, too, where it is dry and ``--order-dir`` names a place for them.
 
@@ -88,7 +88,7 @@ def prepared_arms(
 
 
 def _runs_wanted(base: RunRequest, orders: Sequence[str]) -> dict[str, RunRequest]:
-    """Return by name the run whose order each arm has."""
+    """Return, by name, the run that determines each arm's order."""
     wanted: dict[str, RunRequest] = {}
     if base.order_file is not None:
         wanted[ORDER] = base
@@ -129,7 +129,7 @@ def _compared_arms(
 
 
 def _filled_placement(job: JobLaunch, prepared: Prepared) -> Placement:
-    """Return the order on the nodes as the launcher fills them by default: listed, or its own."""
+    """Return the nodes as the launcher fills them by default: as listed, or in its own order."""
     return prepared.order if job.launcher.keeps_list else prepared.laid
 
 
@@ -160,14 +160,14 @@ class Turn:
     last: bool  # whether it is the last of its block
 
     def output_files(self, folder: str, arm: str, retry: int = 0) -> list[str]:
-        """Return the files of a launch's standard output and standard error."""
+        """Return the files for a launch's standard output and standard error."""
         again = f"-retry-{retry}" if retry else ""
         name = f"block-{self.block:03d}-{arm.replace(' ', '-')}{again}"
         return [os.path.join(folder, f"{name}{suffix}") for suffix in (".out", ".err")]
 
 
 def schedule_blocks(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
-    """Return the turns of each block: a random permutation of the arms.
+    """Return the launch order of each block: a random permutation of the arms.
 
     `arms`: how many are compared.
     """
@@ -179,7 +179,7 @@ def schedule_blocks(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
 
 
 def list_launches(arms: int, blocks: int, warmup: int, seed: int) -> list[Turn]:
-    """Return all launches in their order: blocks that do not count, then those that do."""
+    """Return all launches in order: the warm-up blocks, then those that count."""
     return [
         Turn(block, arm, block < warmup, place == arms)
         for block, arms_in_turn in enumerate(schedule_blocks(arms, warmup + blocks, seed))

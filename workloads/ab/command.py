@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap ab``: default and plan launched in turns, with the user's own program."""
+"""``nidmap ab``: default and plan launched alternately, with the user's own program."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ GRACE = 10.0
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def ab(request: RunRequest, **options: Any) -> int:
-    """Measure whether an order of ranks makes your own program faster.
+    """Measure whether a rank order makes your own program faster.
 
     The command is launched again and again inside the job, as it is and with
     its ranks in nidmap's order, in random turns, as an unmodified program.
@@ -123,7 +123,7 @@ def ab(request: RunRequest, **options: Any) -> int:
 
 
 def _sample_header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file of samples says of the measurement."""
+    """Return the header that describes the measurement in a samples file."""
     kept = ("blocks", "warmup", "budget")
     return {
         **{name: options[name] for name in kept},
@@ -140,7 +140,7 @@ def _launch_and_measure(
     arms: list[Arm], turns: list[Turn], header: dict[str, Any], timer: Timer,
     options: Mapping[str, Any],
 ) -> int:  # fmt: skip
-    """Launch, print what came out, and return the exit code."""
+    """Launch, print the result, and return the exit code."""
     folder = _output_folder(options["output_dir"])
     path = options["output"] or os.path.join(folder, _SAMPLES)
     journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
@@ -157,7 +157,7 @@ def _launch_and_measure(
 
 
 def _output_folder(wanted: str | None) -> str:
-    """Return a new folder for the program's output, or the one wanted, which must be empty."""
+    """Return a new folder for the program's output, or the requested one, which must be empty."""
     try:
         if wanted is None:
             stamp = time.strftime("%Y%m%d-%H%M%S-")
@@ -175,7 +175,7 @@ def _show_commands(
     arms: Sequence[Arm], turns: Sequence[Turn], header: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> int:  # fmt: skip
-    """Print all launches in their order, as a shell takes them."""
+    """Print the commands of all launches in order, in shell syntax."""
     folder = options["output_dir"] or "nidmap-ab"
     launches = []
     for turn in turns:
@@ -215,7 +215,7 @@ class Measurement:
     cut_short: str = ""  # what kept it from its end, '' for nothing
 
     def run(self) -> None:
-        """Launch until it is decided or over; samples are kept whatever comes in."""
+        """Launch until there is a decision or a limit; samples are kept whatever happens."""
         title = f"ab {self.journal.header['workload']}"
         with self.launches, Progress(title, len(self.turns)) as progress:
             try:
@@ -252,7 +252,7 @@ class Measurement:
                 return
 
     def _launch(self, turn: Turn) -> float:
-        """Launch an arm, again if that fails, and return how many seconds the last launch took."""
+        """Launch an arm, retrying after failures, and return the last launch's seconds."""
         name, seconds = self.arms[turn.arm].name, 0.0
         for left in range(RETRIES, -1, -1):
             paths = turn.output_files(self.folder, name, RETRIES - left)
@@ -283,7 +283,7 @@ class Measurement:
     def _read_figure(
         self, turn: Turn, seconds: float, paths: Sequence[str], before: tuple[str, int], must: bool
     ) -> bool:
-        """Keep a launch's figure, and tell whether it has one."""
+        """Record a launch's result, and tell whether it has one."""
         try:
             figure = self.timer.read(paths, before)
         except ParseError:
@@ -300,7 +300,7 @@ class Measurement:
         return True
 
     def _fail(self, code: int, turn: Turn, paths: Sequence[str]) -> None:
-        """Note which launch failed; nothing is launched after it."""
+        """Record which launch failed; nothing is launched after it."""
         self.ended, self.exit_code = "failed", code if code > 0 else 128 - code
         cause = f"code {code}" if code > 0 else f"signal {-code}"
         arm, outputs = self.arms[turn.arm].name, " and ".join(map(printable, paths))
@@ -310,7 +310,7 @@ class Measurement:
         )
 
     def _is_decided(self, turn: Turn) -> bool:
-        """Tell whether, at one of the looks before the end, every arm differs from the default."""
+        """Tell, at an interim look, whether every arm differs from the default."""
         header = self.journal.header
         counted = turn.block + 1 - header["warmup"]
         if turn.warmup or counted not in header["looks"][:-1]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals for paired ratios, and when a measurement may stop: Student's t of a trimmed mean.
+"""Confidence intervals for paired ratios by trimmed means, and rules for stopping early.
 
 The paired value of a block is the logarithm of one arm's time over the other's.
 A fifth of the blocks at each end is left out of the mean, and set to the nearest that is in it
@@ -59,7 +59,7 @@ _DRAWN, _DRAWN_BLOCKS = 20_000, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A ratio of times and what is known about it."""
+    """A ratio of times with its confidence interval."""
 
     ratio: float  # geometric mean of the blocks' ratios
     # low, high: ends of the interval
@@ -73,12 +73,12 @@ class Interval:
 
     @property
     def shown(self) -> bool:
-        """Whether a difference is shown: 1 lies outside."""
+        """Whether there is a significant difference: 1 lies outside."""
         return not self.low <= 1.0 <= self.high
 
 
 def mean_interval(logs: Floats, *, level: float = 0.95) -> Interval | None:
-    """Return the interval of the mean of paired log ratios.
+    """Return the confidence interval of the mean of paired log ratios.
 
     `logs` (blocks,): log ratio of each block. None where there are fewer than `FEWEST` blocks.
     """
@@ -104,7 +104,7 @@ def mean_interval(logs: Floats, *, level: float = 0.95) -> Interval | None:
 
 @cache
 def student_quantile(level: float, freedom: int) -> float:
-    """Return the t that |t| of this many degrees of freedom stays below with a probability.
+    """Return the t that bounds |t| with a probability, at this many degrees of freedom.
 
     By halving an angle's bracket: the probability is a finite sum of its cosine's powers
     (Abramowitz and Stegun, 26.7.3 and 26.7.4).
@@ -119,7 +119,7 @@ def student_quantile(level: float, freedom: int) -> float:
 
 
 def _probability_within(angle: Floats, freedom: int) -> Floats:
-    """Return how probable a smaller |t| is than sqrt(freedom) times the tangents of angles."""
+    """Return the probability of a smaller |t| than sqrt(freedom) times the angles' tangents."""
     odd, cosine = freedom % 2, np.cos(angle)
     power = cosine if odd else np.ones_like(angle)
     total = np.zeros_like(angle)
@@ -131,17 +131,17 @@ def _probability_within(angle: Floats, freedom: int) -> Floats:
 
 
 def _kept_blocks(blocks: int) -> int:
-    """Return how many blocks are left in the trimmed mean."""
+    """Return how many blocks remain in the trimmed mean."""
     return blocks - 2 * int(_TRIM * blocks)
 
 
 def _student_t(level: float, blocks: int) -> float:
-    """Return half an interval's width over the error of this many blocks' trimmed mean."""
+    """Return half an interval's width relative to the standard error, for this many blocks."""
     return student_quantile(level, _kept_blocks(blocks) - 1)
 
 
 def _enough_blocks(blocks: int, width: float, level: float) -> int:
-    """Return about how many blocks have ends less than a factor of two apart."""
+    """Return roughly how many blocks give ends less than a factor of two apart."""
 
     def relative(count: int) -> float:
         return _student_t(level, count) / math.sqrt(count)
@@ -153,7 +153,7 @@ def _enough_blocks(blocks: int, width: float, level: float) -> int:
 
 
 def _safe_exp(value: float) -> float:
-    """Return the exponential; infinity where it is too large."""
+    """Return the exponential; infinity on overflow."""
     return math.exp(value) if value < _LARGEST else math.inf
 
 
@@ -176,7 +176,7 @@ def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
 
 
 def looks_after(blocks: int) -> tuple[int, ...]:
-    """Return after how many blocks a measurement of this many blocks is looked at."""
+    """Return after how many blocks there are interim looks in a measurement of this many."""
     looks_at = [min(FIRST_LOOK, blocks)]
     while looks_at[-1] < blocks:
         looks_at.append(min(blocks, looks_at[-1] + max(1, looks_at[-1] // _PART)))
@@ -185,7 +185,7 @@ def looks_after(blocks: int) -> tuple[int, ...]:
 
 @cache
 def nominal_level(at: tuple[int, ...], level: float = 0.95) -> float:
-    """Return the level of each interval, so that those of all looks hold the truth together.
+    """Return the level of each interval at which all looks together reach the overall level.
 
     Measurements of normal noise are drawn: the levels of the widest intervals that leave the
     truth out, over all looks, have the quantile that each interval must have.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of one launch: what the program says itself, or the wall time of the launch."""
+"""The result of one launch: what the program reports, or the wall time of the launch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """Where the figure of a launch comes from."""
+    """The source of a launch's result."""
 
     # Its first group is the figure, its last match counts; None means wall time
     regex: re.Pattern[str] | None = None
@@ -34,13 +34,13 @@ class Timer:
     file: str | None = None  # where the program writes it; None means it prints it
 
     def written(self) -> tuple[str, int]:
-        """Return what the file holds before a launch, and since when; ('', 0) if there is none."""
+        """Return the file's content before a launch, and since when; ('', 0) if there is none."""
         if not self.file or not os.path.exists(self.file):
             return "", 0
         return _end_of(self.file), os.stat(self.file).st_mtime_ns
 
     def read(self, paths: Sequence[str], before: tuple[str, int] = ("", 0)) -> float | None:
-        """Return the figure as the program states it, None where it is not to state one.
+        """Return the result as the program reports it; None if it is not expected to.
 
         `paths`: files with what it printed; the first that has a match counts. `before`: what was
         `written` before the launch: what it has added since is looked at, or all of a file that
@@ -64,11 +64,11 @@ class Timer:
         )
 
     def cost(self, figure: float) -> float:
-        """Return a figure for comparison: seconds, or the inverse of a rate."""
+        """Return a comparable cost: seconds, or the inverse of a rate."""
         return 1.0 / figure if self.higher_is_better else figure * UNITS[self.unit]
 
     def document(self) -> dict[str, Any]:
-        """Return the timer as a header keeps it."""
+        """Return the timer as the header of a samples file stores it."""
         kind = "rate" if self.higher_is_better else "time"
         return {
             "regex": self.regex.pattern if self.regex else None,
@@ -85,7 +85,7 @@ def timer_of(
     file: str | None = None,
     command: Sequence[str] = (),
 ) -> Timer:
-    """Return the timer that the options ask for; a program of ``nidmap bench`` has its own."""
+    """Return the timer that the options request; programs of ``nidmap bench`` have their own."""
     if regex is None:
         if unit or file:
             raise UsageError("--unit and --time-file need --time-regex")
@@ -110,7 +110,7 @@ def timer_of(
 
 
 def _parse_figure(text: str | None, path: str) -> float:
-    """Return the number that an expression found; Fortran writes exponents with D."""
+    """Parse the number that an expression matched; Fortran writes exponents with D."""
     try:
         figure = float((text or "").upper().replace("D", "E"))
     except ValueError:

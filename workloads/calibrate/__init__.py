@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The constants of a machine, measured on some of its nodes: ``nidmap calibrate``."""
+"""``nidmap calibrate``: measures a machine's constants on some of its nodes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sets of flows are measured: those in which one class of links is the bottleneck.
+"""Selects sets of flows to measure: those in which one link class is the bottleneck.
 
 In most of them each node sends to at most one other and receives from at most
 one: a node's own link then carries one message, and what a link between
@@ -66,7 +66,7 @@ class Flows:
 
 
 def candidates(machine: Machine, rows: Ints) -> list[Flows]:
-    """Return sets of flows among which some make one link class bind.
+    """Return sets of flows, some of which make a given link class the bottleneck.
 
     `rows` (n,): the job's nodes.
     """
@@ -77,7 +77,7 @@ def candidates(machine: Machine, rows: Ints) -> list[Flows]:
 
 
 def _over_links(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield all nodes of a router to those of one that a link joins it with, for each class."""
+    """Yield, per link class, flows from all nodes of a router to those of a linked one."""
     nodes = _by_router(machine, rows)
     wires, called = channels(machine), router_names(machine)
     used = np.isin(wires.source, list(nodes)) & np.isin(wires.target, list(nodes))
@@ -99,7 +99,7 @@ def _by_router(machine: Machine, rows: Ints) -> dict[int, list[int]]:
 
 
 def _between_units(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield all nodes of a unit to those of another one: groups, then chassis, then routers.
+    """Yield flows from all nodes of a unit to another: groups, then chassis, then routers.
 
     A torus has none but its routers, which its links join.
     """
@@ -133,7 +133,7 @@ def _flows_of_pairs(name: str, pairs: list[tuple[int, int]]) -> Flows:
 
 
 def _list_permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield a pair of neighbours, shifts, random permutations, and everyone to everyone."""
+    """Yield a pair of neighbours, shifts, random permutations, and an all-to-all."""
     every = np.arange(count)
     yield Flows("one node to the next", every[:1], every[1:2])
     for shift in sorted({1, max(1, count // 4), count // 2}):
@@ -147,7 +147,7 @@ def _list_permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
 
 
 def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield one node to several others: on routers one widest link away, or anywhere."""
+    """Yield flows from one node to several: on routers one widest link away, or anywhere."""
     wires, nodes = channels(machine), _by_router(machine, rows)
     for router in rng.permutation(list(nodes))[:PAIRS].tolist():
         leaving = np.flatnonzero((wires.source == router) & np.isin(wires.target, list(nodes)))
@@ -232,21 +232,21 @@ NODE = "injection"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowTimes:
-    """Seconds that the busiest link of each class takes, by the machine's own figures."""
+    """Seconds of the busiest link of each class, by the machine's own figures."""
 
     flows: Sequence[Flows]
     classes: tuple[str, ...]
     seconds: Floats  # (flows, classes), for a GB a flow, under the machine's routing
 
     def take(self, some: Sequence[int]) -> FlowTimes:
-        """Return the table of these sets."""
+        """Return the table restricted to these sets."""
         listed = list(some)
         return replace(self, flows=[self.flows[i] for i in listed], seconds=self.seconds[listed])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasurePlan:
-    """Where all of it is measured; the same on all ranks."""
+    """What to measure on which nodes; identical on all ranks."""
 
     ranks_of_nodes: list[list[int]]  # ranks of each node
     table: FlowTimes  # of the sets of flows that were chosen
@@ -255,12 +255,12 @@ class MeasurePlan:
 
     @property
     def ppn(self) -> int:
-        """Ranks of a node."""
+        """Ranks per node."""
         return len(self.ranks_of_nodes[0])
 
 
 def with_limited_nodes(machine: Machine) -> tuple[Machine, bool]:
-    """Return the machine with each node's own link limited, and whether that had to be assumed.
+    """Return the machine with limited injection bandwidth, and whether that was assumed.
 
     An unlimited one is taken to be as fast as the fastest link.
     """
@@ -279,7 +279,7 @@ def with_limited_nodes(machine: Machine) -> tuple[Machine, bool]:
 
 
 def margins(seconds: Floats) -> Floats:
-    """Return how many times as long each class takes as any other one.
+    """Return how many times as long each class takes as any other.
 
     `seconds` (…, classes).
     """
@@ -292,7 +292,7 @@ def margins(seconds: Floats) -> Floats:
 
 
 def undirected_class(kind: str) -> str:
-    """Return the class whose bandwidth a class of channels has: up and down are one."""
+    """Return the class that determines a channel class's bandwidth: up and down are one."""
     if kind == "ejection":
         return NODE
     return f"up{kind[4:]}" if kind.startswith("down") else kind
@@ -319,7 +319,7 @@ def _class_seconds(
 
 
 def choose_sets(machine: Machine, rows: Ints) -> FlowTimes:
-    """Return the sets of flows that are worth measuring, of all `candidates`.
+    """Return the sets of flows worth measuring out of all `candidates`.
 
     Of each class those in which it is the bottleneck most clearly; of equals those of fewest
     flows. Those in which every node sends are always among them, as witnesses of whether the

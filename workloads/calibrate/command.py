@@ -93,7 +93,7 @@ def calibrate(
 
 
 def _start_ranks(launcher: tuple[str, ...], ranks: int | None) -> NoReturn:
-    """Replace this process by what starts it as ranks: the words after ``--``, mpiexec or srun."""
+    """Replace this process with the launch of its ranks: words after ``--``, mpiexec or srun."""
     job = None if launcher else allocation(os.environ)
     count = ranks or (None if job is None else job.ranks or len(job.nodes))
     if not launcher and (job is None or os.environ.get(MPIEXEC)):
@@ -113,7 +113,7 @@ def _start_ranks(launcher: tuple[str, ...], ranks: int | None) -> NoReturn:
 
 
 def _check_output(output: str | None) -> None:
-    """Refuse a file that could not be written, before minutes are spent."""
+    """Refuse an unwritable file before minutes are spent measuring."""
     if output is None or output == "-":
         return
     folder = os.path.dirname(os.path.realpath(output))
@@ -128,7 +128,7 @@ def _check_output(output: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _CalibrationPlace:
-    """Where it is measured; only rank 0 has it."""
+    """The nodes that are measured; known to rank 0 only."""
 
     plan: MeasurePlan
     machine: Machine
@@ -136,7 +136,7 @@ class _CalibrationPlace:
     assumed: bool
 
     def hops(self) -> dict[str, float]:
-        """Return the links between routers on the way of each timed pair, by its reading's name."""
+        """Return the links between routers for each timed pair, by the name of its reading."""
         ends = rails_of(self.machine).first_ends
         return {
             f"latency {level} {k}": float(
@@ -149,7 +149,7 @@ class _CalibrationPlace:
 
 
 def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: str | None) -> int:
-    """Measure as one of the ranks; rank 0 writes."""
+    """Measure as one of the ranks; rank 0 writes the result."""
     comm = world(common.ranks)
     hosts = comm.gather(processor(comm), root=0) or []
     jobs: list[_CalibrationPlace] = []
@@ -173,7 +173,7 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 
 
 def _measured_job(hosts: Sequence[str], specs: tuple[str, ...]) -> _CalibrationPlace:
-    """Return what is measured on the nodes that the ranks are on."""
+    """Return what to measure on the ranks' nodes."""
     ranks_of_nodes = ranks_by_host(hosts)
     machine, assumed = with_limited_nodes(machine_from(specs))
     rows = rows_of(machine, list(ranks_of_nodes), "the job's nodes")
@@ -191,7 +191,7 @@ def _measured_job(hosts: Sequence[str], specs: tuple[str, ...]) -> _CalibrationP
 def _write_figures(
     job: _CalibrationPlace, session: Rounds, sizes: dict[str, tuple[int, int]], output: str | None
 ) -> None:
-    """Write the figures, and say what was found."""
+    """Write the figures and report what was found."""
     read = Readings(session.rounds, sizes)
     result = result_of(job.machine, job.plan, read, job.hops(), job.assumed)
     about = {

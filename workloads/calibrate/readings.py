@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The readings of the machine in every round, as positive numbers by name.
+"""The measurements taken in every round, as positive numbers by name.
 
 ==================  ========================================================
 name                number
@@ -65,7 +65,7 @@ WINDOW = 64
 
 
 class Reader:
-    """The readings that a rank takes in every round. Collective.
+    """The measurements that a rank takes in every round. Collective.
 
     `target`: seconds that the flows of a set should take together: long against a barrier.
     """
@@ -80,7 +80,7 @@ class Reader:
         self._out, self._into = bytearray(), bytearray()
 
     def readings(self) -> list[Reading]:
-        """Return all that is read in a round: each call returns numbers, the same on all ranks."""
+        """Return a function per measurement, each returning numbers equal on all ranks."""
         plan, sets = self.plan, self.plan.table.flows
         named = [(f"flows {k}", flows, plan.ppn) for k, flows in enumerate(sets)]
         named += [("alone", sets[plan.node_set], 1)] if plan.ppn > 1 else []
@@ -104,7 +104,7 @@ class Reader:
     def _read_flows(
         self, name: str, flows: Flows, each: int, seconds: Callable[[int], float]
     ) -> dict[str, float]:
-        """Return the seconds of a set of flows, with sizes that are found at the first reading."""
+        """Return the seconds of a set of flows, with sizes determined at the first reading."""
         if name not in self.sizes:
             ends = flows.source.tolist(), flows.target.tolist()
             busiest = max(column.count(node) for column in ends for node in column)
@@ -115,7 +115,7 @@ class Reader:
         return self._read_both(name, seconds)
 
     def _suitable_size(self, seconds: Callable[[int], float], most: int) -> int:
-        """Return the bytes that take as long as they should, or as many as are allowed."""
+        """Return the bytes that take as long as intended, up to the maximum allowed."""
         seconds(FIRST)  # makes the connections
         size, spent = FIRST, seconds(FIRST)
         while spent < self.target / 4 and size < most:
@@ -124,7 +124,7 @@ class Reader:
         return int(min(most, max(FIRST // 2, size * self.target / spent)))
 
     def _read_messages(self) -> dict[str, float]:
-        """Return the seconds between two messages of one rank, and of one node."""
+        """Return the seconds between consecutive messages of one rank, and of one node."""
         ends = list(zip(*self.plan.ranks_of_nodes[:2], strict=True))
         seconds = {"message": self._time_stream(ends[:1]) / WINDOW}
         if len(ends) > 1:
@@ -132,7 +132,7 @@ class Reader:
         return seconds
 
     def _read_latencies(self) -> dict[str, float]:
-        """Return the seconds in which an empty message gets from one node to another, by pairs.
+        """Return the seconds of an empty message between nodes, by pairs.
 
         Each rank takes its pairs in the order given: pairs without a rank in
         common go at the same time.
@@ -153,12 +153,12 @@ class Reader:
     # The exchanges.
 
     def _slowest(self, run: Callable[[], float] | None) -> float:
-        """Return the seconds of the slowest rank; None where this one takes no part."""
+        """Return the seconds of the slowest rank; None if this one takes no part."""
         self.comm.Barrier()
         return self._largest(array("d", [run() if run else 0.0]), asleep=run is None)[0]
 
     def _largest(self, mine: array[float], asleep: bool) -> list[float]:
-        """Return the largest of each number over the ranks; a rank waits asleep or as MPI does."""
+        """Return each number's maximum over ranks, which wait asleep or as MPI does."""
         from mpi4py import MPI
 
         most = array("d", mine)
@@ -169,14 +169,14 @@ class Reader:
         return list(most)
 
     def _grow(self, out: int, into: int) -> None:
-        """Make room for messages, as large as it was ever needed; touch it."""
+        """Provide a message buffer of the largest size needed so far, and touch it."""
         if out > len(self._out):
             self._out = bytearray(b"\1") * out
         if into > len(self._into):
             self._into = bytearray(b"\1") * into
 
     def _exchange_of(self, flows: Flows, each: int) -> Callable[[int], float]:
-        """Return a collective function from the bytes of a flow to the seconds of the exchange.
+        """Return a collective function from the bytes of a flow to the exchange's seconds.
 
         This many ranks (`each`) of each node share its flow.
         """
@@ -211,7 +211,7 @@ class Reader:
         return exchange
 
     def _ping_pong(self, peer: int, first: bool) -> float:
-        """Return the median seconds of a way, once the other one is there too."""
+        """Return the median one-way seconds, once the partner is ready."""
         from mpi4py import MPI
 
         byte, spent = bytearray(1), []
@@ -226,7 +226,7 @@ class Reader:
         return median(spent[1:]) if first else 0.0
 
     def _time_stream(self, pairs: Sequence[tuple[int, int]]) -> float:
-        """Return the seconds in which each pair of ranks moves `WINDOW` short messages."""
+        """Return the seconds in which each pair of ranks transfers `WINDOW` short messages."""
         from mpi4py import MPI
 
         me = self.comm.Get_rank()
@@ -244,7 +244,7 @@ class Reader:
         return self._slowest(None if to is None and of is None else run)
 
     def _time_steps(self, ring: Sequence[int], steps: int, size: int) -> float:
-        """Return the seconds of a step, each to a rank further and after the last one."""
+        """Return the seconds per step, each to a more distant rank and after the last one."""
         from mpi4py import MPI
 
         me = self.comm.Get_rank()
@@ -263,7 +263,7 @@ class Reader:
 
 
 class Rounds(Session):
-    """A calibration: whole rounds are kept, and enough of them are a result.
+    """A calibration's rounds; only complete ones count, and a minimum is required.
 
     `finished`: readings of each round by their names; the same on all ranks.
     """
@@ -272,7 +272,7 @@ class Rounds(Session):
 
     @property
     def enough(self) -> bool:
-        """Whether intervals can be given."""
+        """Whether there are enough rounds for intervals."""
         return len(self.rounds) >= FEWEST
 
     def ending(self) -> str:
@@ -283,7 +283,7 @@ class Rounds(Session):
         return f"{done}: nothing is written, as {FEWEST} rounds are the fewest that say anything"
 
     def measure_rounds(self, readings: Sequence[Reading]) -> None:
-        """Take all readings in every round, each round in an order of its own. Collective.
+        """Take all measurements in every round, in a new order each time. Collective.
 
         A first round does not count: connections are made in it, and sizes found.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the readings of all rounds to figures with intervals, in the words of a site file.
+"""From all rounds' readings to figures with intervals, named as in a site file.
 
 What each class of links carries follows from the times of sets of flows, under
 the machine's routing. A set takes as long as its busiest link:
@@ -42,7 +42,7 @@ MOST_OFF = 0.12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkFit:
-    """The bandwidth that each class of links reaches, and how well it explains the times."""
+    """The bandwidth reached by each link class, and how well it explains the times."""
 
     # By class that is a bottleneck somewhere: the share of the machine's own figure
     shares: dict[str, float]
@@ -56,7 +56,7 @@ class LinkFit:
 
 
 def fit_shares(seconds: Floats, times: Floats, classes: Sequence[str]) -> LinkFit:
-    """Return the bandwidth of each class where it is the bottleneck, and how well it fits.
+    """Return each class's bandwidth where it is the bottleneck, and the quality of the fit.
 
     `seconds` (flows, classes): by the machine's own figures. `times` (flows,).
     """
@@ -82,7 +82,7 @@ def fit_shares(seconds: Floats, times: Floats, classes: Sequence[str]) -> LinkFi
 
 
 def _binding_sets(seconds: Floats, shares: Floats, active: list[int]) -> dict[int, list[int]]:
-    """Return the sets in which each class is the bottleneck; classes without one leave `active`.
+    """Return the sets in which each class is the bottleneck; drop others from `active`.
 
     Of two classes that could explain the same times, the one goes that takes
     less by the machine's own figures.
@@ -100,7 +100,7 @@ def _binding_sets(seconds: Floats, shares: Floats, active: list[int]) -> dict[in
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFigure:
-    """One figure of the result."""
+    """One measured figure."""
 
     key: str  # as in a site file: ``bandwidth.blue``
     value: float
@@ -120,17 +120,17 @@ class Readings:
     sizes: dict[str, tuple[int, int]]  # bytes of the readings that have two sizes
 
     def of(self, name: str) -> Floats:
-        """Return a reading of every round, float64 (rounds,)."""
+        """Return a reading over all rounds, float64 (rounds,)."""
         return np.array([seconds[name] for seconds in self.rounds])
 
     def per_gb(self, name: str) -> Floats:
-        """Return the seconds of a GB in every round, float64 (rounds,)."""
+        """Return the seconds per GB in every round, float64 (rounds,)."""
         return per_gb(self.of(f"{name} short"), self.of(f"{name} long"), self.sizes[name])
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All that was found."""
+    """Everything that was found."""
 
     figures: list[MeasuredFigure]
     links: LinkFit
@@ -147,7 +147,7 @@ def result_of(
     hops: dict[str, float],
     assumed_node: bool = False,
 ) -> Result:
-    """Return the figures that rounds of readings say.
+    """Return the figures that follow from rounds of readings.
 
     `machine`: as `nidmap.workloads.calibrate.choice.with_limited_nodes` returns it. `hops`: links
     between routers on the way of each timed pair, by the reading's name. `assumed_node`: whether
@@ -179,7 +179,7 @@ def result_of(
 
 
 def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
-    """Return the seconds of a GB in every round; what does not grow with bytes cancels.
+    """Return the seconds per GB in every round, without what does not depend on size.
 
     `short`, `long` (rounds,): seconds with both sizes; of the short one the median counts. A long
     one that is no longer than that counts for itself. `sizes`: their bytes.
@@ -190,7 +190,7 @@ def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
 
 
 def _middle_of(key: str, values: Floats, what: str, **more: Any) -> MeasuredFigure:
-    """Return the middle of positive values, and the interval that `nidmap ab` would give it."""
+    """Return the centre of positive values, and their interval as in `nidmap ab`."""
     mean = mean_interval(np.log(values))
     if mean is None:
         return MeasuredFigure(key, float(np.median(values)), what, **more)
@@ -200,7 +200,7 @@ def _middle_of(key: str, values: Floats, what: str, **more: Any) -> MeasuredFigu
 
 
 def _figure_keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
-    """Return the figures of the machine that a class of links rests on, with their keys."""
+    """Return the machine's figures that determine a link class, with their keys."""
     figures = machine.topology.bandwidth
     if kind == NODE:
         stated = figures.get(NODE, figures.get("up0", 0.0))
@@ -218,7 +218,7 @@ def _fit_links(
     fastest: Floats,
     assumed_node: bool,
 ) -> list[MeasuredFigure]:
-    """Return the bandwidths of all classes: those that were not reached in proportion.
+    """Return the bandwidths of the measured link classes, scaling the stated figures.
 
     A node's own link is as fast as what any number of its ranks sends (`fastest`, GB/s of
     each round): a busy computer lets several come out low.
@@ -261,7 +261,7 @@ def _fit_links(
 
 
 def _fit_ranks(read: Readings, ppn: int, alone: Floats, together: Floats) -> list[MeasuredFigure]:
-    """Return the rates of ranks: one, all of a node, and inside a node."""
+    """Return the rates of ranks: a single one, all of a node, and within a node."""
     rates = {1: alone, ppn: together}
     figures = [
         _middle_of(f"stated.node_{count}_ranks", rate, f"a node, {count} of its ranks sending",
@@ -280,7 +280,7 @@ def _fit_ranks(read: Readings, ppn: int, alone: Floats, together: Floats) -> lis
 
 
 def _fit_latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigure]:
-    """Return the latency of each level, and what of it each link between routers adds."""
+    """Return each level's latency, and the part of it that each link between routers adds."""
     levels: dict[str, list[str]] = {}
     for name in read.rounds[0]:
         if name.startswith("latency "):
@@ -305,7 +305,7 @@ def _fit_latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigur
 
 
 def _fit_line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
-    """Return the seconds without a hop and those that each adds, neither below nothing."""
+    """Return the seconds without hops and those per hop, both at least 0."""
     x, y = np.asarray(hops), np.asarray(seconds)
     slope = max(0.0, float(np.polyfit(x, y, 1)[0])) if np.ptp(x) else 0.0
     intercept = float(y.mean() - slope * x.mean())
@@ -313,7 +313,7 @@ def _fit_line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, f
 
 
 def _fit_messages(read: Readings, ppn: int) -> list[MeasuredFigure]:
-    """Return the time between messages, and what a step of a staged exchange takes beyond bytes."""
+    """Return the time between messages, and a staged exchange's overhead per step."""
     figures = []
     for key, name, what in (
         ("sending.message_us", "message", "between two short messages of a rank"),

@@ -16,7 +16,7 @@ _TABLES = ("bandwidth", "latency", "sending", "stated")
 
 
 def overlay_text(result: Result, about: Mapping[str, Any]) -> str:
-    """Return the file that ``-m MACHINE -m FILE`` takes.
+    """Return the text of the file for ``-m MACHINE -m FILE``.
 
     `about`: ``machine``, ``date``, ``nodes`` (folded), ``count``, ``ppn``, ``rounds``.
     """
@@ -40,7 +40,7 @@ def overlay_text(result: Result, about: Mapping[str, Any]) -> str:
 
 
 def _figure_toml(figure: MeasuredFigure, source: str, unit: bool) -> str:
-    """Return a figure as TOML, with its unit where its table does not say it."""
+    """Return a figure as TOML, with its unit unless its table implies it."""
     entries = {
         "value": figure.value,
         "unit": figure.unit if unit and figure.unit else None,
@@ -53,7 +53,7 @@ def _figure_toml(figure: MeasuredFigure, source: str, unit: bool) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Return a word, a number of six digits or several of them as TOML, which JSON has alike."""
+    """Return a word, a number with six digits, or a list as TOML, in JSON's notation."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, str):

@@ -99,7 +99,7 @@ def contention(
     memory: int | None,
     specs: tuple[str, ...],
 ) -> int:
-    """Measure all-to-alls of large blocks inside one leaf module and across two.
+    """Measure all-to-alls of large blocks within one leaf module and across two.
 
     With -m the leaves are known: for every number of nodes that fits into
     one leaf, the same number across two is measured in turn with it. Sizes
@@ -126,7 +126,7 @@ def contention(
 def _share_sets(
     comm: Comm, counts: tuple[int, ...] | None, specs: tuple[str, ...]
 ) -> list[list[NodeSet]]:
-    """Return the node sets, worked out on rank 0. Collective."""
+    """Return the node sets, computed on rank 0. Collective."""
     names = list(dict.fromkeys(comm.allgather(processor(comm))))
 
     def choose() -> list[list[NodeSet]]:
@@ -158,7 +158,7 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
 
 
 def node_sets(leaf: Sequence[int], count: int) -> list[NodeSet]:
-    """Return the sets of this many nodes: inside one leaf, and across the fewest from two on.
+    """Return sets of this many nodes: within one leaf, and across as few as possible from two on.
 
     `leaf`: leaf of each of the job's nodes, the first being that of its rank 0; -1 where that is
     not known.
@@ -184,7 +184,7 @@ def node_sets(leaf: Sequence[int], count: int) -> list[NodeSet]:
 
 @dataclass(slots=True)
 class _MeasuredCase:
-    """One case: sizes, the set it ran on, part of the memory, times (None: refused)."""
+    """One case: sizes, its node set, its share of memory, its times (None: refused)."""
 
     sizes: CaseSizes
     where: str
@@ -208,7 +208,7 @@ class _Bench:
     def measure(
         self, sets: Sequence[NodeSet], lengths: Sequence[Length], kinds: Sequence[str]
     ) -> None:
-        """Measure every length and kind on sets of one size side by side."""
+        """Measure every length and kind on equal-sized sets at the same time."""
         parts = [self.session.part(self._joins(nodes)) for nodes in sets]
         for kind in kinds:
             # the ints do not depend on m
@@ -225,7 +225,7 @@ class _Bench:
     def _side_by_side(
         self, sets: Sequence[NodeSet], parts: Sequence[Comm], length: Length, kind: str
     ) -> None:
-        """Measure one kind and length on sets of one size, in turn, with the same two arrays."""
+        """Measure a kind and length on equal-sized sets alternately, reusing two arrays."""
         comm, nodes = self.session.comm, len(sets[0].nodes)
         size = case_sizes(self.n, length.at(nodes), self.ppn * nodes, nodes, kind)
         room = min(comm.allgather(available_bytes()))
@@ -285,7 +285,7 @@ def _case_row(case: _MeasuredCase) -> list[object]:
 
 
 def _ratio_lines(cases: Sequence[_MeasuredCase]) -> str:
-    """Return one line for each pair of equal N: two leaves against one."""
+    """Return one line for each pair with equal N: two leaves relative to one."""
     lines = [
         f"{smaller.sizes.kind}, m = {smaller.length}, {smaller.sizes.nodes} nodes: {larger.where}"
         f" take {larger.result.median() / smaller.result.median():.2f} times as long as"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One all-to-all of the contention paper on a communicator: its sizes, its memory, its check.
+"""The contention paper's all-to-all on a communicator: its sizes, memory and verification.
 
 A global array of n vectors, m numbers each, lies on p processes: l_n = n/p
 vectors on each, blocks of l_n/p = n/p^2 in the all-to-all.
@@ -46,7 +46,7 @@ WARN = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A vector's length: this many numbers, or this many for each node (``512N``)."""
+    """A vector's length: a fixed number of doubles, or a number per node (``512N``)."""
 
     factor: int
     by_node: bool  # False: constant global memory; True: constant local memory (4.1, 4.2)
@@ -60,7 +60,7 @@ class Length:
 
 
 def parse_length(text: str) -> Length:
-    """Return a length from ``512`` or ``512N``."""
+    """Parse a length such as ``512`` or ``512N``."""
     match = re.fullmatch(r"(\d{1,9})(N?)", text, re.ASCII)
     if match is None or not int(match[1]):
         raise UsageError(
@@ -71,7 +71,7 @@ def parse_length(text: str) -> Length:
 
 @dataclass(frozen=True, slots=True)
 class CaseSizes:
-    """One case's sizes."""
+    """The sizes of one case."""
 
     n: int
     m: int
@@ -83,7 +83,7 @@ class CaseSizes:
 
     @property
     def item(self) -> int:
-        """Bytes of what represents one vector: an int, or m doubles."""
+        """Bytes of one vector's representation: an int, or m doubles."""
         return 8 * self.m if self.kind.endswith("double") else 4
 
     @property
@@ -98,12 +98,12 @@ class CaseSizes:
 
     @property
     def rank_need(self) -> int:
-        """Bytes a process needs: the unsorted and the sorted array."""
+        """Bytes that a process needs: the unsorted and the sorted array."""
         return 2 * self.local_bytes
 
     @property
     def node_need(self) -> int:
-        """Bytes a node needs, MPI's own buffers not counted."""
+        """Bytes that a node needs, without MPI's own buffers."""
         return self.rank_need * (self.ranks // self.nodes)
 
 
@@ -137,13 +137,13 @@ def unsorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
 
 
 def sorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
-    """Return the expected contents of the process at the end: the numbers 1 to n in order."""
+    """Return a process's expected contents at the end: the numbers 1 to n in order."""
     local = n // ranks
     return np.arange(1 + local * rank, 1 + local * (rank + 1), dtype=np.int32)
 
 
 def send_counts(numbers: Array, ranks: int, local: int) -> NDArray[np.int32]:
-    """Return how many vectors go to each process, counted as eqs. 3.3 and 3.5 do.
+    """Return how many vectors go to each process, counted as in eqs. 3.3 and 3.5.
 
     `numbers` (l,): each vector's first number; vectors 1 to `local` belong to process 0. `ranks`,
     `local`: p and l_n. Returns (p,).
@@ -153,7 +153,7 @@ def send_counts(numbers: Array, ranks: int, local: int) -> NDArray[np.int32]:
 
 
 def new_arrays(sizes: CaseSizes) -> tuple[Array, Array]:
-    """Return memory for the unsorted and the sorted array of a process."""
+    """Allocate the unsorted and the sorted array of a process."""
     return np.empty(sizes.local_bytes, np.uint8), np.empty(sizes.local_bytes, np.uint8)
 
 
@@ -197,7 +197,7 @@ class Contention:
         return vectors.reshape(-1, self.sizes.m if double else 1)
 
     def _fill(self) -> None:
-        """Write the unsorted array, and nothing that could pass for a result into the other."""
+        """Write the unsorted array, and invalid values into the other one."""
         if self.sizes.kind == COUNTS:
             self._unsorted[:, 0] = self._send
         else:
@@ -206,7 +206,7 @@ class Contention:
         self._sorted[:, :1] = 0
 
     def run(self) -> dict[str, float]:
-        """Exchange once and return this rank's seconds; the input is made before."""
+        """Exchange once and return this rank's seconds; the input is prepared before."""
         from mpi4py import MPI
 
         self._fill()
@@ -230,7 +230,7 @@ class Contention:
         return {"total": spent, "communication": spent}
 
     def verify(self) -> None:
-        """Raise on all ranks where a result is not the sorted array; not timed.
+        """Raise on all ranks if a result is not the sorted array; not timed.
 
         Of `COUNTS` it is the number of vectors in a block, from every process.
         """
@@ -248,7 +248,7 @@ class Contention:
 
 
 def _split_blocks(array: Array, ints: NDArray[np.int32]) -> Iterator[tuple[Array, Array]]:
-    """Yield an array block by block, each with the vectors that eq. 3.7 makes of these integers.
+    """Yield an array block by block, with the vectors that eq. 3.7 assigns to the integers.
 
     Doubles are v + 0.0001 j for the j-th number of a vector, ints v itself.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap bench fft``: one FFT on a communicator, there and back, again and again."""
+"""``nidmap bench fft``: repeated forward and backward FFTs on a communicator."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _measure_way(session: Session, way: str, options: dict[str, Any]) -> None:
 
 
 def _say_library() -> None:
-    """Say which local FFTs were taken, where there are faster ones."""
+    """Report which library does the local FFTs, if faster ones exist."""
     used = best_library()
     if used != "ducc0":
         say(f"nidmap: local FFTs by {used}; ducc0 is faster: pip install 'nidmap[fft]'")
@@ -106,7 +106,7 @@ def _show_session(session: Session) -> None:
 
 
 def parse_extents(text: str) -> tuple[int, ...]:
-    """Return the sizes in ``128x128x64``, or ``128`` for a cube."""
+    """Parse sizes such as ``128x128x64``, or ``128`` for a cube."""
     sizes = read_extents(text, "size", "e.g. 128x128x64, or 128 for a cube")
     if len(sizes) == 2:
         return sizes[0], 1, sizes[1]
@@ -114,7 +114,7 @@ def parse_extents(text: str) -> tuple[int, ...]:
 
 
 class FFT:
-    """An FFT of random data, there and back in place of the data. Collective.
+    """An in-place FFT of random data, forward and backward. Collective.
 
     Memory: data, spectrum and buffers, at most 3 times the local array
     (see `nidmap.workloads.fft.transform`).
@@ -155,7 +155,7 @@ class FFT:
             yield plane
 
     def run(self) -> dict[str, float]:
-        """Transform and return seconds: in all, in messages and copies, and by direction."""
+        """Transform and return seconds: in total, in messages and copies, and by direction."""
         transform = self.transform
         transform.phases.clear()
         began = time.perf_counter()
@@ -173,7 +173,7 @@ class FFT:
         }
 
     def verify(self) -> None:
-        """Compare the data with what they were, and elements of the spectrum with their sums."""
+        """Compare the data with the original, and elements of the spectrum with direct sums."""
         transform = self.transform
         small = 1e-10
         rng = np.random.default_rng(SEED)  # the same elements on all ranks
@@ -209,12 +209,12 @@ class FFT:
                     )
 
     def close(self) -> None:
-        """Free what the transform keeps. Collective."""
+        """Free the transform's resources. Collective."""
         self.transform.close()
 
 
 def _wave_weights(transform: Transform, mode: Sequence[int]) -> list[Array]:
-    """Return what each axis's local elements are weighted with in one element of the spectrum."""
+    """Return the weights of each axis's local elements in one element of the spectrum."""
     waves: list[Array] = []
     for k, extent, part in zip(mode, transform.shape, transform.slices, strict=True):
         x = np.arange(part.start, part.stop)

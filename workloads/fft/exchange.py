@@ -37,13 +37,13 @@ Index = tuple[slice, ...]
 
 
 class Scratch:
-    """Memory for the chunk in work."""
+    """Memory for the chunk being processed."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._memory: Array = np.empty(0, dtype)
 
     def get(self, shape: Sequence[int]) -> Array:
-        """Return the memory in a shape; what was in it is lost where it has to grow."""
+        """Return the memory in a given shape; its contents are lost if it has to grow."""
         size = math.prod(shape)
         if size > self._memory.size:
             self._memory = np.empty(size, self._memory.dtype)
@@ -62,38 +62,38 @@ class Transposition(ABC):
         self.comm, self.swap, self.scratch, self.phases = comm, swap, scratch, phases
 
     def place(self, send: Array, chunk: Index) -> Array:
-        """Return where a chunk of the source array is to be written, before it is `put`.
+        """Return where to write a chunk of the source array before `put`.
 
         `send` (n,): the memory of the source array.
         """
         return array_in(send, self.swap.source_shape)[chunk]
 
     def put(self, send: Array, chunk: Index, values: Array) -> None:  # noqa: B027
-        """Take a chunk that was written into `place`; nothing where it is in its place."""
+        """Take a chunk that was written into `place`; no-op if it is already where it belongs."""
 
     @abstractmethod
     def exchange(self, send: Array, receive: Array) -> None:
-        """Bring all blocks of the source array into the memory of the target array."""
+        """Move all blocks of the source array into the memory of the target array."""
 
     def take(self, receive: Array, chunk: Index) -> Array:
         """Return a chunk of the target array."""
         return array_in(receive, self.swap.target_shape)[chunk]
 
     def close(self) -> None:  # noqa: B027  # not all keep something
-        """Free what MPI keeps for it. Collective."""
+        """Free MPI's resources for it. Collective."""
 
 
 class Packed(Transposition):
-    """``alltoall``: blocks put side by side, as those along axis 0 are by themselves."""
+    """``alltoall``: blocks packed contiguously, as blocks along axis 0 are anyway."""
 
     def place(self, send: Array, chunk: Index) -> Array:
-        """Return a scratch array, or the source array itself where nothing is to be rearranged."""
+        """Return a scratch array, or the source array itself if nothing needs rearranging."""
         if self.swap.scatter == 0:
             return super().place(send, chunk)
         return self.scratch.get(part_extents(self.swap.source_shape, chunk))
 
     def put(self, send: Array, chunk: Index, values: Array) -> None:
-        """Put the chunk's parts where each rank's block is."""
+        """Copy the chunk's parts into each rank's block."""
         swap = self.swap
         if swap.scatter != 0:
             with self.phases("rearrange"):
@@ -102,7 +102,7 @@ class Packed(Transposition):
                     block[chunk] = values[index_along(swap.scatter, part)]
 
     def exchange(self, send: Array, receive: Array) -> None:
-        """Exchange by MPI_Alltoall, or by MPI_Alltoallv."""
+        """Exchange with MPI_Alltoall, or MPI_Alltoallv."""
         send_counts, receive_counts = (
             [math.prod(shape) for shape in shapes]
             for shapes in (self.swap.sent_shapes(), self.swap.received_shapes())
@@ -114,7 +114,7 @@ class Packed(Transposition):
                 self.comm.Alltoallv([send, send_counts], [receive, receive_counts])
 
     def take(self, receive: Array, chunk: Index) -> Array:
-        """Return a chunk, its parts brought together where they lie in several blocks."""
+        """Return a chunk, assembled if its parts are in several blocks."""
         swap = self.swap
         if swap.gather == 0:
             return super().take(receive, chunk)
@@ -127,7 +127,7 @@ class Packed(Transposition):
 
 
 class Vectors(Transposition):
-    """``vector``: datatypes say where the blocks are in the arrays themselves.
+    """``vector``: datatypes describe the blocks within the arrays themselves.
 
     MPI_Alltoall of MPI_Type_vector where all blocks are alike. An MPI_Alltoallv has one datatype
     for all ranks, and blocks that differ in both of their extents cannot be counted in one
@@ -144,19 +144,19 @@ class Vectors(Transposition):
         )
 
     def exchange(self, send: Array, receive: Array) -> None:
-        """Exchange by datatypes that say where the blocks are."""
+        """Exchange using datatypes that describe the blocks' positions."""
         call = self.comm.Alltoall if self.swap.even else self.comm.Alltoallw
         sides = zip((send, receive), self._sides, strict=True)
         with self.phases("exchange"):
             call(*([memory, *side] for memory, side in sides))
 
     def _keep(self, made: MPI.Datatype) -> MPI.Datatype:
-        """Return a new datatype ready for use; it is freed in the end."""
+        """Commit a new datatype and return it; it is freed by `close`."""
         self._types.append(made.Commit())
         return made
 
     def _vector(self, shape: Sequence[int], axis: int, parts: Sequence[slice]) -> list[Any]:
-        """Return count and datatype of a block; each rank's follows the one before."""
+        """Return count and datatype of a block; the ranks' blocks are consecutive."""
         from mpi4py import MPI
 
         inner, outer = math.prod(shape[axis + 1 :]), math.prod(shape[:axis])
@@ -166,7 +166,7 @@ class Vectors(Transposition):
         return [1, self._keep(self._keep(vector).Create_resized(0, size))]
 
     def _subarrays(self, shape: Sequence[int], axis: int, parts: Sequence[slice]) -> list[Any]:
-        """Return counts, displacements and datatypes of all blocks; empty ones have none."""
+        """Return counts, displacements and datatypes of all blocks; empty blocks count 0."""
         from mpi4py import MPI
 
         counts, types = [], []
@@ -192,7 +192,7 @@ METHODS: dict[str, type[Transposition]] = {"alltoall": Packed, "vector": Vectors
 
 
 def array_in(memory: Array, shape: Sequence[int]) -> Array:
-    """Return the beginning of some memory as an array."""
+    """Return the beginning of a buffer as an array."""
     return memory[: math.prod(shape)].reshape(shape)
 
 
@@ -202,6 +202,6 @@ def part_extents(shape: Sequence[int], index: Index) -> list[int]:
 
 
 def side_by_side(memory: Array, shapes: Sequence[Sequence[int]]) -> list[Array]:
-    """Return the arrays of these shapes that stand in some memory one after the other."""
+    """Return consecutive arrays of these shapes within a buffer."""
     starts = accumulate(map(math.prod, shapes), initial=0)
     return [array_in(memory[start:], shape) for start, shape in zip(starts, shapes, strict=False)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local transforms of a field along one or two axes, in chunks that stay in the cache.
+"""Local transforms along one or two axes, in chunks that fit into the cache.
 
 They are ducc0's, else scipy's, else numpy's. ducc0 (extra ``[fft]``) writes
 into the caller's array and is the fastest of the three by a factor; scipy
@@ -77,7 +77,7 @@ class _Ducc(Kernel):
 
 
 def best_library() -> str:
-    """Return the best library that is installed: ``ducc0``, ``scipy`` or ``numpy``."""
+    """Return the fastest library installed: ``ducc0``, ``scipy`` or ``numpy``."""
     return next(name for name in LIBRARIES if find_spec(name))
 
 
@@ -115,7 +115,7 @@ class Local:
             np.copyto(out, x)
 
     def _axes_of_calls(self, axes: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return the axes that one call each can do, in the order of a forward transform.
+        """Return the axes that each single call can do, in the order of a forward transform.
 
         The one of which half a spectrum is kept comes first: what was real
         before it is complex after it. An axis of one element is

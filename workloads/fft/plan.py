@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An FFT's field, who holds it before and after, and which blocks move: numbers only, no MPI."""
+"""An FFT's field, its distribution before and after, and the blocks to move: no MPI involved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A global array and its spectrum, axes in the order in which they are worked on.
+    """A global array and its spectrum, axes in processing order.
 
     Inside, the axes of extent 1 are the last ones, as of FFTK's 2-D fields (N_y = 1); no
     copy is needed between the user's shape and this one.
@@ -29,16 +29,16 @@ class Field:
 
     @property
     def flat(self) -> bool:
-        """Whether there are two axes at most that are more than one element long."""
+        """Whether at most two axes are longer than one element."""
         return self.shape[2] == 1
 
     def outside(self, things: tuple[T, ...]) -> tuple[T, ...]:
-        """Return a value for each of the three inner axes by the user's axes."""
+        """Reorder values from the three inner axes to the user's axes."""
         return tuple(things[self.order.index(axis)] for axis in range(3))
 
 
 def field_of(shape: tuple[int, ...], real: bool) -> Field:
-    """Return the field of a user's shape.
+    """Return the field for a user's shape.
 
     `shape`: three extents, each at least 1.
     """
@@ -62,7 +62,7 @@ def field_of(shape: tuple[int, ...], real: bool) -> Field:
 
 
 def cut_axis(extent: int, count: int) -> tuple[slice, ...]:
-    """Cut an axis into `count` stretches whose sizes differ by one at most.
+    """Cut an axis into `count` slices whose sizes differ by at most one.
 
     `extent`: elements of the axis; fewer than `count` leave the last stretches empty.
     """
@@ -72,7 +72,7 @@ def cut_axis(extent: int, count: int) -> tuple[slice, ...]:
 
 
 def stretch_size(stretch: slice) -> int:
-    """Return the elements of a stretch."""
+    """Return the number of elements of a slice."""
     return int(stretch.stop - stretch.start)
 
 
@@ -123,17 +123,17 @@ class Swap:
 
     @property
     def even(self) -> bool:
-        """Whether all blocks have one size; one answer on all ranks."""
+        """Whether all blocks have equal size; the same answer on all ranks."""
         return all(len(set(map(stretch_size, p))) == 1 for p in (self.gathered, self.scattered))
 
 
 def index_along(axis: int, part: slice) -> tuple[slice, ...]:
-    """Return the index of a part of one axis and all of the others."""
+    """Return the index of a slice along one axis and everything along the others."""
     return tuple(part if k == axis else slice(None) for k in range(3))
 
 
 def process_grid(grid: str, ranks: int, field: Field) -> tuple[int, int]:
-    """Return rows and columns of the process grid, ranks row by row.
+    """Return rows and columns of the process grid, with ranks row by row.
 
     `grid`: ``slab``: one axis is cut, over all ranks; ``pencil``: two, on the grid nearest to a
     square with no more rows than columns; ``8x16``: that one. FFTK's p_row = 1 is ``1xP``: y is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FFTs of arrays that are spread over ranks: slabs and pencils, forward and backward.
+"""FFTs of distributed arrays: slabs and pencils, forward and backward.
 
 What moves
 ----------
@@ -140,7 +140,7 @@ class Transform:
         self._forward, self._backward = self._stages(method)
 
     def _stages(self, method: str) -> tuple[list[Stage], list[Stage]]:
-        """Return the stages forward and backward; axes without an exchange between are one."""
+        """Return the stages forward and backward; axes without an exchange between are merged."""
         layout, (rows, columns) = self._layout, self.grid
         groups: list[tuple[int, ...]] = [(2,)]
         pairs: list[tuple[Transposition, Transposition]] = []
@@ -167,13 +167,13 @@ class Transform:
 
     @property
     def buffer_bytes(self) -> int:
-        """Bytes of this rank's buffer, apart from the user's arrays."""
+        """Bytes of this rank's buffer, besides the user's arrays."""
         return int(self._buffer.nbytes)
 
     # Arrays.
 
     def empty(self) -> Array:
-        """Return an array for this rank's part in space, without values.
+        """Return an uninitialised array for this rank's part in space.
 
         It is in the memory that `backward` works in.
         """
@@ -182,7 +182,7 @@ class Transform:
         return memory.view(self.dtype)[:size].reshape(self.local_shape)
 
     def empty_spectrum(self) -> Array:
-        """Return an array for this rank's part of the spectrum, without values; see `empty`."""
+        """Return an uninitialised array for this rank's part of the spectrum; see `empty`."""
         memory = np.empty(self._largest, self.spectrum_dtype)
         return array_in(memory, self.local_spectrum_shape)
 
@@ -219,7 +219,7 @@ class Transform:
         self._run(source, out.reshape(self._layout.local), forward=False)
 
     def _run(self, source: Array, out: Array, forward: bool) -> None:
-        """Take an array through all stages: sent from the memory of `out`, received in a buffer."""
+        """Pass an array through all stages, sending from the memory of `out` into a buffer."""
         memory = cast("Array", out.base)
         before: Transposition | None = None
         for axes, behind in self._forward if forward else self._backward:
@@ -246,7 +246,7 @@ class Transform:
 
 
 def _chunks_of(shape: Sequence[int], axes: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    """Yield the chunks of an array that are transformed along axes: cut along another one."""
+    """Yield the chunks of an array to transform along axes, cut along another axis."""
     whole = next((axis for axis in range(3) if axis not in axes), None)
     if whole is None:
         yield (slice(None),) * 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mini-Cray: a machine of network namespaces whose links really are slow where they should be.
+"""A mini-Cray: a machine of network namespaces whose links have realistic relative speeds.
 
 `net` turns a `Machine` into namespaces, veth pairs, rates and routes (pure);
 `daemon` builds them in namespaces of its own and lives as long as they do;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a machine's specification to a mini-Cray: all that its daemon needs, as one document."""
+"""From a machine's specification to a mini-Cray: all that its daemon needs, in one document."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def build_minicray(
 
 
 def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) -> dict[str, Any]:
-    """Return the plan that the daemon is to build.
+    """Return the plan from which the daemon builds.
 
     `name`: of this mini-Cray. `specs`: what the machine was named by. `slurm`: the Slurm that is
     to run on the nodes.
@@ -129,12 +129,12 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
 
 
 def _text_of(name: str) -> str:
-    """Return the text of a file that lies next to this module."""
+    """Return the text of a file next to this module."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _plan_spaces(net: Net) -> list[dict[str, Any]]:
-    """Return how each namespace is set up: nodes, then routers."""
+    """Return the setup of each namespace: nodes, then routers."""
     channel = net.channels.names().tolist()
     spaces: list[dict[str, Any]] = [
         {
@@ -162,7 +162,7 @@ def _plan_spaces(net: Net) -> list[dict[str, Any]]:
 
 
 def _class_rates(net: Net) -> dict[str, float]:
-    """Return Mbit/s of each class, the slowest channel of it."""
+    """Return the Mbit/s of each class's slowest channel."""
     rates = {"injection": net.node_rate}
     for kind, rate in zip(net.channels.kind.tolist(), net.rates.tolist(), strict=True):
         word = net.channels.kinds[kind]
@@ -171,7 +171,7 @@ def _class_rates(net: Net) -> dict[str, float]:
 
 
 def _library_links() -> list[tuple[str, str, str]]:
-    """Return links that a library is missing whose development package is not installed."""
+    """Return links for libraries whose development package is not installed."""
     folders = [os.path.dirname(path) for path in glob(_PMIX)]
     plain = "libpmix.so"
     return [(f, plain, f"{plain}.2") for f in folders if not os.path.exists(f"{f}/{plain}")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands start a mini-Cray and speak with it: a socket in the abstract namespace.
+"""Starting a mini-Cray and talking to it: a socket in the abstract namespace.
 
 An abstract socket is not a file: it is gone when the daemon is. Both ends look at
 who the other is, so another user of the same machine neither answers nor asks.
@@ -77,7 +77,7 @@ class Standing:
 
 
 def socket_address(name: str) -> str:
-    """Return the abstract address of the mini-Cray of that name."""
+    """Return the abstract socket address of the mini-Cray of that name."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{printable(repr(name))} is not a name for a mini-Cray", "use letters, digits, . _ -"
@@ -129,7 +129,7 @@ def _feed_plan(fd: int, plan: dict[str, Any]) -> None:
 
 
 def _await_ready(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Standing:
-    """Wait until it is up; whatever comes between takes it down again."""
+    """Wait until it is up; take it down again if interrupted."""
     standing, answer = Standing(process, lifeline), dict[str, Any]()
     try:
         with os.fdopen(ready) as pipe, contextlib.suppress(ValueError):  # ended while it said it
@@ -174,7 +174,7 @@ def _hint_for(why: str) -> str:
 
 
 def may_administer() -> bool:
-    """Tell whether this process may make namespaces without a user namespace around them."""
+    """Tell whether this process may create namespaces without a user namespace around them."""
     try:
         with open("/proc/self/status", encoding="ascii") as stream:
             words = dict(line.split(":", 1) for line in stream)
@@ -184,7 +184,7 @@ def may_administer() -> bool:
 
 
 def connect(name: str) -> socket.socket:
-    """Return a connection to a mini-Cray."""
+    """Connect to a mini-Cray."""
     inside = [str(CONTROL)] if os.environ.get("NIDMAP_MINICRAY") == name else []
     for where in (socket_address(name), *inside):
         connection = socket.socket(socket.AF_UNIX)
@@ -211,7 +211,7 @@ def ask_daemon(name: str, message: dict[str, Any]) -> dict[str, Any]:
 
 
 def link_bytes(name: str) -> dict[str, int]:
-    """Return the bytes that each link of a mini-Cray has carried since the last zero."""
+    """Return the bytes that each link of a mini-Cray has carried since the last reset."""
     links = ask_daemon(name, {"do": "links"})["links"]
     return {link: row["bytes"] for link, row in links.items()}
 
@@ -219,7 +219,7 @@ def link_bytes(name: str) -> dict[str, int]:
 def _exchange_request(
     connection: socket.socket, message: dict[str, Any], files: list[int], lost: str
 ) -> dict[str, Any]:
-    """Send a request with open files and return the answer; `lost` says that none comes."""
+    """Send a request with open files and return the answer; `lost` is the error for none."""
     try:
         send(connection, message, files)
         answer, _ = receive(connection)
@@ -250,7 +250,7 @@ def run(
     env: dict[str, str] | None = None,
     output: int | None = None,
 ) -> int:
-    """Run a program where jobs start, with this process's files and signals; return its exit code.
+    """Run a program on the login host with this process's files and signals; return its exit code.
 
     `env`: added to this process's environment. `output`: descriptor for its stdout and stderr;
     None means this process's own.

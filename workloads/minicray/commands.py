@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap minicray``: a small machine of real links on this one."""
+"""``nidmap minicray``: a small machine with real links, emulated on this one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BUILDING: tuple[Callable[..., Any], ...] = (
 
 
 def building_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of how a mini-Cray is built."""
+    """Add the options for building a mini-Cray."""
     return reduce(lambda decorated, option: option(decorated), _BUILDING, command)
 
 
@@ -132,7 +132,7 @@ def run(
 @name_option
 @json_option
 def status(name: str, as_json: bool) -> None:
-    """Say what stands and what runs in it.
+    """Show what is up and what runs in it.
 
     \b
     nidmap minicray status
@@ -175,7 +175,7 @@ def links(name: str, zero: bool, as_json: bool) -> None:
 @minicray.command()
 @name_option
 def down(name: str) -> None:
-    """Take a mini-Cray down; nothing of it is left.
+    """Take a mini-Cray down completely.
 
     \b
     nidmap minicray down
@@ -194,7 +194,7 @@ _MPIEXECS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpirun.openmpi", "mpiexec.
 def rank_nodes(
     about: dict[str, Any], nodes: int | None, ranks: int | None, nodelist: str | None
 ) -> list[str]:
-    """Return the nodes on which ranks are started where Slurm does not choose; [] for none."""
+    """Return the nodes on which ranks are started unless Slurm chooses; [] for none."""
     if nodes is None and ranks is None and nodelist is None:
         return []
     known = about["names"]
@@ -217,7 +217,7 @@ def launch_command(
     ranks: int | None = None,
     nodelist: str | None = None,
 ) -> list[str]:
-    """Return the command line that starts a program as ranks; itself where none are asked for.
+    """Return the command that starts a program as ranks, or the program itself if none.
 
     `about`: what the mini-Cray says of itself. `nodelist`: all None: not as ranks.
     """
@@ -247,7 +247,7 @@ def launch_command(
 
 
 def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[str, str]:
-    """Return variables that tell programs inside their MPI, and how ``bench -n N`` starts ranks.
+    """Return variables that tell programs about their MPI, and how ``bench -n N`` starts ranks.
 
     That is on the nodes, by Slurm. An MPICH may be an old one, which needs help to end on UCX
     (``finalize.c``); which one a program is linked with its mpiexec does not tell.
@@ -265,7 +265,7 @@ def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[st
 
 
 def _slurm_mpi(library: MpiLibrary | None) -> str:
-    """Return what srun starts a program's MPI with; a program without MPI minds neither."""
+    """Return srun's --mpi for a program's MPI; programs without MPI are not affected."""
     return "pmix" if library and library.name == OPENMPI else "pmi2"
 
 

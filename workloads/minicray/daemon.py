@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that is a mini-Cray: it builds the namespaces and answers; all dies with it.
+"""The process that is a mini-Cray: builds the namespaces and answers; all ends with it.
 
 Started by `client.start_minicray` inside fresh network, mount, pid, ipc and uts (and,
 without root, user) namespaces, it knows nothing of machines: a blueprint of
@@ -70,7 +70,7 @@ _PATIENCE = 3.0
 
 
 class Daemon:
-    """A mini-Cray that runs, or is being built.
+    """A mini-Cray that is running or being built.
 
     `blueprint`: of `nidmap.workloads.minicray.blueprint`.
     """
@@ -84,7 +84,7 @@ class Daemon:
         self.zero: dict[str, dict[str, int]] = {}
 
     def build(self) -> None:
-        """Make namespaces, links, limits and routes; start Slurm where wanted."""
+        """Create namespaces, links, limits and routes; start Slurm if requested."""
         require_tools("ip", "tc", "nsenter", "unshare")
         self._private_files()
         run_batch("ip", self.blueprint["creation"])
@@ -94,7 +94,7 @@ class Daemon:
             self._start_slurm()
 
     def _private_files(self) -> None:
-        """Cover /run and /dev/shm with memory of our own, and /etc/hosts with our names."""
+        """Hide /run and /dev/shm behind private memory, and /etc/hosts behind our names."""
         mount("", "/")
         below = os.open("/run", os.O_RDONLY | os.O_DIRECTORY)  # what was in it stays where it was
         mount("minicray", "/run", "tmpfs", data="mode=755")
@@ -127,7 +127,7 @@ class Daemon:
 
     @contextlib.contextmanager
     def _inside(self, name: str) -> Iterator[None]:
-        """Let this thread, and what it starts, be in the namespace of that name."""
+        """Move this thread, and what it starts, into the namespace of that name."""
         there = os.open(f"/run/netns/{name}", os.O_RDONLY)
         try:
             enter_namespace(there)
@@ -152,7 +152,7 @@ class Daemon:
             )  # fmt: skip
 
     def _await_idle(self, timeout: float, nodes: set[str]) -> None:
-        """Wait until every node that is to be up is idle."""
+        """Wait until all nodes that should be up are idle."""
         deadline, env, complaint = Deadline(timeout), self._environment({}), "no word"
         while deadline.left():
             time.sleep(0.05)
@@ -176,7 +176,7 @@ class Daemon:
         return [name for name, daemon in self.slurm_daemons.items() if daemon.poll() is not None]
 
     def _environment(self, given: dict[str, str]) -> dict[str, str]:
-        """Return a program's environment: the usual settings, the client's, ours above."""
+        """Return a program's environment: defaults, the client's, then our overrides."""
         if given.get("NIDMAP_MINICRAY") != self.blueprint["about"]["name"]:
             given = {k: v for k, v in given.items() if not k.startswith(_FOREIGN)}
         usual, ours = self.blueprint["usual"], self.blueprint["environment"]
@@ -228,7 +228,7 @@ class Daemon:
         return {**self.blueprint["about"], **more, "ended": self._ended_daemons()}
 
     def links(self, zero: bool = False) -> dict[str, dict[str, int]]:
-        """Return the bytes that each limited device has sent since it was made or zeroed."""
+        """Return the bytes that each rate-limited device has sent since its last reset."""
         now: dict[str, dict[str, int]] = {}
         for space in self.blueprint["spaces"]:
             with self._inside(space["name"]):
@@ -247,7 +247,7 @@ class Daemon:
         }
 
     def _run(self, message: dict[str, Any], fds: list[int], connection: socket.socket) -> None:
-        """Start a program for a client and stay with it; it ends when the client does."""
+        """Run a program for a client, ending it if the client disappears."""
         if len(fds) != 3:
             raise LaunchError("a program needs stdin, stdout and stderr")
         mark = f"{os.getpid()}.{time.monotonic_ns()}"
@@ -278,7 +278,7 @@ class Daemon:
 
 
 def _add_link(folder: Path, name: str, target: str) -> None:
-    """Let a directory have one symbolic link more, for those in here."""
+    """Add a symbolic link to a directory, visible inside only."""
     copy = HOME / "lib" / str(folder).strip("/").replace("/", "-")
     copy.mkdir()
     _mirror_directory(str(folder), copy)
@@ -287,7 +287,7 @@ def _add_link(folder: Path, name: str, target: str) -> None:
 
 
 def _mirror_directory(source: str, target: Path, without: tuple[str, ...] = ()) -> None:
-    """Let the directories, files and links of one directory be in another as well."""
+    """Make the entries of one directory appear in another as well."""
     for entry in os.scandir(source):
         here = target / entry.name
         if entry.name in without:
@@ -301,7 +301,7 @@ def _mirror_directory(source: str, target: Path, without: tuple[str, ...] = ()) 
 
 
 def _obey_client(connection: socket.socket, process: subprocess.Popen[bytes], mark: str) -> None:
-    """Pass a client's signals on; when the client is gone, end all that its command has started."""
+    """Forward a client's signals; when the client is gone, end all that its command started."""
     while True:
         try:
             message, _ = receive(connection)
@@ -323,7 +323,7 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _sweep_processes(mark: str) -> None:
-    """End every process that bears a command's mark in its environment."""
+    """End every process that carries a command's mark in its environment."""
     wanted = f"{JOB}={mark}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -332,7 +332,7 @@ def _sweep_processes(mark: str) -> None:
 
 
 def _find_error(daemon: str) -> str:
-    """Return the last line that a daemon's log, or any, has of an error."""
+    """Return the last line of a log that looks like an error, from a daemon's or any log."""
     for log in sorted(HOME.glob(f"{daemon}.*")) + sorted(HOME.glob("slurm*.log")):
         for line in reversed(log.read_text(errors="replace").splitlines()):
             if "error" in line.lower() or "fatal" in line.lower():
@@ -341,7 +341,7 @@ def _find_error(daemon: str) -> str:
 
 
 def _reap_for(worker: int) -> int:
-    """Be process 1: collect every orphan; end as the worker ends."""
+    """Act as process 1: reap every orphan; end when the worker ends."""
     while True:
         pid, status = os.wait()
         if pid == worker:
@@ -354,20 +354,20 @@ def _reap_for(worker: int) -> int:
 
 
 def _last_word(text: str) -> None:
-    """Say on stderr why this ends, if anybody still listens."""
+    """Report on stderr why this ends, if anybody still listens."""
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode(errors="replace"))
 
 
 def _watch_starter(lifeline: int) -> None:
-    """End everything when the starter is gone before it has let go."""
+    """End everything if the starter disappears before it has let go."""
     if os.read(lifeline, 1) != b"k":
         _last_word("the command that was building it has ended")
         os._exit(3)
 
 
 def main() -> None:
-    """Build and serve; the descriptors are named on the command line."""
+    """Build and serve; the descriptors are given on the command line."""
     blueprint, lifeline, listener, ready = (int(word) for word in sys.argv[1:5])
     worker = os.fork()
     if worker:
@@ -389,7 +389,7 @@ def main() -> None:
 
 
 def _stand_up(daemon: Daemon, ready: int) -> socket.socket:
-    """Build, say on a pipe whether it is up, and return the socket for commands inside."""
+    """Build, report on a pipe when it is up, and return the socket for commands inside."""
     listener = socket.socket(socket.AF_UNIX)
     with os.fdopen(ready, "w") as pipe:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking the kernel for things: mounts, namespaces, ip and tc in batches, knobs, messages.
+"""Interfaces to the kernel: mounts, namespaces, batches of ip and tc, sysctls, messages.
 
 What passes between a mini-Cray and its commands is JSON and open files over a socket.
 Only the standard library, and what needs no more: the daemon runs on this.
@@ -47,12 +47,12 @@ def mount(source: str, target: str, kind: str = "", *, bind: bool = False, data:
 
 
 def enter_namespace(namespace: int) -> None:
-    """Let this thread, and what it starts, be in a network namespace."""
+    """Move this thread, and what it starts, into a network namespace."""
     _refuse_failed(_libc.setns(namespace, _NETWORK), "enter a network namespace")
 
 
 def set_host_name(name: str) -> None:
-    """Name the host of this namespace."""
+    """Set the host name of this namespace."""
     _refuse_failed(_libc.sethostname(name.encode(), len(name.encode())), "name the host")
 
 
@@ -62,25 +62,25 @@ def _refuse_failed(failed: int, what: str) -> None:
 
 
 def set_knob(name: str, value: str) -> None:
-    """Set a knob below /proc/sys/net; one that this kernel lacks or locks is left."""
+    """Set a value below /proc/sys/net; one that is missing or read-only is skipped."""
     with contextlib.suppress(FileNotFoundError, PermissionError):
         Path(f"/proc/sys/net/{name}").write_text(value)
 
 
 def daemon_path(given: dict[str, str]) -> str:
-    """Return a PATH that reaches the daemons and iproute2 as well."""
+    """Return a PATH that includes the daemons and iproute2."""
     return given.get("PATH", os.environ.get("PATH", "")) + ":/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def require_tools(*tools: str) -> None:
-    """Raise where a tool is not installed."""
+    """Raise if a tool is not installed."""
     missing = [tool for tool in tools if not shutil.which(tool, path=daemon_path({}))]
     if missing:
         raise LaunchError(f"{', '.join(missing)} not found; install iproute2 and util-linux")
 
 
 def run_batch(tool: str, lines: list[str]) -> None:
-    """Run many lines in one process of ip or tc."""
+    """Run many lines in a single process of ip or tc."""
     env = {"PATH": daemon_path({}), "LC_ALL": "C"}
     done = run_child([tool, "-batch", "-"], env, Deadline(_BATCH), script="\n".join(lines) + "\n")
     if done.code:
@@ -100,21 +100,21 @@ _LONGEST = 64 << 20
 
 
 def same_user(connection: socket.socket) -> bool:
-    """Tell whether the process at the other end is the same user's."""
+    """Tell whether the process at the other end belongs to the same user."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, user, _ = struct.unpack("3i", raw)
     return bool(user == os.getuid())
 
 
 def send(connection: socket.socket, message: dict[str, Any], fds: list[int] | None = None) -> None:
-    """Send one message, one line of JSON after its length, with open files."""
+    """Send one message, a line of JSON preceded by its length, with open files."""
     body = json.dumps(message).encode()
     socket.send_fds(connection, [struct.pack("!I", len(body))], fds or [])
     connection.sendall(body)
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Receive one message and the files with it."""
+    """Receive one message with its files."""
     head, fds, _, _ = socket.recv_fds(connection, 4, _FILES, socket.MSG_CMSG_CLOEXEC)
     try:
         (size,) = struct.unpack("!I", head + _read_exactly(connection, 4 - len(head)))

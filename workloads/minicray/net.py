@@ -82,7 +82,7 @@ def segment_bytes(mtu: int) -> int:
 
 
 def wire_factor(mtu: int) -> float:
-    """Return bytes on the wire over bytes of messages, both directions alike."""
+    """Return the ratio of bytes on the wire to message bytes, equal in both directions."""
     return 1 + 2 * HEADER / segment_bytes(mtu)
 
 
@@ -108,7 +108,7 @@ class Net:
         return len(self.hops)
 
     def attached(self, router: int) -> list[int]:
-        """Return the nodes on a router."""
+        """Return the nodes attached to a router."""
         return list(map(int, np.flatnonzero(self.router == router)))
 
     def leaving(self, router: int) -> list[int]:
@@ -117,7 +117,7 @@ class Net:
 
 
 def stated_words(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
-    """Return words of ``-m`` with figures after the last, but those that it states itself.
+    """Append figures to the last of some ``-m`` words, except those that it states itself.
 
     The last is a machine, so that more can follow it.
     """
@@ -163,7 +163,7 @@ def design_network(machine: Machine, scale: float | None = None) -> Net:
 
 
 def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str, ...]]:
-    """Return GB/s of a node's own link, and what was assumed of it."""
+    """Return GB/s of a node's own link, and what was assumed about it."""
     figures = machine.topology.bandwidth
     known = float(figures.get("injection", figures.get("up0", np.inf)))
     if np.isfinite(known):
@@ -180,7 +180,7 @@ def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str
 
 
 def compute_rows(machine: Machine) -> Ints:
-    """Return the nodes that get a namespace: compute nodes with a place in the network."""
+    """Return the nodes that get a namespace: compute nodes with a position in the network."""
     rows = np.flatnonzero(machine.compute & (machine.router[:, 0] >= 0))
     if not len(rows):
         raise UsageError(f"{machine.name} has no compute node that is attached to its network")
@@ -206,7 +206,7 @@ def left_out(machine: Machine, chosen: Ints) -> Iterable[str]:
 
 
 def host_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, each checked to be a valid host name and unique."""
+    """Return the names, after checking that they are valid and unique host names."""
     seen = {LOGIN: LOGIN, "localhost": "localhost"}
     for k, name in enumerate(names):
         if not _HOST.fullmatch(name) or ".." in name or _is_address(name):
@@ -222,7 +222,7 @@ def host_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_address(name: str) -> bool:
-    """Tell whether a resolver takes a name for an address, as it does with 12 or 0x1f."""
+    """Tell whether a resolver takes a name for an address, such as 12 or 0x1f."""
     with suppress(OSError):
         socket.inet_aton(name)
         return True
@@ -230,7 +230,7 @@ def _is_address(name: str) -> bool:
 
 
 def refuse_rates(own: float, gbs: Floats, factor: float) -> None:
-    """Refuse a scale at which some link is slower or faster than can be emulated."""
+    """Refuse a scale at which a link would be too slow or too fast to emulate."""
     every = np.append(gbs, own) * 1e9 / factor
     if every.min() < _SLOWEST or every.max() > _FASTEST:
         slow, fast = every.min() * 8 / 1e6, every.max() * 8 / 1e6
@@ -241,7 +241,7 @@ def refuse_rates(own: float, gbs: Floats, factor: float) -> None:
 
 
 def refuse_large(nodes: int, routers: int, cables: int) -> None:
-    """Refuse a machine that this computer cannot hold."""
+    """Refuse a machine that is too large for this computer."""
     if routers > MOST_ROUTERS or cables > MOST_CABLES:
         raise UsageError(
             f"{routers} routers and {cables} cables are too many: "
@@ -273,12 +273,12 @@ def router_address(router: int) -> str:
 
 
 def management_address(node: int) -> str:
-    """Return a node's address on the management bridge; -1: where jobs are started."""
+    """Return a node's address on the management bridge; -1: the login host."""
     return _block_address(_MANAGEMENT, node + 1)
 
 
 def router_space(router: int) -> str:
-    """Return the name of a router's namespace; no host may be called so."""
+    """Return the name of a router's namespace, which is no valid host name."""
     return f"router+{router}"
 
 
@@ -288,7 +288,7 @@ def namespaces(net: Net) -> list[str]:
 
 
 def login_setup() -> list[str]:
-    """Return the ``ip`` lines where jobs are started: a bridge, and a device for MPI without end.
+    """Return the login host's ``ip`` lines: a bridge, and a device for unlimited MPI traffic.
 
     MPI is told to use ``hsn0``; ranks that are started here by mistake, or for
     a test, find one.
@@ -306,7 +306,7 @@ def login_setup() -> list[str]:
 
 
 def creation_lines(net: Net) -> Iterator[str]:
-    """Yield the lines for one ``ip -batch`` that makes all namespaces and links."""
+    """Yield the lines for one ``ip -batch`` that creates all namespaces and links."""
     for space in namespaces(net):
         yield f"netns add {space}"
     for node, name in enumerate(net.names):
@@ -319,7 +319,7 @@ def creation_lines(net: Net) -> Iterator[str]:
 
 
 def channel_pairs(channels: Channels) -> Iterator[tuple[int, int]]:
-    """Yield channels two by two, there and back: one cable each."""
+    """Yield channels in pairs of opposite directions: one cable each."""
     waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     # On trees the way down is a class of its own, and belongs to the way up.
     cable = [channels.kinds.index(kind.replace("down", "up")) for kind in channels.kinds]
@@ -339,7 +339,7 @@ def _cable_command(one: str, here: str, other: str, there: str) -> str:
 
 
 def node_setup(net: Net, node: int) -> list[str]:
-    """Return the ``ip`` lines inside a node's namespace."""
+    """Return the ``ip`` lines for a node's namespace."""
     router, address = router_address(int(net.router[node])), node_address(node)
     return [
         "link set lo up",
@@ -354,7 +354,7 @@ def node_setup(net: Net, node: int) -> list[str]:
 
 
 def router_setup(net: Net, router: int) -> Iterator[str]:
-    """Yield the ``ip`` lines inside a router's namespace: devices, then a route a node."""
+    """Yield the ``ip`` lines for a router's namespace: devices, then one route per node."""
     yield "link set lo up"
     yield f"addr add {router_address(router)}/32 dev lo"
     for node in net.attached(router):
@@ -371,7 +371,7 @@ def router_setup(net: Net, router: int) -> Iterator[str]:
 
 
 def limit_line(device: str, rate: float) -> str:
-    """Return the ``tc`` line of a device that carries `rate` bytes per second.
+    """Return the ``tc`` line that limits a device to `rate` bytes per second.
 
     The queue is long, as a network with credits loses nothing: senders wait.
     """
@@ -380,7 +380,7 @@ def limit_line(device: str, rate: float) -> str:
 
 
 def hosts_file(net: Net) -> str:
-    """Return /etc/hosts: a node's name is its address on the management bridge."""
+    """Return /etc/hosts, in which a node's name is its address on the management bridge."""
     lines = ["127.0.0.1 localhost", f"{management_address(-1)} {LOGIN}"]
     lines += [f"{management_address(k)} {name}" for k, name in enumerate(net.names)]
     return "\n".join(lines) + "\n"

@@ -56,7 +56,7 @@ class Slurm:
 
 
 def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
-    """Return the Slurm that can run here, or None and why there is none.
+    """Return a Slurm that can run here, or None and the reason.
 
     `topology`: how it is to choose nodes, one of `TOPOLOGIES`.
     """
@@ -74,7 +74,7 @@ def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
 
 
 def version_of(slurmctld: str) -> tuple[int, ...]:
-    """Return the version of a Slurm; () where it has none."""
+    """Return the version of a Slurm; () if it prints none."""
     try:
         text = run_child([slurmctld, "-V"], os.environ, Deadline(10)).output
     except LaunchError:
@@ -83,7 +83,7 @@ def version_of(slurmctld: str) -> tuple[int, ...]:
 
 
 def _ids_missing() -> str:
-    """Return why slurmd lacks the several user ids that it needs, '' where it has them."""
+    """Return why slurmd lacks the user ids that it needs, '' if it has them."""
     words = [] if may_administer() else ["unshare", "--map-root-user", "--map-auto"]
     answer = run_child([*words, "cat", "/proc/self/uid_map"], os.environ, Deadline(10))
     if sum(int(line.split()[2]) for line in answer.output.splitlines()) > 1:
@@ -93,7 +93,7 @@ def _ids_missing() -> str:
 
 
 def cgroup_conf(version: tuple[int, ...]) -> str:
-    """Return the text of cgroup.conf for a Slurm that is to leave control groups alone."""
+    """Return the text of cgroup.conf for a Slurm that must not use control groups."""
     return f"CgroupPlugin={'disabled' if version >= _WITHOUT_GROUPS else 'autodetect'}\n"
 
 
@@ -120,7 +120,7 @@ def slurm_files(net: Net, slurm: Slurm) -> dict[str, tuple[str, int]]:
 
 
 def _switch_lines(net: Net) -> str:
-    """Return topology.conf: the machine's switches, without the nodes that have no namespace."""
+    """Return topology.conf: the machine's switches, without nodes that have no namespace."""
     switches = slurm_switches(net.machine)
     if switches.kind != "tree":
         raise UsageError(
@@ -144,7 +144,7 @@ def _node_line(net: Net, node: int) -> str:
 
 
 def slurm_programs(net: Net, slurm: Slurm) -> dict[str, Any]:
-    """Return the programs to start, and the time that they may take."""
+    """Return the programs to start, and the time allowed for that."""
     conf = str(HOME / "slurm.conf")
     state = net.machine.state[net.rows].tolist()
     return {

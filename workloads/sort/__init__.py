@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MP-sort: items that lie on many ranks, sorted by a whole-numbered key with one exchange.
+"""MP-sort: sorting items distributed over ranks by an integer key with a single exchange.
 
 Source: Feng, Straka, Di Matteo, Croft, "MP-sort: Sorting at Scale on Blue
 Waters - for a Cosmological Simulation" (2015).

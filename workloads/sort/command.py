@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap bench sort``: data of its own sorted again and again, and every result checked."""
+"""``nidmap bench sort``: repeated sorts of generated data, every result verified."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
 )
 @bench_callback
 def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
-    """Sort items that lie on all ranks (MP-sort), timed by the paper's five phases.
+    """Sort items distributed over all ranks (MP-sort), timed by the paper's five phases.
 
     Every case is checked after its last repetition, outside the timing: order
     over all boundaries, counts, a checksum of the items, stability where
@@ -92,7 +92,7 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
 
 
 class Sort(SortTrial):
-    """Items on every rank, sorted again in each repetition. Collective.
+    """Items on every rank, sorted anew in each repetition. Collective.
 
     Memory: at most 3.5 times the local items, those kept for the next
     repetition counted (see `nidmap.workloads.sort.partition.sort_items`).
@@ -141,7 +141,7 @@ class Sort(SortTrial):
         return keys_of(result)
 
     def own_faults(self, result: Array, keys: Array) -> list[str]:
-        """Return whether items with equal keys changed their order, where that can be told."""
+        """Return whether items with equal keys changed their order, if that is detectable."""
         if "origin" not in (result.dtype.names or ()):
             return []
         ordered = all(sortedness(self.ranks, [keys, result["origin"]]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sorted, the kinds that break sorts among it, and whether a result is right.
+"""Data to sort, including kinds that break sorts, and verification of the result.
 
 Generator: numpy's PCG64DXSM, seeded by (seed, rank): the same items for a
 number of ranks, on any machine.
@@ -51,7 +51,7 @@ def _draw_keys(kind: str, rng: np.random.Generator, rank: int, size: int, count:
 
 
 def item_type(payload: int) -> np.dtype[Any]:
-    """Return the dtype of items with this many bytes of payload next to the key.
+    """Return the dtype of items with a key and this many bytes of payload.
 
     The first 8 bytes of a payload say where the item came from.
     """
@@ -91,7 +91,7 @@ _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 
 
 def hash_sums(items: Array) -> NDArray[np.uint64]:
-    """Return two sums of the hashes of all items; add those of all ranks.
+    """Return two sums of all items' hashes, which can be added up over ranks.
 
     `items` (n, ...). Returns (2,).
     """
@@ -117,7 +117,7 @@ def _hash_rows(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def in_order(words: Sequence[Array]) -> Mask:
-    """Return for each item but the last whether the next one's key is not smaller (n-1,)."""
+    """Return, for each item but the last, whether the next key is not smaller (n-1,)."""
     count = max(len(words[0]) - 1, 0)
     fine, tied = np.zeros(count, np.bool_), np.ones(count, np.bool_)
     for word in words:
@@ -127,7 +127,7 @@ def in_order(words: Sequence[Array]) -> Mask:
 
 
 def sortedness(ranks: Ranks, words: Sequence[Array]) -> tuple[bool, bool]:
-    """Return whether the keys are in order on every rank and over all boundaries. Collective.
+    """Return whether the keys are in order on every rank and across ranks. Collective.
 
     Empty ranks are stepped over. `words` may end with the items' origin: then
     it is stability that is asked for.
@@ -144,7 +144,7 @@ def sortedness(ranks: Ranks, words: Sequence[Array]) -> tuple[bool, bool]:
 def sort_faults(
     ranks: Ranks, before: NDArray[np.uint64], items: Array, words: Sequence[Array], count: int
 ) -> list[str]:
-    """Return the faults of a sort's result, the same on all ranks. Collective.
+    """Return the faults of a sort's result, equal on all ranks. Collective.
 
     `before` (2,): `hash_sums` of this rank's items before the sort. `items` (m, ...): this rank's
     share of the result. `words` (m,): its keys. `count`: how many items this rank was to get.
@@ -161,7 +161,7 @@ def sort_faults(
 
 
 def refuse_faults(found: Sequence[str], what: str) -> None:
-    """Raise what `sort_faults` found, if anything: exit code 1, the answer is no."""
+    """Raise if `sort_faults` found anything; the exit code is 1."""
     if found:
         error = NidmapError(f"{what} is wrong: {'; '.join(found)}")
         error.exit_code = 1

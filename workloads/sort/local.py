@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting on one rank: keys alone by numpy's sort, items by a packed order.
+"""Sorting on one rank: bare keys by numpy's sort, items by a packed order.
 
 `order` never sorts keys with their places as pairs. What of the key fits
 next to the place into 64 bits is packed with it into one word, and numpy's
@@ -43,7 +43,7 @@ def sort_keys(keys: Keys, runs: int = 0) -> None:
 
 
 def order(keys: Keys, runs: int = 0) -> Places:
-    """Return the stable order of items by their keys, as places (n,)."""
+    """Return the stable order of items by key, as indices (n,)."""
     count = len(keys)
     if count < 2:
         return np.arange(count)
@@ -72,12 +72,12 @@ def order(keys: Keys, runs: int = 0) -> Places:
 
 
 def short_places(places: Places) -> Places:
-    """Return places in half the memory, where they are few enough for that."""
+    """Return indices in half the memory, if they are small enough."""
     return places.astype(np.uint32) if len(places) < 2**32 else places
 
 
 def _unpack_places(packed: Keys, places: int) -> Ints:
-    """Return the places of packed words, in their memory."""
+    """Return the indices in packed words, in the same memory."""
     packed &= np.uint64((1 << places) - 1)
     return packed.view(np.int64)
 
@@ -94,12 +94,12 @@ def _find_ties(packed: Keys, place_bits: np.uint64) -> Mask:
 
 
 def flat_items(items: Array) -> Array:
-    """Return items (n,) as one opaque value each, without a copy: numpy moves these fastest."""
+    """View items (n,) as opaque values, which numpy moves fastest, without a copy."""
     return items.view(f"V{items.dtype.itemsize}")
 
 
 def gather_items(items: Array, places: Places) -> Array:
-    """Return ``items[places]``, without a copy of the places in another type."""
+    """Return ``items[places]``, without converting the indices to another type."""
     out = np.empty(len(places), items.dtype)
     for start in range(0, len(places), BLOCK):
         part = places[start : start + BLOCK].astype(np.int64, copy=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole sort on many ranks: local sort, splitters, layout, one exchange, final merge.
+"""A complete sort on many ranks: local sort, splitters, layout, one exchange, final merge.
 
 Algorithm 1 of Feng, Straka, Di Matteo and Croft (2015). `sort_items` works on `Ranks`
 only. Items are keys of 64 bits, or structures with such a field ``key``.
@@ -36,7 +36,7 @@ SPARSE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class SortPlan:
-    """How to sort; the same on all ranks.
+    """Parameters of a sort; equal on all ranks.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class SortPlan:
 
 @dataclass(slots=True)
 class Seen:
-    """What a sort did, for those who want to know.
+    """Statistics of a sort.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Seen:
 
 
 def keys_of(items: Array) -> NDArray[np.uint64]:
-    """Return the keys of items, a view of them."""
+    """Return the keys of items as a view."""
     keys: NDArray[np.uint64] = items["key"] if items.dtype.names else items
     return keys
 
@@ -94,7 +94,7 @@ def keys_of(items: Array) -> NDArray[np.uint64]:
 def sort_items(
     ranks: Ranks, items: Array, plan: SortPlan | None = None, seen: Seen | None = None
 ) -> Array:
-    """Sort items that lie on many ranks and return this rank's share of the sorted whole.
+    """Sort items distributed over ranks and return this rank's share of the sorted whole.
 
     Collective. Rank 0 gets the items with the smallest keys, each rank as many as it
     brought. Items with equal keys keep their order: first that of the ranks, then
@@ -158,7 +158,7 @@ def _merge_all(ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, se
 
 
 def _sort_here(items: Array) -> Array:
-    """Return the items in the order of their keys; a copy."""
+    """Return a copy of the items in the order of their keys."""
     if items.dtype.names:
         return _put_in_order(items, 0)
     keys = items.copy()
@@ -178,7 +178,7 @@ def _put_in_order(items: Array, runs: int) -> Array:
 def _partition_items(
     ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, seen: Seen
 ) -> Array:
-    """Part locally sorted items among the ranks, exchange and merge them.
+    """Partition locally sorted items among the ranks, exchange and merge them.
 
     `mine`: locally sorted items, taken out: nobody else must keep their memory. `counts` (P,):
     items that each rank gets.
@@ -207,7 +207,7 @@ def _partition_items(
 
 
 def _is_sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
-    """Tell whether messages go one by one; the same on all ranks."""
+    """Tell whether to use point-to-point messages; equal on all ranks."""
     if exchange == "sparse":
         return True
     busy = np.array([np.count_nonzero(send), int(not ranks.fits(send, receive))], np.int64)
@@ -218,7 +218,7 @@ def _is_sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
 
 
 def _merge_runs(items: Array, receive: Ints, plan: SortPlan) -> Array:
-    """Return the arrived items, one sorted run per rank, as one sorted run."""
+    """Merge the received items, one sorted run per rank, into one sorted run."""
     runs = int(np.count_nonzero(receive))
     if runs < 2:
         return items

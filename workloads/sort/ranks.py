@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few collective calls that the sorting algorithms are written on.
+"""The few collective calls on which the sorting algorithms are built.
 
 The algorithms see `Ranks` only, so that a test can run them on ranks that are
 threads of one process.
@@ -50,11 +50,11 @@ class Ranks:
         self.size: int = comm.Get_size()
 
     def total(self, values: Array) -> Array:
-        """Return the sum over the ranks of an array of numbers, element by element."""
+        """Return the sum of an array over the ranks, element by element."""
         return self._over(values, self._mpi.SUM)
 
     def least(self, values: Array) -> Array:
-        """Return the smallest over the ranks, element by element."""
+        """Return the minimum over the ranks, element by element."""
         return self._over(values, self._mpi.MIN)
 
     def _over(self, values: Array, op: MPI.Op) -> Array:
@@ -69,7 +69,7 @@ class Ranks:
         return out if self.rank else np.zeros_like(values)
 
     def all(self, flag: bool) -> bool:
-        """Tell whether it is so on every rank (one Allreduce of a boolean)."""
+        """Tell whether a condition holds on every rank (one Allreduce of a boolean)."""
         mine, out = np.array([flag]), np.empty(1, np.bool_)
         self.comm.Allreduce([mine, self._mpi.C_BOOL], [out, self._mpi.C_BOOL], op=self._mpi.LAND)
         return bool(out[0])
@@ -81,13 +81,13 @@ class Ranks:
         return out
 
     def share(self, values: Array) -> Array:
-        """Return the equally many values of all ranks, one row per rank (Allgather)."""
+        """Return equally many values from all ranks, one row per rank (Allgather)."""
         out = np.empty((self.size, *values.shape), values.dtype)
         self.comm.Allgather(values, out)
         return out
 
     def collect(self, values: Array) -> Array:
-        """Return the values of all ranks, in the ranks' order (Allgatherv); any dtype."""
+        """Return all ranks' values in rank order (Allgatherv), for any dtype."""
         counts = self.share(np.array(len(values)))
         out = np.empty(int(counts.sum()), values.dtype)
         kind = _bytes_type(values.dtype.itemsize)
@@ -97,7 +97,7 @@ class Ranks:
         return out
 
     def alltoallv(self, items: Array, send: Ints, out: Array, receive: Ints) -> None:
-        """Send runs of items to all ranks in rank order, by one MPI_Alltoallv.
+        """Send runs of items to all ranks in rank order, with one MPI_Alltoallv.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Ranks:
         *,
         piece: int = PIECE,
     ) -> None:
-        """Do as `alltoallv` does by point-to-point messages, none of them empty.
+        """Do the same as `alltoallv` with point-to-point messages, skipping empty ones.
 
         A run of more than `piece` bytes goes in several messages, so that no
         count comes near 2**31: this is also the way beyond MPI-3's int counts.
@@ -150,11 +150,11 @@ class Ranks:
         kind.Free()
 
     def part(self, color: int) -> Ranks:
-        """Return the ranks of one color, in this order; to be freed."""
+        """Split off the ranks of one color, in the same order; the caller frees them."""
         return Ranks(self._mpi.Intracomm(self.comm.Split(color, self.rank)))
 
     def free(self) -> None:
-        """Give the communicator back."""
+        """Free the communicator."""
         self.comm.Free()
 
     def fits(self, send: Ints, receive: Ints) -> bool:
@@ -164,7 +164,7 @@ class Ranks:
 
 
 def _bytes_type(size: int) -> MPI.Datatype:
-    """Return a committed MPI datatype of this many bytes: counts are then items, not bytes."""
+    """Return a committed MPI datatype of this many bytes, so that counts are in items."""
     from mpi4py import MPI
 
     return MPI.BYTE.Create_contiguous(size).Commit()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splitters: the keys that part what each rank will get, and how many items lie below them.
+"""Splitters: the keys that separate the ranks' shares, and how many items lie below each.
 
 Two ways to the same bounds C1 and C2 (Feng et al. 2015, Definition 3: items
 with keys below a splitter, and not above it):
@@ -58,7 +58,7 @@ class Bounds:
 
 
 def histogram(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
-    """Find the bounds by rounds of many probes.
+    """Find the bounds in rounds with many probes each.
 
     A round costs an Exscan, an Allgatherv of the probes and an Allreduce of
     their counts. The items that can still be a splitter shrink by about half
@@ -93,7 +93,7 @@ def histogram(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
 def _round_probes(
     ranks: Ranks, keys: Keys, lower: Ints, upper: Ints, open_: Ints
 ) -> tuple[Keys, Ints]:
-    """Return the probes of one round and the splitter of each, the same on all ranks.
+    """Return the probes of one round and each one's splitter, equal on all ranks.
 
     For each splitter, its open items on all ranks are seen as one row, rank
     after rank, and m of them are taken at equal distances; all where few are.
@@ -140,7 +140,7 @@ def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
 
 
 def _key_extent(ranks: Ranks, keys: Keys) -> tuple[np.uint64, np.uint64]:
-    """Return the smallest and the largest key over all ranks; the same twice for none."""
+    """Return the smallest and largest key over all ranks, or equal values for none."""
     low, high = (keys[0], keys[-1]) if len(keys) else (np.uint64(2**64 - 1), np.uint64(0))
     # One reduction for both: the largest key is the complement of the least complement.
     low, far = ranks.least(np.array([low, ~high], np.uint64))
@@ -163,7 +163,7 @@ def layout_row(lower: Ints, upper: Ints, end: int) -> Ints:
 
 
 def solve_layout(ranks: Ranks, lower: Ints, upper: Ints, ends: Ints) -> Ints:
-    """Return this rank's column of the layout, the rows being solved in parallel.
+    """Return this rank's column of the layout, solving the rows in parallel.
 
     Collective: one Alltoall hands rank i the i-th row of C1 and C2, one hands
     the solved rows back.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trial of every sort: what is timed of MP-sort, of the merge sort and of ISx, and checked."""
+"""The trial shared by all sorts: what is timed and verified of MP-sort, merge sort and ISx."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nidmap.workloads.world import Comm, raise_together
 
 
 class SortTrial(ABC):
-    """Data on every rank that is sorted again in each repetition. Collective."""
+    """Data on every rank that is sorted anew in each repetition. Collective."""
 
     name: ClassVar[str]  # as errors name it
     phases: ClassVar[tuple[str, ...]]  # in order
@@ -29,7 +29,7 @@ class SortTrial(ABC):
         self.before = np.zeros(0, np.uint64)  # sums of the data's hashes, which the result has too
 
     def prepare(self, watch: Phases) -> None:  # noqa: B027  # most have nothing to prepare
-        """Do what belongs to a repetition and not to its total."""
+        """Do the part of a repetition that does not count towards its total."""
 
     @abstractmethod
     def sort(self, watch: Phases) -> Array:
@@ -37,15 +37,15 @@ class SortTrial(ABC):
 
     @abstractmethod
     def expected(self) -> int:
-        """Return how many items this rank must have in the end."""
+        """Return how many items this rank must end up with."""
 
     @abstractmethod
     def keys(self, result: Array) -> Array:
-        """Return the keys by which a result is in order."""
+        """Return the keys by which a result is ordered."""
 
     @abstractmethod
     def own_faults(self, result: Array, keys: Array) -> list[str]:
-        """Return what else is wrong with a result. Collective."""
+        """Return further faults of a result. Collective."""
 
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds."""
@@ -59,7 +59,7 @@ class SortTrial(ABC):
         return {"total": total, "communication": talk, **watch.seconds}
 
     def verify(self) -> None:
-        """Raise on all ranks where the last result is wrong; not timed.
+        """Raise on all ranks if the last result is wrong; not timed.
 
         In order on and over ranks, as many as there must be, none lost, doubled or altered.
         """

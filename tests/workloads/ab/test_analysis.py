@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the samples of a measurement to ratios, intervals and verdicts, and these in words."""
+"""From a measurement's samples to ratios, intervals and verdicts, and their wording."""
 
 from nidmap.workloads.ab.analysis import comparison_sentence, foretold_sentence
 

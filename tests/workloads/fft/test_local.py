@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local transforms of a field along one or two axes, in chunks that stay in the cache."""
+"""Local transforms along one or two axes, in chunks that fit into the cache."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands start a mini-Cray and speak with it: a socket in the abstract namespace."""
+"""Starting a mini-Cray and talking to it: a socket in the abstract namespace."""
 
 from nidmap.workloads.minicray.client import socket_address
 

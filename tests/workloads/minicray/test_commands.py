@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap minicray``: a small machine of real links on this one."""
+"""``nidmap minicray``: a small machine with real links, emulated on this one."""
 
 from nidmap.workloads.minicray.commands import rank_nodes
 
