@@ -24,7 +24,7 @@ from nidmap.placement.network.rails import rails_of
 from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.placement import Origin, Placement
 from nidmap.placement.plan import choose_nodes, usual_strategy
-from nidmap.placement.planners import PREDICTING, Moment, Request, spans
+from nidmap.placement.planners import PREDICTING, Baseline, Moment, Request, spans
 from nidmap.placement.scheduler.baseline import baseline_of, scheduler_choice
 from nidmap.placement.scheduler.kinds import offered
 from nidmap.placement.specs import parse_spec
@@ -123,6 +123,7 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> repli
             offered(machine, offer.candidates, placement.rows, wanted.kind),
             placement,
             prediction.time_s,
+            offer.baseline,
         )
         answer.sentence = sentence(machine, answer, link_loads.busiest_channel(prediction))
     except NidmapError as error:
@@ -142,10 +143,11 @@ def _wanted_order(
 
 
 def _default_choice(
-    model: Predictor, usable: Mask, placement: Placement, time: float
+    model: Predictor, usable: Mask, placement: Placement, time: float, named: Baseline | str
 ) -> replies.SchedulersChoice | None:
     """Return the scheduler's choice of usable nodes, and the job's time on it."""
-    machine, baseline = model.machine, baseline_of(model.machine)
+    machine = model.machine
+    baseline = baseline_of(machine, named) if isinstance(named, str) else named
     try:
         rows = scheduler_choice(machine, Request(len(placement.rows), usable, baseline=baseline))
     except PlanError:
@@ -396,6 +398,7 @@ def _node_request(machine: Machine, offer: Offer, wanted: requests.Choice) -> No
         per_blade=wanted.per_blade,
         seed=wanted.seed,
         promised=offer.promised,
+        baseline=offer.baseline,
         kind=wanted.kind,
         states=states,
     )

@@ -11,6 +11,7 @@ import re
 import shutil
 import time
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from nidmap.placement.scheduler.availability import (
     read_availability,
     slurm_availability,
 )
+from nidmap.placement.scheduler.baseline import live_baseline
 from nidmap.placement.slurm.nodes import free_nodes, promised_nodes, unknown_partition
 from nidmap.placement.support.reading import read_bytes
 from nidmap.web import replies
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nidmap.placement.planners import Baseline
     from nidmap.placement.records import JobRecord
     from nidmap.placement.scheduler.availability import Availability
     from nidmap.placement.support.array_types import Ints, Mask, Strs
@@ -50,6 +53,9 @@ SLURM = "slurm"
 #: What a node is to a viewer, in the order of the codes.
 _KINDS = ("free", "busy", "held", "down", "service")
 _FREE, _BUSY, _HELD, DOWN, _SERVICE = range(5)
+
+#: Seconds after which Slurm's settings are asked for again.
+_SETTINGS = 600
 
 #: What every plan says where nothing tells the nodes' states.
 _ASSUMED = "which nodes are free is not known: all are taken as free (serve with --from)"
@@ -86,6 +92,7 @@ class Offer(NamedTuple):
     states: Strs  # (n,), why the others are not
     promised: Mask | None = None  # (n,), free nodes that are left to pending jobs which name them
     notes: tuple[str, ...] = ()
+    baseline: Baseline | str = ""  # the scheduler's own choice, as of a `NodeRequest`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +114,7 @@ class Snapshot:
     took: float = 0.0  # seconds that a scheduler needed for it
     stale: bool = False  # True where the source has not answered since
     error: str = ""  # why
+    baseline: Baseline | str = ""  # of the Slurm that answered; '' where none did
     assumed: bool = False  # whether nothing tells the nodes' states, so that all are taken as free
     version: int = 1  # grows with every change of what is above, but not with `taken` alone
 
@@ -134,7 +142,7 @@ class Snapshot:
             now = replace(now, state=np.where(outside & now.free, word, now.state))
         promised, note = promised_rows(machine, now.free, self.promised)
         notes = (_ASSUMED if self.assumed else "", note)
-        return Offer(now.free, now.state, promised, tuple(filter(None, notes)))
+        return Offer(now.free, now.state, promised, tuple(filter(None, notes)), self.baseline)
 
     def kinds(self, machine: Machine) -> NDArray[np.int8]:
         """Return each node's state for a viewer, int8 (n,): free, busy, held, down or service."""
@@ -284,8 +292,16 @@ def _ask_slurm(machine: Machine, users: bool, owner: str) -> Snapshot:
     nodes, jobs, promised = free_nodes(), running_jobs(), promised_nodes()
     took = time.monotonic() - begun
     snapshot = _as_stated(of_dump(machine), SLURM, slurm_availability(machine, nodes))
-    snapshot = replace(snapshot, taken=time.time(), took=took, promised=promised)
+    baseline = _baseline_now(machine, int(begun // _SETTINGS))
+    snapshot = replace(snapshot, taken=time.time(), took=took, promised=promised, baseline=baseline)
     return _with_jobs(machine, snapshot, jobs, users, owner)
+
+
+@lru_cache(maxsize=1)
+def _baseline_now(machine: Machine, period: int) -> Baseline:
+    """Return the own choice of the Slurm here, asked once in each period."""
+    del period
+    return live_baseline(machine)
 
 
 def _read_states(

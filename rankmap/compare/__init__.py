@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.connected import connected_nodes
 from nidmap.placement.node_request import NodeRequest
 from nidmap.placement.plan import choose_nodes, describe, request_for
 from nidmap.placement.planners import PREDICTING, Baseline, Choice, Plan, Request, Watch
+from nidmap.placement.scheduler.baseline import scheduler_choice
 from nidmap.placement.support.array_types import Ints
 from nidmap.placement.support.quantities import time_text, times_text
 from nidmap.rankmap.predict import Job, Prediction, Predictor
@@ -210,7 +213,7 @@ def compare_strategies(
     nodes = replace(nodes, baseline=wanted.baseline)
     notes += wanted.notes
     idle = replace(nodes, promised=None)  # Slurm's own choice is one of all idle nodes
-    default = choose_nodes(model.machine, idle, wanted.baseline.strategy)
+    default = _default_plan(model.machine, idle, wanted.baseline)
     rows = [_OrderedPlan(default, DEFAULT_ORDER)]
     if strategies:
         for chosen in (default, *_named_plans(model, nodes, strategies, progress)):
@@ -234,6 +237,17 @@ def compare_strategies(
     common = entries[0].found.asked.items()
     document = {key: value for key, value in common if key not in ("order", "nodelist")}
     return Comparison(tuple(entries), document, tuple(dict.fromkeys(notes)), wanted.baseline)
+
+
+def _default_plan(machine: Machine, nodes: NodeRequest, baseline: Baseline) -> Plan:
+    """Return the scheduler's own choice as a plan."""
+    plan = choose_nodes(machine, nodes, baseline.strategy)
+    if plan.request is None or nodes.segment is not None:
+        return plan
+    rows = scheduler_choice(machine, plan.request)  # not always that of the strategy of its name
+    if np.array_equal(rows, plan.rows):
+        return plan
+    return describe(machine, plan.request, Choice(rows), baseline.strategy)
 
 
 class _OrderedPlan(NamedTuple):

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 import pytest
 
 from nidmap.placement.errors import LaunchError, ParseError
+from nidmap.placement.scheduler.baseline import live_baseline
 from nidmap.placement.specs import parse_spec
 from nidmap.web.service import LiveSnapshot
 from nidmap.web.snapshot import ask_sources, of_dump
@@ -175,6 +176,8 @@ def test_a_real_slurm_that_dies_and_returns(monkeypatch):
         slurm.occupy(names[:2], job_name=HOSTILE.replace("\n", " ").replace("\x1b", ""))
         with running(machine, ("slurm",), every=1.0) as site:
             until(lambda: site.service.live.snapshot.source == "slurm")
+            usual = site.post("describe", nodes=names[2], pattern="ring").json["default"]
+            assert usual["words"] == live_baseline(machine).words
             found = site.ask("/api/v1/state").json
             states = dict(zip(names, found["state"]["codes"], strict=True))
             words = found["state"]["values"]

@@ -6,6 +6,8 @@ import pytest
 
 from nidmap.placement.load import load_machine
 from nidmap.placement.node_request import NodeRequest
+from nidmap.placement.planners import Request
+from nidmap.placement.scheduler.baseline import baseline_of, scheduler_choice
 from nidmap.placement.specs import parse_spec
 from nidmap.rankmap.compare import _family_name, compare_strategies
 from nidmap.rankmap.predict import Job, Predictor
@@ -86,6 +88,18 @@ def test_auto_takes_a_row_that_it_had_no_time_to_judge(cut, how, names):
     facts = auto.plan.facts["predicted"]
     assert facts["time_s"] == pytest.approx(auto.found.time_s)
     assert facts["search"]["best"]["cost"] == pytest.approx(fastest)
+
+
+@pytest.mark.parametrize("version", ["25.11.1", "26.05.5"])
+def test_the_default_is_what_the_scheduler_takes_not_what_its_strategy_does(version):
+    machine = parse_spec("tree:4x2,bw=1")
+    baseline = baseline_of(machine, config={"SLURM_VERSION": version})
+    free = np.array([0, 1, 1, 1, 0, 1, 0, 0], dtype=bool)  # one run of three, one of one
+    model = Predictor(machine, Job("alltoall", ppn=4))
+    found = compare_strategies(model, NodeRequest(1, free, baseline=baseline), ["compact"])
+    taken = scheduler_choice(machine, Request(1, free, baseline=baseline))
+    assert found.default.plan.rows.tolist() == taken.tolist() == [1 if version > "26" else 5]
+    assert found.default.strategy == "slurm-none"
 
 
 def test_family_name():
