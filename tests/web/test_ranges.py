@@ -4,6 +4,7 @@
 import json
 from dataclasses import replace
 from html import unescape
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -40,31 +41,90 @@ def test_ranges_are_those_of_the_command(spec, capsys):
     assert {"low", "likely", "high"} <= said.default.between.keys()
 
 
+class DrawnJob(NamedTuple):
+    """A job by chance."""
+
+    nodes: str  # as a list
+    count: int
+    ppn: int
+    pattern: str
+    bytes: str  # '' for what is usual
+
+    @property
+    def words(self):
+        """What `nidmap predict` is asked."""
+        sized = ["--bytes", self.bytes] if self.bytes else []
+        job = ["--ppn", str(self.ppn), "--pattern", self.pattern, *sized]
+        return ["predict", "--nodes", self.nodes, *job, "--json"]
+
+    @property
+    def asked(self):
+        """What the API is asked."""
+        sized = {"bytes": float(self.bytes)} if self.bytes else {}
+        return {"nodes": self.nodes, "ppn": self.ppn, "pattern": self.pattern, **sized}
+
+    @property
+    def address(self):
+        """What the page's address says of it."""
+        return f"#n={self.ppn}&p={self.pattern}" + (f"&b={self.bytes}" if self.bytes else "")
+
+
+def drawn_rows(machine, shape, count, lots):
+    """Return so many rows by chance, all next to each other, in a few runs, or anywhere."""
+    rows = np.flatnonzero(machine.compute)
+    if shape == "anywhere":
+        return lots.choice(rows, count, replace=False)
+    runs = 1 if shape == "one run" else min(4, count)
+    begins = np.sort(lots.choice(len(rows) // count - 1, runs, replace=False)) * count
+    sizes = np.full(runs, count // runs) + (np.arange(runs) < count % runs)
+    return np.concatenate([rows[at : at + size] for at, size in zip(begins, sizes, strict=True)])
+
+
+def drawn_jobs(machine):
+    """Return a job of each shape, the same every time, others on other machines."""
+    lots = np.random.default_rng(len(machine))
+    jobs = []
+    for shape in ("one run", "four runs", "anywhere"):
+        count, ppn = int(lots.choice([2, 3, 5, 8, 12, 16])), int(lots.choice([1, 2, 4, 7, 24]))
+        ranks = count * ppn
+        patterns = ("alltoall", "ring", f"stencil:{count}x{ppn}", f"fft:{count}x{ppn}", "allreduce",
+                    f"permutation:seed={ranks}", "bcast")  # fmt: skip
+        listed = nodes_of(machine, drawn_rows(machine, shape, count, lots)).fold()
+        size = str(lots.choice(["", "8", "4096", "65536", "3e6"]))
+        jobs.append(DrawnJob(listed, count, ppn, str(lots.choice(patterns)), size))
+    return jobs
+
+
 @pytest.mark.parametrize("name", ["shaheen2", "edison", "bluewaters", "titan", "frontier", "lumi",
                                   "leonardo", "jupiter", "tara"])  # fmt: skip
 def test_page_answers_command_and_export_say_the_same(opened, capsys, name):
     machine = nidmap.load_machine(name)
-    nodes = nodes_of(machine, np.flatnonzero(machine.compute)[[0, 1, 2, 40, 41, 79]]).fold()
-    words = ["predict", "-m", name, "--nodes", nodes, "--ppn", "2", "--pattern", "alltoall"]
-    assert run([*words, "--json"]) == 0
-    command = json.loads(capsys.readouterr().out)["between"]
-    asked = {"nodes": nodes, "ppn": 2, "pattern": "alltoall"}
     with running(machine, seconds=600.0) as site:
-        answer = site.post("describe", **asked).json
-        assert answer["prediction"]["between"] == command
-        picture = site.post("export", format="svg", **asked).body.decode()
-        assert answer["sentence"] in unescape(picture)
-        view = opened(site).go("#n=2&p=alltoall")
-        view.paste(nodes)
-        assert view.sentence("6 nodes") == answer["sentence"]
-        blocks = view.page.locator("#figures .figure").all_inner_texts()
-        if answer["timeless"]:
-            assert any("not known" in block for block in blocks)
-        else:
-            low, high = (time_text(command[end]) for end in ("low", "high"))
-            span = low if low == high else f"{low} to {high}"
-            assert any(block.startswith(f"Time\n{span}\n") for block in blocks), blocks
+        view = opened(site)
+        for job in drawn_jobs(machine):
+            assert run([*job.words, "-m", name]) == 0
+            command = json.loads(capsys.readouterr().out)
+            answer = site.post("describe", **job.asked).json
+            assert answer["prediction"]["time_s"] == command["time_s"]
+            assert answer["prediction"]["between"] == command["between"]
+            assert answer["prediction"]["binding"] == command["binding"]
+            picture = site.post("export", format="svg", **job.asked).body.decode()
+            assert answer["sentence"] in unescape(picture)
+            assert_page_says(view.go(job.address), job, answer, command["between"])
         view.leave()
+
+
+def assert_page_says(view, job, answer, between):
+    """Hold the page's sentence against the answer, and its figures against the range."""
+    view.paste(job.nodes)
+    assert view.sentence(f"{job.count} nodes") == answer["sentence"]
+    blocks = view.page.locator("#figures .figure").all_inner_texts()
+    if answer["timeless"]:
+        assert any("not known" in block for block in blocks)
+        return
+    low, high = (time_text(between[end]) for end in ("low", "high"))
+    span = low if low == high else f"{low} to {high}"
+    assert any(block.startswith(f"Time\n{span}\n") for block in blocks), (job, blocks)
 
 
 def test_an_export_has_the_sentence_of_the_page(small):
