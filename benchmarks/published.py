@@ -21,7 +21,9 @@ pattern, bytes, ppn, algorithm
     As ``--pattern`` and so on take them. Patterns of records alone: ``halves`` and ``pairs``
     (everyone in a half, or in a group, with everyone in the other; ``bytes`` a rank in all), and
     ``routers:WHERE`` of a grid of routers, each node to its like: ``row+K``, ``transposed``,
-    ``mirrored``, ``shift+K``.
+    ``mirrored``, ``shift+K``; ``stencil:?x?x?`` where the process grid is not stated: the likely
+    figure is the median of all grids, and the range goes from that of the lowest to that of the
+    highest.
 unit
     ``ms``, ``us``; ``GB/s``, ``Gb/s`` and ``TB/s`` of what leaves a rank (``per = "rank"``), a node
     (``"node"``, the default) or all together (``"all"``); ``gain`` over ``against``, a table with
@@ -108,14 +110,53 @@ class Question:
         low, likely, high = sorted(self.figure(seconds) for seconds in found[:3])
         return low, likely, high
 
-    def likely(self, constants: dict[str, float]) -> float:
-        """Return the likely figure with given constants."""
-        seconds = [_seconds(times, constants) for times in self.times]
+    def likely(self, constants: dict[str, float] | None = None) -> float:
+        """Return the likely figure with given constants; None: the predictor's own."""
+        seconds = [
+            times.seconds(times.model.values, 0)
+            if constants is None
+            else _seconds(times, constants)
+            for times in self.times
+        ]
         return seconds[1] / seconds[0] if len(seconds) > 1 else self.figure(*seconds)
 
     def error(self, likely: float) -> float:
         """Return the likely figure's error, as the ratio of the larger to the smaller."""
         return max(likely / self.middle, self.middle / likely) - 1
+
+
+class AnyGrid(Question):
+    """A record whose process grid is not stated: one question for each grid that there is."""
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        ranks, dims = record["nodes"] * record.get("ppn", 1), record["pattern"].count("?")
+        patterns = ["stencil:" + "x".join(map(str, grid)) for grid in _grids(ranks, dims)]
+        self.grids = [Question({**record, "pattern": pattern}) for pattern in patterns]
+        super().__init__({**record, "pattern": patterns[0]})
+
+    def range(self) -> tuple[float, float, float]:
+        """Return the median of all grids, and the ends of the lowest and of the highest."""
+        likely = [grid.likely() for grid in self.grids]
+        lowest, highest = (self.grids[int(find(likely))] for find in (np.argmin, np.argmax))
+        return lowest.range()[0], statistics.median(likely), highest.range()[2]
+
+    def likely(self, constants: dict[str, float] | None = None) -> float:
+        """Return the median of all grids."""
+        return statistics.median(grid.likely(constants) for grid in self.grids)
+
+
+def _grids(ranks: int, dims: int) -> list[tuple[int, ...]]:
+    """Return the process grids of some ranks, with two of them or more along each dimension.
+
+    Examples
+    --------
+    >>> _grids(12, 2)
+    [(2, 6), (3, 4), (4, 3), (6, 2)]
+    """
+    if dims == 1:
+        return [(ranks,)] if ranks > 1 else []
+    parts = [extent for extent in range(2, ranks) if ranks % extent == 0]
+    return [(part, *rest) for part in parts for rest in _grids(ranks // part, dims - 1)]
 
 
 def _seconds(times: PlacementTimes, constants: dict[str, float]) -> float:
@@ -294,7 +335,8 @@ def main() -> None:
     parser.add_argument("file", type=Path, nargs="?", default=RECORDS, help="records of that form")
     parser.add_argument("--leave-out", action="store_true", help="constants by other machines")
     wanted = parser.parse_args()
-    questions = [Question(record) for record in tomllib.loads(wanted.file.read_text())["record"]]
+    records = tomllib.loads(wanted.file.read_text())["record"]
+    questions = [(AnyGrid if "?" in x.get("pattern", "") else Question)(x) for x in records]
     if wanted.leave_out:
         leave_out(questions)
     else:
