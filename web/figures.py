@@ -191,7 +191,7 @@ def _ranged_time(predicted: replies.Prediction) -> str:
     between = predicted.between or {"low": predicted.time_s, "high": predicted.time_s}
     low, likely, high = map(time_text, (between["low"], predicted.time_s, between["high"]))
     range_text = "" if low == high else f" ({low} to {high})"
-    return f"{likely}{range_text}: {predicted.binding}"
+    return f"{likely}{range_text}: {predicted.limited_by_text}"
 
 
 def _count_sentence(machine: Machine, answer: replies.Described) -> str:

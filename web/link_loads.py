@@ -36,9 +36,9 @@ def document(prediction: Prediction, limit: int) -> replies.Prediction:
     top = float(weight.max(initial=0.0))
     share = weight / top if top else weight
     kept = (
-        "time_s", "between", "binds", "binding", "spent", "bottleneck", "by_class", "terms",
-        "bound_s", "bound", "percent_of_bound", "hop_bytes", "routing", "wiring", "pattern", "ppn",
-        "ranks", "bytes", "algorithm", "sentence",
+        "time_s", "between", "limited_by", "limited_by_text", "spent", "bottleneck", "by_class",
+        "terms", "bound_s", "bound", "percent_of_bound", "hop_bytes", "routing", "wiring",
+        "pattern", "ppn", "ranks", "bytes", "algorithm", "sentence",
     )  # fmt: skip
     fields, channels = prediction.document(), prediction.loads.channels
     most = np.zeros(len(router_coords(channels.machine)))
@@ -46,7 +46,6 @@ def document(prediction: Prediction, limit: int) -> replies.Prediction:
     np.maximum.at(most, channels.target, share)
     busy = np.flatnonzero(most)
     known: dict[str, Any] = {key: fields.get(key) for key in kept}
-    known["longest"] = known.pop("binds")
     return replies.Prediction(
         **known,
         routers=replies.RouterShares(busy.tolist(), np.round(most[busy], 4).tolist()),

@@ -325,13 +325,13 @@ class RouterShares(Exact):
     share: list[float]
 
 
-class Prediction(Exact, omit_defaults=True, rename={"longest": "binds"}):
+class Prediction(Exact, omit_defaults=True):
     """A time, its range, its parts, and the loads of links; `groups` where asked for."""
 
     time_s: float
     between: dict[str, Any] | None
-    longest: str
-    binding: str
+    limited_by: str
+    limited_by_text: str
     spent: dict[str, float]
     bottleneck: dict[str, Any]
     by_class: dict[str, float]
@@ -404,7 +404,7 @@ class ComparedPlan(Document):
     time_s: float
     between: Range
     gain: Range
-    binding: str
+    limited_by_text: str
     touches: dict[str, int]
     nodelist: str
     node_rows: list[int]

@@ -72,7 +72,7 @@ def items_constants(machine: Machine) -> Any:
 def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:
     """Return all-to-all over bisection bandwidth, by bytes and by the busiest link.
 
-    The bisection halves the axis that binds: links of both directions
+    The bisection halves the axis that is the bottleneck: links of both directions
     between the lower and the upper half of the routers. By bytes: all bytes
     over those that cross it; by the busiest link: what it lets through.
 

@@ -198,7 +198,7 @@ def _limits(series: dict[str, list[float]], cost: str) -> list[Check]:
     return [
         Check("IV-B: GB/s a process at 1 a node", "2 at most", three(most),
               inside(most, 1.5, 1.025 * FFT.ONE_RANK_GBS),
-              "2 GB/s is what a rank is given: only that nothing else binds is found"),
+              "2 GB/s is what a rank is given: only that nothing else is the bottleneck is found"),
         Check("IV-B: GB/s a node at 32 a node, 8 nodes", "9", three(first),
               near(first, FFT.FULL_NODE_GBS[8]),
               f"{ratio_words(first / 9)}: four nodes of a blade share one green link under"

@@ -296,8 +296,8 @@ def _layers_of_forest(machine: Machine) -> Tree | None:
     port = rank_within(leaf) % cables_of if own_cables else 0 * leaf
     ancestor, layers = _find_ancestors(parent, depth), []
     for level in range(len(ancestor) - 1, 0, -1):
-        part, beside = ancestor[level], np.append(depth != level, True)[:, None]
-        ways = [np.where(beside, -1, way) for way in (up, down)]
+        part, elsewhere = ancestor[level], np.append(depth != level, True)[:, None]
+        ways = [np.where(elsewhere, -1, way) for way in (up, down)]
         own_port = np.where(part[leaf] == leaf, port, 0)
         layers.append(Layer(part, own_port, ways[0], ways[1], own_cables))
     return Tree(tuple(layers), ancestor[0])

@@ -131,7 +131,7 @@ def as_text(comparison: Comparison) -> str:
 def _row_cells(entry: Entry) -> dict[str, str]:
     """Return an entry as the cells of a row, by column heading."""
     prediction = entry.found
-    worst, bottleneck, link = prediction.bottleneck, prediction.binds, "-"
+    worst, bottleneck, link = prediction.bottleneck, prediction.limited_by, "-"
     if bottleneck == "link":
         bottleneck, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
     return {
@@ -162,7 +162,7 @@ def _figure_cells(entry: dict[str, Any]) -> dict[str, Any]:
     row = {name: entry[name] for name in ("strategy", "order", "default", "time_s", "ratio")}
     row["default"] = int(row["default"])
     row |= {f"gain_{end}": entry["gain"][end] for end in ("low", "likely", "high")}
-    row |= {name: entry[name] for name in ("bound_s", "percent_of_bound", "binds")}
+    row |= {name: entry[name] for name in ("bound_s", "percent_of_bound", "limited_by")}
     row |= {f"bottleneck_{name}": figure for name, figure in entry["bottleneck"].items()}
     del row["bottleneck_seconds"]
     row |= {"hop_bytes": entry["hop_bytes"], **entry["touches"]}

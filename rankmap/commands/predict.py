@@ -91,7 +91,7 @@ def _phase_lines(prediction: Prediction) -> str:
     """Return a line for each phase."""
     rows = [("phase", "time", "limit", "bottleneck")]
     for phase in prediction.phases:
-        worst, bottleneck = phase.loads.worst(), phase.binds
+        worst, bottleneck = phase.loads.worst(), phase.limited_by
         if bottleneck == "link":
             bottleneck = f"{worst.kind} {worst.name.rpartition(' ')[0] or worst.name}".strip()
         rows.append((phase.name, time_text(phase.seconds), time_text(phase.bound_s), bottleneck))

@@ -3,7 +3,7 @@
 
 From a pattern, nodes and an order to a demand on the network, phase by phase
 (`nidmap.rankmap.predict.phases`), to the load of every link (`nidmap.placement.network`),
-to seconds and to what binds. Nothing here is fitted to a measurement:
+to seconds and to what limits them. Nothing here is fitted to a measurement:
 docs/trust/time.md lists every constant with its source.
 """
 

@@ -52,7 +52,7 @@ class Values(NamedTuple):
     routing: str = ""  # '' is the machine's
     # For each placement how far ranks run ahead from step to step, 0 to 1
     ahead: tuple[float, ...] = (0.0, 0.0)
-    beside: RunSeconds = NOTHING  # what a recorded run does next to its communication
+    run: RunSeconds = NOTHING  # what a recorded run does next to its communication
     # How many times as long as predicted the first placement's communication takes, and as short
     # the second's
     fit: float = 1.0

@@ -125,7 +125,7 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     return jobs, [lost] if job_nodes.strangers else []
 
 
-def others_beside(others: Sequence[Other], rows: Ints) -> list[Other]:
+def others_near(others: Sequence[Other], rows: Ints) -> list[Other]:
     """Return the other jobs without our own nodes, since Slurm may list our own job."""
     kept_rows_of = [~np.isin(other.rows, rows) for other in others]
     return [

@@ -30,8 +30,8 @@ from nidmap.rankmap.predict.assumptions import NOTHING, RunSeconds, Values
 from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.placement_times import PlacementTimes
 from nidmap.rankmap.predict.unknowns import (
-    beside_communication,
     comparable_recording,
+    other_seconds,
     run_seconds,
     unknowns_of,
 )
@@ -174,14 +174,14 @@ class Gains:
     def __init__(self, model: Model, base: Placement) -> None:
         self.model = model
         self._base = PlacementTimes(model, base)
-        self._beside, self._communicates, self._fit = _run_of(model, self._base)
+        self._run, self._communicates, self._fit = _run_of(model, self._base)
 
     def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; exactly 1 for the baseline itself."""
         if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
         times = [PlacementTimes(self.model, plan), self._base]
-        gain = range_of_unknowns(self.model, times, self._beside)
+        gain = range_of_unknowns(self.model, times, self._run)
         gain = gain._replace(communicates=self._communicates, recorded=self._fit)
         if not gain.misfit:
             return gain
@@ -204,25 +204,23 @@ def time_range(model: Model, plan: Placement) -> Gain:
     return range_of_unknowns(model, [PlacementTimes(model, plan)])
 
 
-def range_of_unknowns(
-    model: Model, times: list[PlacementTimes], beside: RunSeconds = NOTHING
-) -> Gain:
+def range_of_unknowns(model: Model, times: list[PlacementTimes], run: RunSeconds = NOTHING) -> Gain:
     """Return a placement's time, or its gain over another placement, as a range.
 
-    `beside`: what a recorded run does next to its communication.
+    `run`: what a recorded run does next to its communication.
     """
 
     def under(values: Values) -> float:
         advance()
         plan, *base = (
-            values.beside.with_messages(timed.seconds(values, place))
+            values.run.with_messages(timed.seconds(values, place))
             for place, timed in enumerate(times)
         )
         if not base:
             return plan
         return base[0] / plan if plan > 0 else math.inf if base[0] > 0 else 1.0
 
-    values = model.values._replace(beside=beside)
+    values = model.values._replace(run=run)
     likely = under(values)
     if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
@@ -264,4 +262,4 @@ def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, Reco
     if not recording.ran_on(model.machine):
         return RunSeconds(work_s), communicates, None
     fit = RecordedFit(sent_s * scale, (took_s - work_s) * scale) if recording.exchange_s else None
-    return beside_communication(model, recording, sent_s), communicates, fit
+    return other_seconds(model, recording, sent_s), communicates, fit

@@ -34,7 +34,7 @@ from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.place_ranks import parse_counts
 from nidmap.rankmap.predict.assumptions import Values, likely_values
-from nidmap.rankmap.predict.background import Other, others_beside, shared_channels
+from nidmap.rankmap.predict.background import Other, others_near, shared_channels
 from nidmap.rankmap.predict.constants import (
     Constants,
     histogram_s,
@@ -331,7 +331,7 @@ class Model:
             return None
         rows = placement.rows
         if self._busy[rows].any():
-            others = others_beside(self.background, rows)
+            others = others_near(self.background, rows)
             shared = shared_channels(self.machine, others, self.routing)
         else:
             if self.cache.shared is None:

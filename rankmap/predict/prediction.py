@@ -44,7 +44,7 @@ class PhaseTime:
     transfer: str
 
     @property
-    def binds(self) -> str:
+    def limited_by(self) -> str:
         """What the phase spends most time on: `transfer`, ``latency`` or ``messages``."""
         return longest_name(
             {
@@ -70,7 +70,7 @@ class PhaseTime:
             "latency_s": self.latency_s,
             "messages_s": self.messages_s,
             "bound_s": self.bound_s,
-            "binds": self.binds,
+            "limited_by": self.limited_by,
             "bottleneck": worst_document(self.loads.worst()),
             "by_class": self.loads.by_class(),
             "hops": self.hops,
@@ -110,17 +110,17 @@ class Prediction:
         for phase in self.phases:
             seconds = phase.bandwidth_s + phase.memory_s
             spent[phase.transfer] = spent.get(phase.transfer, 0.0) + seconds
-        beside = ("latency", "messages", "histogram")
-        return spent | {term.name: term.seconds for term in self.terms if term.name in beside}
+        others = ("latency", "messages", "histogram")
+        return spent | {term.name: term.seconds for term in self.terms if term.name in others}
 
     @property
-    def binds(self) -> str:
+    def limited_by(self) -> str:
         """What most of the time is spent on; '' where there is none."""
         return longest_name(self.spent)
 
     @property
-    def binding(self) -> str:
-        """What binds, in words, with its time."""
+    def limited_by_text(self) -> str:
+        """What limits it, in words, with its time."""
         return _binding_words(self)
 
     @property
@@ -138,7 +138,7 @@ class Prediction:
             f"{time_text(self.time_s)} for {question['pattern']}{size}"
             f" on {question['words']}{question['how']}"
         )
-        return f"{head}: {self.binding}; {_limit_words(self)}"
+        return f"{head}: {self.limited_by_text}; {_limit_words(self)}"
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON."""
@@ -149,8 +149,8 @@ class Prediction:
             "wiring": self.loads.wiring,
             "time_s": self.time_s,
             "between": None if self.between is None else self.between.document(),
-            "binds": self.binds,
-            "binding": self.binding,
+            "limited_by": self.limited_by,
+            "limited_by_text": self.limited_by_text,
             "spent": self.spent,
             "bottleneck": worst_document(self.bottleneck),
             "by_class": self.by_class,
@@ -184,7 +184,7 @@ def longest_name(seconds: dict[str, float]) -> str:
 
 def _binding_words(prediction: Prediction) -> str:
     """Name what most of the time is spent on."""
-    transfer, worst = prediction.binds, prediction.bottleneck
+    transfer, worst = prediction.limited_by, prediction.bottleneck
     if not transfer:
         return "nothing takes any time"
     if transfer == "link":

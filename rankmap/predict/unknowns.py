@@ -225,7 +225,7 @@ def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Ite
     if recording is None or len(times) < 2:
         return
     communication_s = times[1].seconds(likely, 0)
-    work, rest, meanwhile = beside_communication(model, recording, communication_s)
+    work, rest, meanwhile = other_seconds(model, recording, communication_s)
     least = NOTHING
     if recording.ran_on(model.machine):
         took_s, worked_s = run_seconds(model, recording)
@@ -233,10 +233,10 @@ def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Ite
         least = RunSeconds(worked_s * communication_s / in_mpi_s if in_mpi_s else work)
     hidden = min(work, HIDDEN * communication_s)
     most = RunSeconds(work, 2 * rest, meanwhile + hidden)
-    less = OtherValue({"beside": least}, "the run does less beside communication")
-    more = OtherValue({"beside": most}, "the run does more beside communication")
+    less = OtherValue({"run": least}, "the run does less besides communication")
+    more = OtherValue({"run": most}, "the run does more besides communication")
     recorded = time_text((work + rest + meanwhile) * (model.constants.slowed or 1.0))
-    question = f"what the run does beside communication, {recorded} as recorded"
+    question = f"what the run does besides communication, {recorded} as recorded"
     yield OpenQuestion("rest", question, [less, more])
 
 
@@ -259,7 +259,7 @@ def run_seconds(model: Model, recording: Recording) -> tuple[float, float]:
     return (recording.exchange_s or recording.seconds) * scale, recording.work_s * scale
 
 
-def beside_communication(model: Model, recording: Recording, communication_s: float) -> RunSeconds:
+def other_seconds(model: Model, recording: Recording, communication_s: float) -> RunSeconds:
     """Return a run's work besides its predicted communication, if it was recorded.
 
     Ranks that are in MPI for less than communication takes work meanwhile: as much as makes up for

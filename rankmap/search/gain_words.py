@@ -60,7 +60,7 @@ def _kept_sentence(prediction: Prediction, base: str) -> str:
 def gain_reason(best: Prediction, default: Prediction) -> str:
     """Return why one placement is faster than another.
 
-    Goes by the phase in which most is won and the link that binds there in
+    Goes by the phase in which most is won and the link that is the bottleneck there in
     the slower one: how uneven the load of its class is, and what becomes of it.
     """
     pairs = list(zip(default.phases, best.phases, strict=True))

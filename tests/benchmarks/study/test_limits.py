@@ -115,14 +115,14 @@ def test_the_options(capsys):
 
 
 def test_a_job_beside_is_counted_once_and_again_where_it_loses_nodes():
-    from nidmap.rankmap.predict.background import others_beside, shared_channels
+    from nidmap.rankmap.predict.background import others_near, shared_channels
 
     machine = nidmap.load_machine("torus:4x4,bw=2")
     job = Other(np.arange(6), 1.0)
     first, again = (shared_channels(machine, [job], "dimension-order") for _ in range(2))
     assert np.array_equal(first.rate, again.rate)
-    assert others_beside([job], np.array([9]))[0] is job
-    fewer = shared_channels(machine, others_beside([job], np.array([0])), "dimension-order")
+    assert others_near([job], np.array([9]))[0] is job
+    fewer = shared_channels(machine, others_near([job], np.array([0])), "dimension-order")
     fresh = shared_channels(machine, [Other(np.arange(1, 6), 1.0)], "dimension-order")
     assert np.array_equal(fewer.rate, fresh.rate)
     other = nidmap.load_machine("torus:4x4,bw=2")

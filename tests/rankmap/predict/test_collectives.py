@@ -165,5 +165,5 @@ def test_messages_without_bytes_queue_nowhere(spec, algorithm):
         None,
         Job(spec, ppn=1, bytes=0, algorithm=algorithm),
     )
-    assert found.binds in ("latency", "messages")
+    assert found.limited_by in ("latency", "messages")
     assert math.isfinite(found.between.high)

@@ -18,7 +18,7 @@ from nidmap.placement.options import with_figures
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.gain import Gain, Gains, Unknown, time_range
-from nidmap.rankmap.predict.unknowns import MISFIT, beside_communication
+from nidmap.rankmap.predict.unknowns import MISFIT, other_seconds
 from nidmap.rankmap.recording import RecordedPhase, Recording
 from nidmap.rankmap.recording.file import save_recording
 
@@ -218,7 +218,7 @@ def test_a_recorded_run_takes_what_was_recorded(took_s, share, sent_s):
     work_s = share * took_s
     recording = Recording(2, 1.0, (), exchange_s=took_s, work_s=work_s)
     asked = Predictor(nidmap.load_machine(GRID), Job("ring", 1, 1.0))
-    found = beside_communication(asked, recording, sent_s)
+    found = other_seconds(asked, recording, sent_s)
     assert 0 <= found.work <= work_s + 1e-9
     if math.hypot(work_s, sent_s) <= took_s:
         assert found.with_messages(sent_s) == pytest.approx(took_s)

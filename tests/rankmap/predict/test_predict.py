@@ -175,7 +175,7 @@ def test_the_busiest_link_of_a_torus_plane():
     assert any("injection is unlimited" in note for note in free.notes)
 
 
-def test_injection_binds_where_it_is_the_slowest():
+def test_injection_is_the_bottleneck_where_it_is_the_slowest():
     machine = nidmap.load_machine("torus:4x4,bw=100,injection=1")
     found = predict(with_figures(machine, latency=0), None, Job("alltoall", bytes=1e6))
     assert found.time_s == pytest.approx(15e6 / 1e9)
@@ -241,7 +241,7 @@ def test_copies_inside_one_node_take_time_where_nothing_states_it():
     machine = nidmap.load_machine("torus:4,bw=1")
     usual = predict(with_figures(machine, latency=0), "0", Job("alltoall", ppn=4, bytes=1e9))
     assert usual.time_s == pytest.approx(12 / 20)
-    assert usual.binds == "memory"
+    assert usual.limited_by == "memory"
     (unsure,) = [u for u in usual.between.unknowns if u.name == "memory"]
     assert unsure.high == pytest.approx(12 / 10)
     none = predict(
@@ -390,7 +390,7 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
 
 
 @pytest.mark.parametrize(
-    ("spec", "asked", "binds", "words"),
+    ("spec", "asked", "limited_by", "words"),
     [
         ("torus:8,bw=1,injection=9", {}, "link", "limited by an x link"),
         ("torus:8,bw=9,injection=1", {}, "link", "limited by the injection of nid00000"),
@@ -402,20 +402,20 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
         ("torus:4", {"nodes": "0"}, "", "nothing takes any time"),
     ],
 )
-def test_the_sentence_names_what_really_binds(spec, asked, binds, words):
+def test_the_sentence_names_the_real_bottleneck(spec, asked, limited_by, words):
     spec += "" if "latency" in spec else ",latency=0"
     job = {"bytes": 1e6, **asked}
     nodes = job.pop("nodes", None)
     found = predict(parse_spec(spec), nodes, Job("alltoall", **job))
-    assert found.binds == found.document()["binds"] == binds
+    assert found.limited_by == found.document()["limited_by"] == limited_by
     assert words in found.sentence
     spent = {term.name: term.seconds for term in found.terms}
     spent["moved"] = spent.pop("bandwidth") + spent.pop("memory")
-    moved = binds in ("link", "process", "steps", "memory")
-    assert spent["moved" if moved else binds or "moved"] == max(spent.values())
+    moved = limited_by in ("link", "process", "steps", "memory")
+    assert spent["moved" if moved else limited_by or "moved"] == max(spent.values())
 
 
-def test_comparison_names_what_really_binds():
+def test_comparison_names_the_real_bottleneck():
     from nidmap.rankmap.commands.compare import as_text
     from nidmap.rankmap.compare import compare
 
@@ -425,7 +425,7 @@ def test_comparison_names_what_really_binds():
         Job("alltoall", algorithm=""),
         strategies=["hilbert"],
     )
-    assert {row["binds"] for row in found.document()["rows"]} == {"process"}
+    assert {row["limited_by"] for row in found.document()["rows"]} == {"process"}
     assert " process     - " in as_text(found)
 
 

@@ -41,7 +41,7 @@ def unreached(table):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_every_class_of_a_whole_machine_binds_in_a_set_of_its_own(spec):
+def test_every_class_of_a_whole_machine_is_the_bottleneck_of_a_set_of_its_own(spec):
     machine, rows, table = choice(spec)
     assert unreached(table) == ()
     for k, kind in enumerate(table.classes):

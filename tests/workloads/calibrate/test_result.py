@@ -67,7 +67,7 @@ def test_rates_other_than_stated_are_found_where_they_bind(spec, data):
     assert fit.shares == pytest.approx(dict(zip(table.classes, shares, strict=True)))
 
 
-def test_a_class_that_binds_nowhere_is_not_claimed():
+def test_a_class_that_is_nowhere_the_bottleneck_is_not_claimed():
     _, table = case("minicray:dragonfly")
     shares = np.array([0.1 if name == "injection" else 1.0 for name in table.classes])
     assert fitted(table, times(table, shares)).shares == pytest.approx({"injection": 0.1})

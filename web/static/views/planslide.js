@@ -52,5 +52,5 @@ function drawPlan(sheet, app, { timeless }, { row, view, tag, gain }, { left, wi
 function factsOf(row) {
   const order = row.own_order?.slots ? "its own order of ranks" : `order ${row.order}`;
   const bound = row.bound_s > 0 ? [`${Math.round(row.percent_of_bound)} % of the attainable limit`] : [];
-  return [spokenTouches(row.touches), row.binding, ...bound, order];
+  return [spokenTouches(row.touches), row.limited_by_text, ...bound, order];
 }

@@ -29,8 +29,8 @@ export function spentOf({ spent }) {
 }
 
 /** What most of the time is spent on, without the words that stand before it. */
-export function limitOf({ binding }) {
-  return binding.replace(/^limited by /, "");
+export function limitOf({ limited_by_text: text }) {
+  return text.replace(/^limited by /, "");
 }
 
 /** The time and its parts, and what limits it. */

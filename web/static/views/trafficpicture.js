@@ -41,8 +41,8 @@ function entitle(svg, { theme, title, frame }) {
 
 /** What the picture says in words: the time, and the busiest link of what is shown. */
 function head(svg, { machine, found, theme, group, frame }, below) {
-  const { links, between, binding } = found.prediction;
-  const limit = binding?.replace("->", " \u2192 ");
+  const { links, between, limited_by_text } = found.prediction;
+  const limit = limited_by_text?.replace("->", " \u2192 ");
   const time = found.said ?? (found.timeless ? `no time: ${found.timeless}` : `${spokenRange(between)}: ${limit}`);
   const inside = machine.answer.kind.startsWith("dragonfly") && group >= 0;
   const unit = inside ? unitOfRouters(machine) : null;
