@@ -121,7 +121,7 @@ class Prediction:
     @property
     def limited_by_text(self) -> str:
         """What limits it, in words, with its time."""
-        return _binding_words(self)
+        return _bottleneck_words(self)
 
     @property
     def hop_bytes(self) -> float:
@@ -182,20 +182,20 @@ def longest_name(seconds: dict[str, float]) -> str:
     return most if seconds[most] > 0 else ""
 
 
-def _binding_words(prediction: Prediction) -> str:
+def _bottleneck_words(prediction: Prediction) -> str:
     """Name what most of the time is spent on."""
     transfer, worst = prediction.limited_by, prediction.bottleneck
     if not transfer:
         return "nothing takes any time"
     if transfer == "link":
         return _link_words(worst)
-    binding = [phase for phase in prediction.phases if phase.transfer == transfer]
+    slowest = [phase for phase in prediction.phases if phase.transfer == transfer]
     spent = time_text(prediction.spent[transfer])
     if transfer == "process":
-        sent = size_text(sum(phase.sent for phase in binding))
+        sent = size_text(sum(phase.sent for phase in slowest))
         return f"limited by what one rank can send ({sent} from the busiest in {spent})"
     if transfer == "steps":
-        steps = sum(phase.in_turn for phase in binding)
+        steps = sum(phase.in_turn for phase in slowest)
         return f"limited by {steps:,.0f} successive steps ({spent} of it)"
     return f"limited by {transfer} ({spent} of it)"
 
