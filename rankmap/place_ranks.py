@@ -45,13 +45,14 @@ def place_ranks(
     `machine`: None where only the nodes' names are known: then they must be names. `nodes` (n,):
     the nodes in the order that numbers the slots: a text as ``--nodes`` takes it (names, cnames,
     NIDs, ``#`` indices, folded), names, or rows of the machine; None means all free compute nodes
-    in NID order. `ppn`: ranks on each node: one number, or one a node (``24,24,12``); None means
-    as often as the list names a node (``nid00045*3``), else 1. `repeats`: True for the text of a
+    in NID order. `ppn`: ranks on each node: one number, or one a node (``24,24,12``), at most
+    the slots that the list states; None means as many as these (``nid00045*3``), else 1. `repeats`: True for the text of a
     host file, where a node is listed once per rank; in any other text only ``*3`` repeats a node.
     """
-    repeating = ppn is None and (
-        repeats or not isinstance(nodes, str) or _REPEAT.search(nodes) is not None
-    )
+    if isinstance(nodes, str):
+        repeating = repeats or _REPEAT.search(nodes) is not None
+    else:
+        repeating = ppn is None
     nodes_listed: Array = (
         _rows_of_nodes(machine, nodes, source, repeating)
         if machine
@@ -69,7 +70,14 @@ def place_ranks(
         name = machine.names[twice] if machine else twice
         raise ParseError(source or "--nodes", 0, f"{name} is given twice")
     if ppn is not None:
-        counts = parse_counts(ppn, len(once))
+        wanted = parse_counts(ppn, len(once))
+        # A node that is listed once may have any number of ranks; more often, and it has as many slots.
+        few = np.flatnonzero((wanted > counts) & (counts > 1))
+        if len(few):
+            name = machine.names[once[few[0]]] if machine else once[few[0]]
+            fault = f"{name} has {counts[few[0]]} slots, --ppn wants {wanted[few[0]]} ranks there"
+            raise ParseError(source or "--nodes", 0, fault)
+        counts = wanted
     if machine is None:
         return Placement(once, counts)
     return Placement.on_rows(machine, once, counts)

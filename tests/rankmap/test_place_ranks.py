@@ -80,8 +80,20 @@ def test_a_repeat_count_does_not_excuse_another_duplicate(torus):
 
 
 def test_a_repeat_count_and_ppn_contradict_each_other(torus):
-    with pytest.raises(NidmapError, match="nid00045"):
+    with pytest.raises(NidmapError, match="nid00045 has 3 slots, --ppn wants 24 ranks there"):
         place_ranks(torus, "nid00045*3,nid00002", 24)
+
+
+@pytest.mark.parametrize("ppn", [1, 2, 3, "3,2"])
+@pytest.mark.parametrize(
+    "text", ["nodeA slots=3\nnodeB slots=3\n", "nodeA:3\nnodeB:3\n", "nodeA\nnodeB\n" * 3]
+)
+def test_a_host_file_with_slots_takes_as_many_ranks_or_fewer(text, ppn):
+    on = place_ranks(None, text, ppn, source="hosts", repeats=True)
+    assert on.names.tolist() == ["nodeA", "nodeB"]
+    assert on.counts.tolist() == ([3, 2] if ppn == "3,2" else [ppn, ppn])
+    with pytest.raises(ParseError, match="hosts: nodeB has 3 slots, --ppn wants 4 ranks there"):
+        place_ranks(None, text, "3,4", source="hosts", repeats=True)
 
 
 @pytest.mark.parametrize("repeats", [True, False])
