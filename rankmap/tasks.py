@@ -2,8 +2,8 @@
 """Tasks on all cores: ranks of a parallel launch, else processes on this machine.
 
 `concurrent.futures` has one interface for both: mpi4py's ``MPICommExecutor`` inside a launch,
-where rank 0 gives out tasks and the others do them, ``ProcessPoolExecutor`` elsewhere. Every
-process prepares the same, and a task's result hangs on nothing but the task.
+where rank 0 gives out tasks and the others do them, ``ProcessPoolExecutor`` elsewhere. All
+processes share the same data, and a task's result depends on nothing but these and the task.
 """
 
 from __future__ import annotations
@@ -20,8 +20,12 @@ from typing import Any, TypeVar
 from nidmap.placement.errors import LaunchError, UsageError
 from nidmap.placement.hooks import SERVICES, load
 
+Shared = TypeVar("Shared")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+#: What all tasks of this process are done with.
+_shared: list[Any] = []
 
 
 def ranks_here() -> int:
@@ -43,20 +47,17 @@ def refuse_stdin(source: str | None) -> None:
 
 
 def run_tasks(
-    call: Callable[[Task], Result],
-    tasks: Iterable[Task],
-    prepare: Callable[..., None],
-    args: tuple[Any, ...] = (),
+    call: Callable[[Shared, Task], Result], tasks: Iterable[Task], shared: Shared
 ) -> Iterator[tuple[int, Result]] | None:
-    """Run tasks; every rank of a launch must call this."""
+    """Yield the number and result of each task; every rank of a launch must call this."""
     if ranks_here() == 1:
         workers = len(os.sched_getaffinity(0))
-        pool = ProcessPoolExecutor(workers, initializer=_begin_worker, initargs=(prepare, args))
+        pool = ProcessPoolExecutor(workers, initializer=_begin_worker, initargs=(shared,))
         return _results(contextlib.nullcontext(pool), workers, call, tasks)
     from mpi4py import MPI
     from mpi4py.futures import MPICommExecutor
 
-    prepare(*args)
+    _shared[:] = [shared]
     executor = MPICommExecutor(MPI.COMM_WORLD, root=0)
     if MPI.COMM_WORLD.Get_rank():
         with executor:  # until rank 0 has no more tasks
@@ -64,15 +65,19 @@ def run_tasks(
     return _results(executor, MPI.COMM_WORLD.Get_size() - 1, call, tasks)
 
 
-def _begin_worker(prepare: Callable[..., None], args: tuple[Any, ...]) -> None:
+def _begin_worker(shared: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
-    prepare(*args)
+    _shared[:] = [shared]
+
+
+def _do_task(call: Callable[[Any, Task], Result], task: Task) -> Result:
+    return call(_shared[0], task)
 
 
 def _results(
     opened: Any,
     workers: int,
-    call: Callable[[Task], Result],
+    call: Callable[[Any, Task], Result],
     tasks: Iterable[Task],
 ) -> Iterator[tuple[int, Result]]:
     """Yield results, with no more tasks queued than there are workers."""
@@ -81,7 +86,7 @@ def _results(
         numbers: dict[Future[Result], int] = {}
         try:
             for number, task in enumerate(tasks):
-                numbers[pool.submit(call, task)] = number
+                numbers[pool.submit(_do_task, call, task)] = number
                 if len(numbers) > 2 * workers:
                     yield from _collect_results(numbers)
             while numbers:

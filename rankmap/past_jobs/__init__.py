@@ -213,20 +213,12 @@ def _judge_chunks(
         one_by_one = ([judge.verdict(job_nodes, job, free)] for job, free in sweep)
         return enumerate(one_by_one)
     pieces = iter(lambda: list(islice(sweep, _CHUNK)), [])
-    results = run_tasks(_judge_chunk, pieces, _begin_worker, (judge, job_nodes))
+    results = run_tasks(_judge_chunk, pieces, (judge, job_nodes))
     return iter(()) if results is None else results
 
 
-#: What a worker judges with.
-_worker: list[tuple[Judge, JobNodes]] = []
-
-
-def _begin_worker(judge: Judge, job_nodes: JobNodes) -> None:
-    _worker[:] = [(judge, job_nodes)]
-
-
-def _judge_chunk(chunk: list[tuple[int, Mask]]) -> list[Verdict]:
-    judge, job_nodes = _worker[0]
+def _judge_chunk(shared: tuple[Judge, JobNodes], chunk: list[tuple[int, Mask]]) -> list[Verdict]:
+    judge, job_nodes = shared
     return [judge.verdict(job_nodes, job, free) for job, free in chunk]
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole site replayed: what would happen to everybody if all jobs were placed so?"""
+"""Replays of a whole site: what a placement policy would do to everybody."""

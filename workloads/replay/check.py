@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quick times of a replay against the predictor's, with every link routed."""
+"""A check of a replay's quick times against full predictions, with every link routed."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from nidmap.workloads.replay.trace import Trace
 
 
 class Sample(NamedTuple):
-    """A job as it started next to others: how many times as long it communicated."""
+    """How many times as long a job communicated as alone, when it started next to others."""
 
     job: int
-    neighbours: int  # jobs that communicated then
+    neighbours: int  # jobs that communicated at that time
     quick: float
     routed: float
 
     @property
     def error(self) -> float:
-        """By which share the quick one is off."""
+        """The relative error of the quick one."""
         return abs(self.quick - self.routed) / self.routed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Neighbour(Other):
-    """A job next to others that sends its own pattern."""
+    """Another job that sends its own pattern."""
 
     where: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     rate: Floats = field(default_factory=lambda: np.empty(0))  # GB/s on the channels `where`
 
     def sent(self, machine: object, routing: str) -> tuple[Ints, Floats]:
-        """Return the channels that it sends over, and GB/s on each."""
+        """Return the channels that it uses, and GB/s on each."""
         return self.where, self.rate
 
 
 class Routed:
-    """Times of jobs with every link routed, next to others that send their own patterns."""
+    """Predicts jobs next to others that send their own patterns, with every link routed."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -59,7 +59,7 @@ class Routed:
     ) -> float:
         """Return how many times as long a job communicates as alone on the best nodes.
 
-        `others`: what they send, their nodes, the rounds of it that each sends a second.
+        `others`: their applications, nodes, and rounds per second.
         """
         background = [self._neighbour(*other) for other in others]
         model = Predictor(self.machine, Job(*app[:3], background=background))
@@ -80,7 +80,7 @@ class Routed:
         return self._models[key]
 
     def _neighbour(self, app: Application, rows: Ints, rounds: float) -> _Neighbour:
-        """Return a job with its load on each channel."""
+        """Return a neighbour with its load on each channel."""
         model = self._model(app)
         rate = np.zeros(len(model.channels))
         for phase in model.phases(model.place(rows)):
@@ -91,14 +91,14 @@ class Routed:
 
 
 class Checker:
-    """Samples the starts of jobs in a replay."""
+    """Compares both times for a sample of the jobs of a replay."""
 
     def __init__(self, network: Network, trace: Trace, apps: list[Application]) -> None:
         self.network, self.trace, self.apps = network, trace, apps
         self.routed = Routed(network.machine)
 
     def samples(self, outcome: Outcome, count: int, seed: int = 0) -> list[Sample]:
-        """Return this many jobs on several nodes, drawn by a seed, in the order of their starts."""
+        """Return `count` multi-node jobs drawn by a seed, in the order of the trace."""
         fit = np.flatnonzero((self.trace.nodes > 1) & ([app.share > 0 for app in self.apps]))
         rng = np.random.default_rng(seed)
         drawn = rng.choice(fit, min(count, len(fit)), replace=False)
@@ -122,16 +122,16 @@ class Checker:
 
 
 def check_words(samples: list[Sample]) -> str:
-    """Return in one sentence how far the quick times are off."""
+    """Say in one sentence how far the quick times are off."""
     errors = np.array([sample.error for sample in samples])
     quick, routed = (np.log([sample[k] for sample in samples]) for k in (2, 3))
     a, b = np.triu_indices(len(samples), 1)
     apart = np.abs(routed[a] - routed[b]) > np.log(1.1)
     same = np.sign(quick[a] - quick[b]) == np.sign(routed[a] - routed[b])
-    order = f"; {same[apart].mean():.0%} of unlike pairs in the same order" if apart.any() else ""
+    order = f"; {same[apart].mean():.0%} of unequal pairs ordered alike" if apart.any() else ""
     others = np.median([sample.neighbours for sample in samples])
     return (
-        f"quick times against the predictor's with every link routed, {len(samples)} jobs with "
-        f"{others:.0f} neighbours: off by {np.median(errors):.1%} in the median, "
-        f"{np.percentile(errors, 90):.1%} for one in ten{order}".replace("%", " %")
+        f"quick times of {len(samples)} jobs with {others:.0f} neighbours against predictions with "
+        f"every link routed: median error {np.median(errors):.1%}, "
+        f"90th percentile {np.percentile(errors, 90):.1%}{order}".replace("%", " %")
     )

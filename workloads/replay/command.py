@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nidmap replay``: what would happen to everybody if everybody's jobs were placed so?"""
+"""``nidmap replay``: what a placement policy would do to all jobs of a site."""
 
 from __future__ import annotations
 
@@ -40,37 +40,40 @@ if TYPE_CHECKING:
 @machine_option
 @click.option(
     "--policies", default="slurm,tree,soft,pin,auto", show_default=True, metavar="P,…",
-    help=f"All are compared with the first: {', '.join(NAMES)}.",
+    help=f"Policies to compare with the first: {', '.join(NAMES)}.",
 )  # fmt: skip
-@click.option("--applications", metavar="TOML", help="Patterns by job name or user (nidmap jobs).")
 @click.option(
-    "--shares", default="0.05,0.2,0.5", show_default=True, metavar="S,…",
-    help="Communication shares to assume for jobs that --applications does not list.",
-)  # fmt: skip
-@click.option("--seeds", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Number of seeds, for unknown patterns and synthetic traces.")  # fmt: skip
-@click.option(
-    "--ppn", type=click.IntRange(1, 4096), help="Ranks per node, if the trace does not say."
+    "--applications", metavar="TOML", help="Patterns by job name or user, as for nidmap jobs."
 )
 @click.option(
-    "--backfill", type=click.Choice(["conservative", "easy", "none"]), default="conservative",
-    show_default=True, help="conservative: as Slurm's sched/backfill.",
+    "--shares", default="0.05,0.2,0.5", show_default=True, metavar="S,…",
+    help="Shares of run time spent communicating, for jobs that --applications does not list.",
 )  # fmt: skip
-@click.option("--bf-max-job-test", "tested", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--seeds", type=click.IntRange(1, 1000), default=1, show_default=True,
+              help="Number of seeds; they draw unknown patterns and synthetic traces.")  # fmt: skip
+@click.option("--ppn", type=click.IntRange(1, 4096), help="Ranks per node where unknown.")
+@click.option(
+    "--backfill", type=click.Choice(["conservative", "easy", "none"]), default="conservative",
+    show_default=True, help="Slurm's sched/backfill is conservative.",
+)  # fmt: skip
+@click.option("--bf-max-job-test", "tested", type=click.IntRange(1), default=500,
+              show_default=True, help="Waiting jobs that backfill tries at a time.")  # fmt: skip
 @click.option("--bf-resolution", "resolution", type=click.FloatRange(0), default=60.0,
               show_default=True, help="Resolution of backfill, in seconds.")  # fmt: skip
 @click.option("--per-node", type=click.FloatRange(1), help="Processors per node of an SWF trace.")
 @click.option("--scale", default="1", show_default=True, metavar="F|fit",
-              help="Multiply all sizes; fit: the largest job fills the machine.")  # fmt: skip
+              help="Multiply all job sizes by F; fit: the largest fills the machine.")  # fmt: skip
 @click.option(
     "--days",
     type=click.FloatRange(0.001),
     default=float("inf"),
-    help="Replay only the first DAYS days.",
+    help="Replay only the first days of the trace.",
 )
-@click.option("--down", metavar="LIST", help="Nodes that are down and take no jobs.")
-@click.option("-o", "--output", "folder", metavar="DIR", help="Keep replays, report and page here.")
-@click.option("--resume", "resumed", is_flag=True, help="Continue with the replays kept in -o DIR.")
+@click.option("--down", metavar="LIST", help="Nodes that are down and run no jobs.")
+@click.option(
+    "-o", "--output", "folder", metavar="DIR", help="Keep replays, report and page in this folder."
+)
+@click.option("--resume", "resumed", is_flag=True, help="Go on with the replays kept in -o DIR.")
 @click.option("--check", "samples", type=click.IntRange(2), metavar="N",
               help="Compare the quick estimates of N jobs with full predictions.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -82,30 +85,29 @@ def replay(
 ) -> int | None:  # fmt: skip
     """Replay a site's jobs on its machine under several policies, and say who loses.
 
-    TRACE is SWF (Parallel Workloads Archive), what sacct -X -P printed with Submit and
-    Timelimit, the CSV of nidmap jobs, each plain or gzip; or a synthetic one,
-    lublin:days=31,load=0.85,seed=1,largest=1024. Jobs run longer where their nodes and
-    the jobs beside them slow their communication. Every figure is a range over shares
-    and seeds. Inside srun or mpiexec the ranks share the work.
+    TRACE is SWF (Parallel Workloads Archive), the output of sacct -X -P with Submit and
+    Timelimit, or the CSV of nidmap jobs, each plain or gzip; or a synthetic trace,
+    lublin:days=31,load=0.85,seed=1,largest=1024. A job runs longer if its nodes or
+    neighbouring jobs slow its communication. Every figure is a range over shares and
+    seeds. Inside srun or mpiexec the ranks share the work.
 
     \b
     nidmap replay trace.swf.gz -m shaheen2 --scale fit -o study
-    sacct -a -X -P -o JobID,User,Submit,Start,End,Timelimit,NodeList,JobName > week.txt
+    sacct -a -X -P -S now-7days -o JobID,User,Submit,Start,End,Timelimit,NodeList,JobName > week.txt
     nidmap replay week.txt -m lumi --applications mine.toml --policies slurm,soft,auto
     srun -n 64 nidmap replay lublin:days=31 -m shaheen2 --seeds 8 -o study --resume
     """
     refuse_stdin(source)
     if resumed and folder is None:
-        raise UsageError("--resume needs -o DIR, where replays are kept")
+        raise UsageError("--resume needs -o DIR, which keeps the replays")
     rules = Rules(backfill, tested, resolution)
 
     def work() -> int:
         machine = machine_from(specs)
         up = _nodes_up(machine, down)
-        synthetic = source.startswith("lublin:") or source == "lublin"
-        count = int(up.sum())
-        read = ((parse_synthetic(_seeded(source, seed), count) for seed in range(seeds))
-                if synthetic else (read_trace(source, per_node),))  # fmt: skip
+        synthetic, count = source.partition(":")[0] == "lublin", int(up.sum())
+        read = ([parse_synthetic(source, count, seed) for seed in range(seeds)]
+                if synthetic else [read_trace(source, per_node)])  # fmt: skip
         traces = tuple(fit_trace(t, count, _scale_of(scale, t, count), days) for t in read)
         known = read_applications(applications) if applications else ()
         cases = _cases(policies, shares, seeds)
@@ -141,23 +143,14 @@ def _write_report(report: Report, folder: str | None, as_json: bool) -> None:
 
 
 def _nodes_up(machine: Machine, down: str | None) -> Mask:
-    """Return the nodes that take jobs."""
+    """Return the nodes that run jobs."""
     words = [word for word in np.unique(machine.state).tolist() if is_down(word)]
     up = machine.compute & ~np.isin(machine.state, words)
     if down is not None:
         up[rows_of(machine, down, "--down")] = False
     if not up.any():
-        raise UsageError(f"no node of {machine.name} takes jobs")
+        raise UsageError(f"no node of {machine.name} is up")
     return np.asarray(up)
-
-
-def _seeded(source: str, seed: int) -> str:
-    """Return a synthetic trace's words with its own seed and one more for each draw."""
-    words = [word for word in source.partition(":")[2].split(",") if word]
-    stated = [word for word in words if word.startswith("seed=")]
-    first = int(stated[0][5:]) if stated and stated[0][5:].isdigit() else 1
-    rest = [word for word in words if not word.startswith("seed=") or not first]
-    return f"lublin:{','.join([*rest, f'seed={first + seed}'])}"
 
 
 def _scale_of(text: str, trace: Trace, nodes: int) -> float:
@@ -168,7 +161,7 @@ def _scale_of(text: str, trace: Trace, nodes: int) -> float:
     except ValueError:
         scale = 0.0
     if not 0 < scale < 1e6:
-        raise UsageError(f"--scale {text}: neither a number above 0 nor fit")
+        raise UsageError(f"--scale {text}: it is a number above 0 or fit")
     return scale
 
 
@@ -178,7 +171,9 @@ def _cases(policies: str, shares: str, seeds: int) -> tuple[Case, ...]:
         numbers = [float(share) for share in shares.split(",")]
     except ValueError:
         numbers = [-1.0]
-    if not names or not all(0 <= share <= 1 for share in numbers):
-        raise UsageError(f"--shares {shares}: numbers from 0 to 1, commas between them")
+    if not all(0 <= share <= 1 for share in numbers):
+        raise UsageError(f"--shares {shares}: use numbers from 0 to 1, separated by commas")
+    if not names:
+        raise UsageError("--policies is empty", f"choose from {', '.join(NAMES)}")
     unique = dict.fromkeys(names), dict.fromkeys(numbers)
     return tuple(Case(p, s, k) for s, k, p in product(unique[1], range(seeds), unique[0]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One replay: from event to event, with the jobs that run and the network they share."""
+"""One replay: the events of a trace under one policy, with the network that jobs share."""
 
 from __future__ import annotations
 
@@ -20,37 +20,34 @@ from nidmap.workloads.replay.scheduler import Rules, Scheduler
 from nidmap.workloads.replay.sharing import Application, Footprint, Network, Sharing
 from nidmap.workloads.replay.trace import Trace
 
-#: Moments at which who has what is noted, and the shortest time between two, seconds.
+#: Number of moments at which the busy nodes are noted, and the least time between two, seconds.
 _MOMENTS, _SHORTEST = 1000, 60.0
 
-#: A job's pace is changed where it changes by a larger share than this.
+#: Smaller relative changes of a job's pace are ignored.
 _CHANGE = 1e-3
 
-#: Loads of candidates that are kept, of which one is soon the job's own.
+#: Footprints of candidates that are kept: one of them is soon the job's own.
 _KEPT = 16
 
-#: What is sent by jobs whose pattern is not for as many ranks as they have.
+#: Pattern of jobs whose own does not fit their number of ranks.
 _FALLBACK = "stencil:auto"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What became of the jobs of a trace."""
+    """When and where the jobs of a trace ran."""
 
     # start, end: (n,) seconds since the first submission
     start: Floats
     end: Floats
-    # slowdown: (n,) how many times as long each job communicated as alone on the best nodes, at
-    # its start
+    # slowdown: (n,) communication time of each job at its start over that alone on the best nodes
     slowdown: Floats
-    rows: Ints  # (m,), nodes of each job, one job after the other
+    rows: Ints  # (m,), nodes of all jobs, one job after the other
     first: Ints  # (n + 1,), where the nodes of each job begin in `rows`
     moment: Floats  # (t,) seconds, at even distances
     busy: Ints  # (t, units) busy nodes of each outermost unit
-    broken: Floats  # (t,) how broken up the free nodes were (`fragmentation`)
-    # past_limit: jobs that ran past their limit because they were slowed down; a site would end
-    # them
-    past_limit: int
+    broken: Floats  # (t,) `fragmentation` of the free nodes
+    past_limit: int  # jobs that ran past their limit, slowed down; a site would kill them
 
     def of(self, job: int) -> Ints:
         """Return the nodes of a job."""
@@ -61,15 +58,9 @@ class Replay:
     """A trace on a machine under one policy."""
 
     def __init__(
-        self,
-        machine: Machine,
-        trace: Trace,
-        policy: str,
-        rules: Rules,
-        up: Mask,
-        applications: list[Application] | None = None,
-        network: Network | None = None,
-    ) -> None:
+        self, machine: Machine, trace: Trace, policy: str, rules: Rules, up: Mask,
+        applications: list[Application] | None = None, network: Network | None = None,
+    ) -> None:  # fmt: skip
         self.trace, self.applications = trace, applications or []
         self.network = network or (Network(machine) if applications else None)
         self.sharing = Sharing(self.network) if self.network and applications else None
@@ -114,7 +105,7 @@ class Replay:
                     told(place / jobs)
             while self._again and self._again[0] <= now:
                 heapq.heappop(self._again)
-                self.scheduler.look_again()
+                self.scheduler.plan_anew()
             for job, rows in self.scheduler.starts(now):
                 changed |= self._begin(job, rows, now)
             if changed and self.sharing is not None and self.sharing.jobs:
@@ -131,19 +122,19 @@ class Replay:
         self.scheduler.submit(job)
 
     def _finish(self, now: float) -> bool:
-        """Take back the nodes of jobs that end; return whether others have more of the links."""
+        """Free the nodes of jobs that end; return whether others get more of the links."""
         changed = False
         while self._ending and self._ending[0][0] <= now:
             end, job = heapq.heappop(self._ending)
             if job not in self.running or end != self.end[job]:
-                continue  # its pace has changed since
+                continue  # its pace has changed since then
             del self.running[job]
             self.scheduler.finish(job, self.rows[job])
             changed |= self.sharing is not None and self.sharing.remove(job)
         return changed
 
     def _begin(self, job: int, rows: Ints, now: float) -> bool:
-        """Start a job; return whether others have less of the links now."""
+        """Start a job; return whether others get less of the links."""
         self.policy.begun(job)
         self.rows[job] = rows.astype(np.int32)
         self.start[job], self.running[job] = now, None
@@ -169,7 +160,7 @@ class Replay:
                 self._footprints.clear()
             try:
                 self._footprints[key] = self.network.footprint(app, rows)
-            except UsageError:  # the pattern is for another number of ranks: it is not known
+            except UsageError:  # not a pattern for this many ranks
                 self.applications[job] = app._replace(pattern=_FALLBACK, bytes=None)
                 return self._footprint(job, rows)
         return self._footprints[key]
@@ -179,7 +170,7 @@ class Replay:
         return self.sharing.slowdown(self._footprint(job, rows))
 
     def _share(self, now: float) -> None:
-        """Change the pace of jobs whose neighbours on the links have changed."""
+        """Update the pace of all jobs that share links."""
         assert self.sharing is not None
         jobs = np.fromiter(self.sharing.jobs, np.int64)
         share = self.share[jobs]
@@ -191,7 +182,7 @@ class Replay:
             self._end_at(job, now + left * new)
 
     def _note_moments(self, until: float) -> None:
-        """Note who has what at the moments before the next event."""
+        """Note the busy nodes at all moments before the next event."""
         while (when := len(self._moments) * self._every) < until < math.inf:
             free = self.scheduler.free
             busy = np.bincount(self.unit[self.up & ~free], minlength=int(self.unit.max()) + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study of replays as one page of HTML that needs no network: for a meeting."""
+"""The report on a study as one self-contained page of HTML, to show in a meeting."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ th:first-child, td:first-child { text-align: left } svg { max-width: 100%; heigh
 figure { margin: .75rem 0 } figure svg { width: 100%; display: block }
 """
 
-#: Waits below this are drawn as this, minutes: an axis of logarithms has no 0.
+#: Shortest wait that is drawn, minutes: a logarithmic axis has no 0.
 _LEAST_WAIT = 0.1
 
-#: A replay is drawn as lasting this long at least, days (a minute): a figure needs a width.
+#: Shortest time that is drawn, days (a minute): a figure needs a width.
 _LEAST_DAYS = 60 / 86400
 
 
 def html_page(report: Report, folder: str) -> str:
-    """Return the page of a study whose replays are kept in a folder."""
+    """Return the page of a study with replays kept in a folder."""
     study = report.study
     case = _middle_case(report)
     kept = {p: kept_outcome(folder, case._replace(policy=p)) for p in report.policies}
     title = f"{len(study.traces[0]):,} jobs on {study.machine.name}"
-    drawn = f"share of communication {100 * case.share:g} %, seed {case.seed}"
+    drawn = f"communication share {100 * case.share:g} %, seed {case.seed}"
     verdicts = [report.verdict(policy) for policy in report.policies[1:]]
     losers = [report.loser_text(policy) for policy in report.policies[1:]]
     level = plural(unit_name(study.machine.topology.levels[0]))
     pictures = [
-        ("Who is done later, who earlier", lambda new: _draw_sizes(report, new)),
+        ("Who finishes later, who earlier", lambda new: _draw_sizes(report, new)),
         (f"Waits ({drawn})", lambda new: _draw_waits(report, case, kept, new)),
         (f"Busy nodes of the {level} over time ({drawn})", lambda new: _draw_units(kept, new)),
-        ("Free nodes: 0 together, 1 far apart", lambda new: _draw_broken(kept, new)),
+        ("Free nodes: 0 close together, 1 far apart", lambda new: _draw_broken(kept, new)),
     ]  # fmt: skip
     body = [f"<h1>{escape(title)}</h1>", f'<p class="first">{escape(report.sentence())}</p>']
     body += [_html_table(report), _html_list(verdicts), "<h2>Who loses</h2>", _html_list(losers)]
@@ -66,7 +66,7 @@ def html_page(report: Report, folder: str) -> str:
 
 
 def _middle_case(report: Report) -> Case:
-    """Return the case of the first policy with the share in the middle and the first seed."""
+    """Return the case of the first policy with the middle share and the first seed."""
     cases = [case for case in report.summaries if case.policy == report.first]
     shares = sorted({case.share for case in cases})
     share = shares[len(shares) // 2]
@@ -98,12 +98,12 @@ def _plane(figure: Any, height: float) -> tuple[Any, Any]:
 
 
 def _draw_sizes(report: Report, figure: Any) -> Any:
-    """Draw how much later jobs of each size are done under each policy, with its range."""
+    """Draw how much the turnaround of each job size changes under each policy, with its range."""
     drawn, axes = _plane(figure, 3.6)
     labels = sorted(report.groups("size"), key=lambda label: int(label.split("-")[0].split()[0]))
     others = list(_colours(report.policies))[1:]
     for k, (policy, colour) in enumerate(others):
-        axes.plot([], [], "o", color=colour, label=policy)  # named where no size has a figure too
+        axes.plot([], [], "o", color=colour, label=policy)  # in the legend even without a figure
         for at, label in enumerate(labels):
             path = "groups", "size", label, "turnaround_mean"
             if (change := report.change(policy, *path, relative=True)) is not None:
@@ -115,14 +115,14 @@ def _draw_sizes(report: Report, figure: Any) -> Any:
     axes.set_xticks(range(len(labels)), labels, rotation=20)
     axes.set_yscale("symlog", linthresh=10)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:+.0f} %")
-    axes.set_ylabel(f"time until done, against {report.first}")
+    axes.set_ylabel(f"turnaround, against {report.first}")
     if others:
         axes.legend(frameon=False, ncols=len(others))
     return drawn
 
 
 def _draw_waits(report: Report, case: Case, kept: dict[str, Outcome], figure: Any) -> Any:
-    """Draw which share of the jobs waits at most so long."""
+    """Draw the distribution of waits."""
     drawn, axes = _plane(figure, 3.6)
     submit = report.study.trace(case).submit
     for policy, colour in _colours(tuple(kept)):
@@ -132,13 +132,13 @@ def _draw_waits(report: Report, case: Case, kept: dict[str, Outcome], figure: An
                   where="post", color=colour, label=policy)  # fmt: skip
     axes.set_xscale("log")
     axes.set_xlabel("wait in minutes")
-    axes.set_ylabel("% of the jobs wait no longer")
+    axes.set_ylabel("% of jobs that wait no longer")
     axes.legend(frameon=False)
     return drawn
 
 
 def _draw_units(kept: dict[str, Outcome], figure: Any) -> Any:
-    """Draw who sat where: the busy nodes of each outermost unit over time, policy by policy."""
+    """Draw the busy nodes of each outermost unit over time, policy by policy."""
     drawn = figure(figsize=(9, 1.3 * len(kept) + 0.6), layout="constrained")
     planes = drawn.subplots(len(kept), 1, sharex=True, squeeze=False)[:, 0]
     lasts = [max(o.moment.max(initial=0) / 86400, _LEAST_DAYS) for o in kept.values()]

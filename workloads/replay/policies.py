@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What everybody does at a site: how jobs get their nodes, one policy for all."""
+"""Placement policies: how all jobs of a site get their nodes."""
 
 from __future__ import annotations
 
@@ -19,41 +19,40 @@ from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.placement.switch_tree import slurm_switches
 from nidmap.rankmap.past_jobs import quick_choices
 
-#: Seconds that a job with ``--switches`` waits for few leaf switches (max_switch_wait's default).
+#: Longest wait for few leaf switches with ``--switches``, seconds (max_switch_wait's default).
 PATIENCE = 300.0
 
-#: A plan that is better by a smaller share than this is not worth a constraint.
+#: A plan that gains a smaller share than this is not worth a constraint.
 _GAIN = 0.01
 
-#: Says how many times as long a job communicates on some nodes as on the best, next to the others.
+#: Returns how many times as long a job communicates on the given nodes as alone on the best.
 Judge = Callable[[int, Ints], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """What a policy knows of the site."""
+    """What a policy knows about the site."""
 
     machine: Machine
     count: list[int]  # (n,) nodes of each job
     submit: list[float]
     up: Mask  # (n,) nodes that take jobs
-    # judge: none where nothing is known of the network: the scheduler's own choice is
-    judge: Judge | None
+    judge: Judge | None  # None without a network: policies then choose as the scheduler does
 
 
 class Policy:
-    """The scheduler's own choice: Slurm's with the plugin of this name, for all jobs alike."""
+    """The scheduler's own choice, with one of Slurm's topology plugins."""
 
     def __init__(self, site: Site, strategy: str) -> None:
         self.site = site
         self.plan = planners.find(strategy)
 
     def submitted(self, job: int, free: Mask, now: float) -> float:
-        """Let a job plan as it is submitted; return when it is to be looked at again, or inf."""
+        """Let a job plan when it is submitted; return when to look at it again, or inf."""
         return math.inf
 
     def begun(self, job: int) -> None:
-        """Forget a job that has its nodes."""
+        """Forget the plan of a job that starts."""
 
     def allowed(self, job: int) -> Mask | None:
         """Return the nodes that a job may have; None: all."""
@@ -68,7 +67,7 @@ class Policy:
 
 
 class Switches(Policy):
-    """``--switches``: few leaf switches, waited for no longer than `PATIENCE`."""
+    """``--switches``: jobs wait up to `PATIENCE` for as few leaf switches as possible."""
 
     def __init__(self, site: Site, strategy: str) -> None:
         super().__init__(site, strategy)
@@ -77,7 +76,7 @@ class Switches(Policy):
         self.most = np.cumsum(np.sort(sizes)[::-1])
 
     def submitted(self, job: int, free: Mask, now: float) -> float:
-        """Let a job plan as it is submitted, or wait for a while."""
+        """Let a job plan when it is submitted; return when to look at it again, or inf."""
         return now + PATIENCE
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
@@ -90,14 +89,14 @@ class Switches(Policy):
 
 
 class Auto(Policy):
-    """The best of what quick planners and the scheduler choose among the free nodes."""
+    """The best choice of the quick planners and the scheduler among the free nodes."""
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
         """Return the nodes that a job gets; None: it waits."""
         return self.best(job, usable)
 
     def best(self, job: int, usable: Mask) -> Ints | None:
-        """Return the nodes on which a job communicates fastest; the scheduler's own where alike."""
+        """Return the nodes on which a job communicates fastest; on a tie the scheduler's."""
         usual = Policy.choose(self, job, usable, 0.0)
         judge, count = self.site.judge, self.site.count[job]
         if count == 1 or judge is None or usual is None:
@@ -112,14 +111,14 @@ class Auto(Policy):
 
 
 class Planned(Auto):
-    """Jobs that plan as they are submitted, and hold to what came of it."""
+    """Jobs that plan when they are submitted and keep to their plan."""
 
     def __init__(self, site: Site, strategy: str) -> None:
         super().__init__(site, strategy)
         self.inside: dict[int, Mask] = {}
 
     def submitted(self, job: int, free: Mask, now: float) -> float:
-        """Let a job plan as it is submitted, or wait for a while."""
+        """Let a job plan when it is submitted; return when to look at it again, or inf."""
         if self.site.count[job] > 1 and self.site.judge is not None:
             part = self.part(job, free)
             if part is not None:
@@ -127,11 +126,11 @@ class Planned(Auto):
         return math.inf
 
     def part(self, job: int, free: Mask) -> Mask | None:
-        """Return the nodes that a job holds to; None: any."""
+        """Return the nodes that a job restricts itself to; None: any."""
         raise NotImplementedError
 
     def begun(self, job: int) -> None:
-        """Forget a job that has its nodes."""
+        """Forget the plan of a job that starts."""
         self.inside.pop(job, None)
 
     def allowed(self, job: int) -> Mask | None:
@@ -144,14 +143,14 @@ class Planned(Auto):
 
 
 class Soft(Planned):
-    """Groups that the plan does not use are excluded, as the line in a job script does.
+    """Jobs exclude the groups that their plan does not use, as a line in the job script does.
 
-    Only where the plan can be made of what is free at submission, and where the scheduler's own
-    choice in the rest is faster than its choice among all.
+    Only if the plan can be made of what is free at submission, and if the scheduler's own choice
+    is then faster than its choice among all nodes.
     """
 
     def part(self, job: int, free: Mask) -> Mask | None:
-        """Return the nodes that a job holds to; None: any."""
+        """Return the nodes that a job restricts itself to; None: any."""
         machine, judge = self.site.machine, self.site.judge
         rows, usual = self.best(job, free), self.choose(job, free, 0.0)
         if rows is None or usual is None or judge is None:
@@ -166,9 +165,9 @@ class Soft(Planned):
 
 
 class Pin(Planned):
-    """``--nodelist`` of a plan as the job is submitted: it waits for these very nodes.
+    """``--nodelist``: jobs wait for exactly the nodes that they planned at submission.
 
-    Where fewer nodes are free than it wants there is no plan, and it takes any.
+    A job that found too few free nodes to plan takes any.
     """
 
     def part(self, job: int, free: Mask) -> Mask | None:
@@ -182,22 +181,26 @@ class Pin(Planned):
 
 
 class Fixed(Pin):
-    """``--nodelist`` of a plan of the whole machine, whatever is free."""
+    """``--nodelist``: jobs wait for the nodes of a plan made on the empty machine."""
 
     def part(self, job: int, free: Mask) -> Mask | None:
         """Return the nodes of the plan."""
         return super().part(job, self.site.up)
 
 
-#: Policies by name: what they are, and the planner that is Slurm's own; '': the site's.
+#: By name: class, planner of the scheduler's own choice ('': the site's), description.
 _KINDS: dict[str, tuple[type[Policy], str, str]] = {
     "slurm": (Policy, "", "the scheduler's own choice"),
     "none": (Policy, "slurm-none", "Slurm's choice with topology/none"),
     "tree": (Policy, "slurm-tree", "Slurm's choice with topology/tree"),
-    "switches": (Switches, "slurm-tree", "topology/tree and --switches, waited for 5 minutes"),
-    "soft": (Soft, "", "groups that a plan does not use are excluded"),
-    "pin": (Pin, "", "jobs wait for the nodes of their plan, made of what is free at submission"),
-    "fixed": (Fixed, "", "jobs wait for the nodes of a plan of the whole machine"),
+    "switches": (
+        Switches,
+        "slurm-tree",
+        "topology/tree and --switches, with waits of up to 5 minutes",
+    ),
+    "soft": (Soft, "", "jobs exclude the groups that their plan does not use"),
+    "pin": (Pin, "", "jobs wait for the nodes that they planned among those free at submission"),
+    "fixed": (Fixed, "", "jobs wait for the nodes of a plan made on the empty machine"),
     "auto": (Auto, "", "the best of quick plans among the free nodes"),
 }
 
@@ -205,7 +208,7 @@ NAMES = tuple(_KINDS)
 
 
 def describe_policies(names: tuple[str, ...]) -> dict[str, str]:
-    """Return what policies are, by name."""
+    """Return the descriptions of policies, by name."""
     return {name: _KINDS[name][2] for name in names}
 
 
@@ -218,7 +221,7 @@ def make_policy(name: str, site: Site) -> Policy:
 
 
 def fragmentation(unit: Ints, free: Mask, size: int) -> float:
-    """Return how broken up free nodes are: 0 as together as can be, 1 each far from all others."""
+    """Return how scattered free nodes are: 0 as close as can be, 1 each far from all others."""
     counts = np.bincount(unit[free])
     most = min(int(counts.sum()), size)
     return 1 - int(counts.max(initial=0)) / most if most else 0.0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many nodes are free at which time to come, as far as the jobs' limits say.
+"""How many nodes will be free at which time, according to the time limits of jobs.
 
-A step function, `times` and `free` from each on, the first `size` of two arrays with room for more.
+A step function: `free[k]` nodes from `times[k]` on, for the first `size` entries of the arrays.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nidmap.rankmap.refine.jit import kernel
 
 
 class Profile:
-    """Nodes that are free from now on."""
+    """The number of free nodes over time, from now on."""
 
     def __init__(self, now: float, free: int, ends: Iterable[tuple[float, int]]) -> None:
         freed: Counter[float] = Counter()
@@ -29,14 +29,14 @@ class Profile:
         self.size = len(self.times)
 
     def _grow(self, more: int) -> None:
-        """Make room for this many steps more."""
+        """Make room for more steps."""
         if self.size + more > len(self.times):
             room = np.zeros(self.size + 2 * more)
             self.times = np.concatenate([self.times, room])
             self.free = np.concatenate([self.free, room.astype(np.int64)])
 
     def advance(self, now: float) -> None:
-        """Forget what is over."""
+        """Forget what lies before now."""
         first = max(0, int(np.searchsorted(self.times[: self.size], now, "right")) - 1)
         self.times, self.free = self.times[first:], self.free[first:]
         self.size -= first
@@ -61,9 +61,9 @@ class Profile:
     ) -> tuple[int, float]:  # fmt: skip
         """Reserve nodes for waiting jobs, up to the first that might start now or is bound.
 
-        `counts`, `limits`, `bound` (k,): nodes and seconds that each wants, and whether it may not
-        sit everywhere. `left`: free nodes. `barrier`: the first reservation there is. Returns how
-        many have a reservation now, and the first of all.
+        `counts`, `limits`, `bound` (k,): nodes and seconds of each, and whether it is restricted
+        to some nodes. `left`: free nodes. `barrier`: begin of the first reservation. Returns how
+        many jobs got a reservation, and the begin of the first of all.
         """
         self._grow(2 * len(counts))
         done, size, first = _reserve(
@@ -109,7 +109,7 @@ def _earliest(
 
 @kernel
 def _cut(times: Floats, free: Ints, size: int, time: float) -> tuple[int, int]:
-    """Return the step that begins then, which is made where none does, and how many there are."""
+    """Return the step that begins at `time`, made if need be, and the number of steps."""
     at = int(np.searchsorted(times[:size], time))
     if at < size and times[at] == time:
         return at, size

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as they are found: SWF, what sacct prints, the CSV of ``nidmap jobs``; plain or gzip.
+"""Readers of traces: SWF, the output of sacct, the CSV of ``nidmap jobs``; plain or gzip.
 
-A file is read in pieces of some megabytes, so that its size takes no memory beyond the columns.
+A file is read in blocks of lines, so that memory grows with its jobs alone.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ import numpy as np
 from nidmap.placement.accounting import head_of, read_table
 from nidmap.placement.errors import ParseError, os_reason
 from nidmap.placement.support.array_types import Floats
+from nidmap.placement.support.quantities import counted
 from nidmap.workloads.replay.trace import Columns, Trace, clean_trace
 
 #: Lines that are read at a time.
 _BLOCK = 100_000
 
-#: Fields of a line of SWF, and those of it that are read (feitelson's standard, version 2.2).
+#: Fields of a line of SWF (Feitelson's standard, version 2.2), and those that are read.
 _FIELDS = 18
 _ID, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _LIMIT, _USER, _PROGRAM = 0, 1, 2, 3, 4, 7, 8, 11, 13
 
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)", re.A | re.I)
 _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs):\s*(\d+)")
-_HINT = "a trace is SWF, what sacct -X -P prints, or the CSV of nidmap jobs"
+_HINT = "a trace is SWF, the output of sacct -X -P, or the CSV of nidmap jobs"
 
 
 def read_trace(source: str, per_node: float | None = None) -> Trace:
@@ -47,12 +49,13 @@ def read_trace(source: str, per_node: float | None = None) -> Trace:
             return _read_own(lines, source)
         if head_of(first.rstrip("\n")) is not None:
             return _read_accounts(lines, source)
-    raise ParseError(source, 1, f"'{first.strip()[:60]}' begins no trace", _HINT)
+    wrong = f"'{first.strip()[:60]}' is not the start of a trace" if first else "is empty"
+    raise ParseError(source, 1 if first else 0, wrong, _HINT)
 
 
 @contextlib.contextmanager
 def _opened(source: str) -> Iterator[IO[str]]:
-    """Open a trace, unpacked where it is gzip; what goes wrong while it is read is one line."""
+    """Open a trace, gzip or not; any error while it is read becomes a `ParseError`."""
     try:
         with contextlib.ExitStack() as stack:
             file = sys.stdin.buffer if source == "-" else open(source, "rb")  # noqa: SIM115
@@ -61,7 +64,7 @@ def _opened(source: str) -> Iterator[IO[str]]:
             plain = stack.enter_context(gzip.open(raw)) if packed else raw
             yield io.TextIOWrapper(plain, encoding="utf-8", errors="replace")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ParseError(source, 0, f"is a damaged gzip: {error}") from None
+        raise ParseError(source, 0, f"is a damaged gzip file: {error}") from None
     except (OSError, ValueError) as error:
         raise ParseError(source, 0, f"cannot be read: {os_reason(error)}") from None
 
@@ -83,18 +86,18 @@ def _read_swf(lines: Iterator[str], source: str, per_node: float | None) -> Trac
 
 
 def _per_node(header: dict[str, int], given: float | None) -> tuple[float, str]:
-    """Return processors of a node, and a remark on that."""
+    """Return the processors per node, and a remark on it."""
     if given is not None:
-        return given, f"{given:g} processors a node, as given"
+        return given, f"{given:g} processors per node, as given"
     nodes, processors = header.get("MaxNodes", 0), header.get("MaxProcs", 0)
     if nodes and processors > nodes:
         share = processors / nodes
-        return share, f"{share:.4g} processors a node ({processors} on {nodes} nodes), rounded up"
-    return 1.0, "each processor of the trace is taken for a node (--per-node says another number)"
+        return share, f"{share:.4g} processors per node ({processors} on {nodes} nodes), rounded up"
+    return 1.0, "each processor counts as a node (--per-node changes it)"
 
 
 def _swf_numbers(block: list[str], source: str, before: int) -> Floats:
-    """Return the numbers of a block's jobs, a row a job."""
+    """Return the numbers of a block, one row per job."""
     rows = [line for line in block if not line.startswith(";") and line.strip()]
     try:
         table = np.loadtxt(rows, ndmin=2, comments=";") if rows else np.empty((0, _FIELDS))
@@ -106,24 +109,20 @@ def _swf_numbers(block: list[str], source: str, before: int) -> Floats:
 
 
 def _strange_row(block: list[str], source: str, before: int) -> ParseError:
-    """Return the error of the first line of a block that is no job."""
+    """Return the error of the first line of a block that is not a job."""
     for number, line in enumerate(block, before + 1):
         words = line.partition(";")[0].split()
-        if not words:
-            continue
-        if len(words) < _FIELDS:
-            what = f"{len(words)} fields, a job in SWF has {_FIELDS}"
+        if words and len(words) < _FIELDS:
+            what = f"{len(words)} fields, but a job in SWF has {_FIELDS}"
             return ParseError(source, number, what, "is the file complete?")
-        for word in words:
-            try:
-                float(word)
-            except ValueError:
-                return ParseError(source, number, f"'{word}' is no number", _HINT)
+        strange = [word for word in words if not _NUMBER.fullmatch(word)]
+        if strange:
+            return ParseError(source, number, f"'{strange[0]}' is not a number", _HINT)
     return ParseError(source, before + 1, "lines of different lengths", _HINT)
 
 
 def _swf_columns(table: Floats) -> Columns:
-    """Return the columns of jobs in SWF; `nodes` are processors here."""
+    """Return the columns of jobs in SWF; `nodes` are still processors."""
     whole = [table[:, k].astype(np.int64).astype(str) for k in (_ID, _USER, _PROGRAM)]
     user = np.where(table[:, _USER] >= 0, np.char.add("user", whole[1]), "")
     name = np.where(table[:, _PROGRAM] >= 0, np.char.add("program", whole[2]), "")
@@ -134,8 +133,8 @@ def _swf_columns(table: Floats) -> Columns:
 
 
 def _read_accounts(lines: Iterator[str], source: str) -> Trace:
-    """Read what sacct or squeue printed, or CSV with a header, in pieces under that header."""
-    head = next(lines)
+    """Read a table of jobs block by block, each under the header of all."""
+    head, running = next(lines), 0
     blocks, before = [], 0
     while block := list(islice(lines, _BLOCK)):
         try:
@@ -145,12 +144,14 @@ def _read_accounts(lines: Iterator[str], source: str) -> Trace:
         before += len(block)
         rows = [(j.id, j.submit, j.start, j.end - j.start, j.limit, len(j.nodes), j.user, j.name)
                 for j in jobs if math.isfinite(j.end)]  # fmt: skip
+        running += len(jobs) - len(rows)
         blocks.append(Columns.of_rows(rows))
-    return clean_trace(Columns.joined(blocks), source, ["jobs that still run are left out"])
+    remarks = [f"{counted(running, 'job')} left out: still running"] if running else []
+    return clean_trace(Columns.joined(blocks), source, remarks)
 
 
 def _read_own(lines: Iterator[str], source: str) -> Trace:
-    """Read the CSV that ``nidmap jobs -o FILE.csv`` writes: no submissions, no limits."""
+    """Read what ``nidmap jobs -o FILE.csv`` writes: no submissions, no limits."""
     rows, reader = [], csv.DictReader(lines)
     try:
         for row in reader:

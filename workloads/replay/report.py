@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a study of replays says: policies against the first, who loses, and in what nothing agrees.
+"""The report on a study: each policy against the first, who loses, and where replays disagree.
 
-A policy differs from the first where it does so in the same direction in every pair of replays
-with the same share of communication and seed; a range is over these pairs.
+A policy differs from the first if it does so in the same direction in every pair of replays with
+the same communication share and seed; a range is over these pairs.
 """
 
 from __future__ import annotations
@@ -14,54 +14,51 @@ import numpy as np
 
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.tables import align_columns
+from nidmap.rankmap.past_jobs.quick_cost import Span
 from nidmap.workloads.replay.policies import describe_policies
 from nidmap.workloads.replay.study import Case, Study
 
 SCHEMA = "nidmap.replay/1"
 
-#: Changes below these count as none: a share of node-hours, minutes.
+#: Smaller changes count as none: a share of the node-hours, minutes.
 _ALIKE_SHARE, _ALIKE_MINUTES = 0.002, 0.1
 
-#: Losing groups that are named for each policy.
+#: How many losing groups are named for each policy.
 _NAMED = 3
 
 Summaries = Mapping[Case, Mapping[str, Any]]
 
 
-class Range(NamedTuple):
+class Range(Span):
     """A figure over all shares and seeds: least, median, most."""
-
-    low: float
-    likely: float
-    high: float
 
     @classmethod
     def of(cls, values: list[float]) -> Range:
-        """Return the range of some figures."""
+        """Return the range of figures."""
         return cls(min(values), float(np.median(values)), max(values))
 
     def agrees(self, alike: float) -> bool:
-        """Return whether all figures are on one side of 0, by more than what counts as none."""
+        """Return whether all figures are on the same side of 0, by more than `alike`."""
         return self.low > alike or self.high < -alike
 
     def text(self, form: str = "{:.1f}") -> str:
-        """Return it for a person."""
+        """Return the range as text."""
         low, likely, high = (form.format(value) for value in self)
         return likely if low == high else f"{likely} ({low} to {high})"
 
 
 class Loss(NamedTuple):
-    """A group of jobs that is worse off under a policy, in every pair of replays."""
+    """A group of jobs that finishes later under a policy, in every pair of replays."""
 
     # kind, label: ``size``, ``512-1023 nodes``
     kind: str
     label: str
     jobs: int
-    minutes: Range  # range That its jobs are done later, in the mean
-    share: float  # of the time that they took under the first policy
+    minutes: Range  # by which its jobs finish later on average
+    share: float  # of their turnaround under the first policy
 
 
-#: What a table shows of all jobs: its head, where it is found, how it is written, times what.
+#: Columns of the table of policies: head, measure, format.
 _TABLE = (
     ("wait median", "wait_median", "{:.1f}"), ("mean", "wait_mean", "{:.1f}"),
     ("95 %", "wait_95", "{:.1f}"), ("bounded slowdown", "bounded_slowdown", "{:.1f}"),
@@ -70,7 +67,7 @@ _TABLE = (
 
 
 class Report:
-    """The figures of a study, put together."""
+    """What the replays of a study show together."""
 
     def __init__(self, study: Study, summaries: Summaries, notes: tuple[str, ...] = ()) -> None:
         self.study, self.summaries = study, summaries
@@ -81,25 +78,24 @@ class Report:
     def _conditions(self) -> Iterator[str]:
         rules, study = self.study.rules, self.study
         tested = f"bf_max_job_test {rules.tested}, bf_resolution {rules.resolution:g} s"
-        if rules.backfill == "none":
-            tested = "nobody overtakes"
-        yield f"first come, first served; {rules.backfill} backfill at every event, {tested}"
-        yield "the trace's run time is taken for that of a job alone on the best nodes"
-        shares = sorted({case.share for case in self.summaries})
-        words = " to ".join(f"{100 * share:g}" for share in dict.fromkeys((shares[0], shares[-1])))
-        drawn = "patterns of unknown jobs drawn: stencil:auto or alltoall"
-        yield f"{words} % of a job's time is communication where nothing tells; {drawn}"
-        yield f"{counted(study.ppn, 'rank')} per node where nothing tells; whole nodes"
+        backfill = f"{rules.backfill} backfill at every event, {tested}"
+        yield f"first come, first served; {'no backfill' if rules.backfill == 'none' else backfill}"
+        yield "a job's run time in the trace is taken as its time alone on the best nodes"
+        shares = dict.fromkeys(f"{100 * case.share:g}" for case in self.summaries)
+        least, *_, most = sorted(shares, key=float) * 2
+        words = least if least == most else f"{least} to {most}"
+        yield f"unless known, jobs communicate {words} % of the time, in a stencil or an all-to-all"
+        yield f"unless known, {counted(study.ppn, 'rank')} per node; jobs take whole nodes"
         past = max(int(summary["past_limit"]) for summary in self.summaries.values())
         if past:
-            yield f"up to {counted(past, 'job')} ran past the limit, slowed down: none was ended"
+            yield f"up to {counted(past, 'job')}, slowed down, ran past the limit; none was killed"
 
     def over(self, policy: str, *path: str) -> Range:
         """Return a figure of a policy over all shares and seeds."""
         return Range.of([_dig(s, path) for c, s in self.summaries.items() if c.policy == policy])
 
     def change(self, policy: str, *path: str, relative: bool = False) -> Range | None:
-        """Return how a figure differs from the first policy's, pair by pair; None without any."""
+        """Return how a figure differs from the first policy's, pair by pair; None without pairs."""
         changes = []
         for case, summary in self.summaries.items():
             other = self.summaries.get(case._replace(policy=self.first))
@@ -113,7 +109,7 @@ class Report:
         return Range.of(changes) if changes else None
 
     def losses(self, policy: str) -> list[Loss]:
-        """Return the groups that are worse off in every pair, those that lose most first."""
+        """Return the groups that finish later in every pair, those that lose most first."""
         losses = []
         sample = next(iter(self.summaries.values()))
         for kind, groups in sample["groups"].items():
@@ -127,46 +123,47 @@ class Report:
         return sorted(losses, key=lambda loss: -loss.share)
 
     def verdict(self, policy: str) -> str:
-        """Return in one sentence what a policy changes for all, and for whom it is worse."""
+        """Say in one sentence what a policy changes for all jobs together."""
         hours, done, wait, late = (
             self.change(policy, "all", key, relative=not k) or Range(0, 0, 0)
             for k, key in enumerate(("node_hours", "turnaround_mean", "wait_median", "wait_95"))
         )
-        used = _change_text(hours, _ALIKE_SHARE, 100, " %", "fewer", "more", "node-hours")
+        used = _change_text("node-hours", hours, _ALIKE_SHARE, "%", "fewer", "more")
         waits = f"median wait {wait.text('{:+.1f}')} min, 95th {late.text('{:+.1f}')} min"
-        time = _change_text(done, _ALIKE_MINUTES, 1, " min", "earlier", "later", "done in the mean")
+        time = _change_text("mean turnaround", done, _ALIKE_MINUTES, "min", "shorter", "longer")
         return f"{policy}: {used}; {waits}; {time}"
 
     def loser_text(self, policy: str) -> str:
         """Name who loses."""
         losses = self.losses(policy)
         if not losses:
-            return f"{policy}: no group of jobs is done later in all replays"
-        texts = [f"{_group_text(loss)} {loss.minutes.text()} min later (+{100 * loss.share:.0f} %)"
+            return f"{policy}: no group of jobs finishes later in every replay"
+        texts = [f"{_group_text(loss)} {loss.minutes.text()} min (+{100 * loss.share:.0f} %)"
                  for loss in losses[:_NAMED]]  # fmt: skip
         more = len(losses) - len(texts)
-        return f"{policy}: {'; '.join(texts)}" + (f"; {more} groups more" if more else "")
+        texts += [f"{counted(more, 'more group')}"] if more else []
+        return f"{policy}: {'; '.join(texts)}"
 
     def sentence(self) -> str:
-        """Say first who loses most, under which policy; or that nobody does."""
+        """Say who loses most and under which policy, or that nobody does."""
         losses = [(loss, policy) for policy in self.policies[1:] for loss in self.losses(policy)]
         if not losses:
-            return f"against {self.first} no group of jobs is done later in all replays"
+            return f"compared with {self.first}, no group of jobs finishes later in every replay"
         loss, policy = max(losses, key=lambda pair: pair[0].share)
-        later = f"done {loss.minutes.text()} min later than under {self.first}"
-        return f"who loses most: {_group_text(loss)} under {policy}, {later}"
+        later = f"finish {loss.minutes.text()} min later than under {self.first}"
+        return f"who loses most: {_group_text(loss)} under {policy} {later}"
 
     def text(self) -> str:
-        """Return all of it for a person."""
+        """Return the report as text."""
         study, trace = self.study, self.study.traces[0]
         days = float(trace.submit[-1]) / 86400
         what = f"{counted(len(trace), 'job')} in {days:.1f} days on {study.machine.name}"
         replays = counted(len(self.summaries), "replay")
         head = f"{what} ({int(study.up.sum()):,} nodes up), {replays}"
-        what = "waits in minutes; slowed by: communication of jobs on several nodes\n"
+        what = "waits in minutes; slowed by: communication of multi-node jobs\n"
         lines = [head, self.sentence(), "", align_columns(self.rows()) + what]
         lines += [self.verdict(policy) for policy in self.policies[1:]]
-        lines += ["", "who is done later:"] if len(self.policies) > 1 else []
+        lines += ["", "who finishes later:"] if len(self.policies) > 1 else []
         lines += [self.loser_text(policy) for policy in self.policies[1:]]
         words = describe_policies(self.policies)
         lines += ["", *(f"{name}: {text}" for name, text in words.items())]
@@ -174,11 +171,11 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def groups(self, kind: str) -> list[str]:
-        """Return the groups of a kind that are followed."""
+        """Return the groups of a kind."""
         return list(next(iter(self.summaries.values()))["groups"][kind])
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the table of policies: its heads, then a row each."""
+        """Return the table of policies: heads, then one row each."""
         heads = ("policy", *(head for head, *_ in _TABLE), "utilisation %", "fragmentation")
         return [heads, *map(self._row, self.policies)]
 
@@ -188,7 +185,7 @@ class Report:
         return policy, *figures, used.text(), self.over(policy, "fragmentation").text("{:.2f}")
 
     def document(self) -> dict[str, Any]:
-        """Return all of it as JSON takes it."""
+        """Return the report for JSON."""
         return {
             "schema": SCHEMA,
             "machine": self.study.machine.name,
@@ -221,22 +218,17 @@ def _dig(summary: Mapping[str, Any], path: tuple[str, ...]) -> float:
 
 
 def _group_text(loss: Loss) -> str:
-    jobs = f"the {loss.jobs:,} jobs"
-    if loss.kind == "size":
-        return f"{jobs} on {loss.label.replace(' nodes', '').replace(' node', '')} nodes"
-    return f"{jobs} of {loss.kind} {loss.label}"
+    kind = "on" if loss.kind == "size" else f"of {loss.kind}"
+    kind = "of" if loss.label.startswith(loss.kind) else kind  # user7 of an SWF trace
+    return f"the {loss.jobs:,} jobs {kind} {loss.label}"
 
 
-def _change_text(
-    change: Range, alike: float, times: float, unit: str, less: str, more: str, what: str
-) -> str:
-    """Say how a figure changes, or that the replays do not agree."""
+def _change_text(what: str, change: Range, alike: float, unit: str, less: str, more: str) -> str:
+    """Say how a figure changes, or that the replays disagree; shares as percent."""
     if max(abs(change.low), abs(change.high)) <= alike:
-        return f"{what} as before"
+        return f"{what} unchanged"
+    scaled = [value * (100 if unit == "%" else 1) for value in change]
     if not change.agrees(alike):
-        shown = Range(*(times * value for value in change)).text("{:+.1f}")
-        return f"{what}: the replays do not agree, {shown}{unit}"
-    word = less if change.high < 0 else more
-    size = sorted(abs(times * value) for value in change)
-    text = Range(size[0], abs(times * change.likely), size[-1]).text()
-    return f"{text}{unit} {word} {what}" if what == "node-hours" else f"{what} {text}{unit} {word}"
+        return f"{what}: replays disagree, {Range(*scaled).text('{:+.1f}')} {unit}"
+    size = Range(*sorted(map(abs, scaled))).text()
+    return f"{size} {unit} {less if change.high < 0 else more} {what}"

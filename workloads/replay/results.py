@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a trace, in figures: for all jobs, by size, application and user."""
+"""The figures of a replay: for all jobs, by size, application and user."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nidmap.placement.support.array_types import Floats, Mask, Strs
 from nidmap.workloads.replay.engine import Outcome
 from nidmap.workloads.replay.trace import Trace
 
-#: Seconds that a job is taken to run at least in a bounded slowdown (Feitelson and Rudolph 1998).
+#: Shortest run time in a bounded slowdown, seconds (Feitelson and Rudolph 1998).
 BOUND = 10.0
 
-#: Jobs that a group has at least to be named, and groups of each kind that are followed.
+#: Fewest jobs of a group that is reported, and most groups of a kind.
 _FEW, _MOST = 10, 12
 
 #: Measures of a group of jobs; `wait` … in minutes.
@@ -59,12 +59,12 @@ def measure(trace: Trace, outcome: Outcome, mask: Mask) -> dict[str, float]:
 
 
 def bounded_slowdown(wait: Floats, run: Floats) -> Floats:
-    """Return how many times as long jobs were there as they ran, short ones taken as `BOUND`."""
+    """Return turnaround over run time, where run times below `BOUND` count as `BOUND`."""
     return np.maximum(1.0, (wait + run) / np.maximum(run, BOUND))
 
 
 def group_labels(trace: Trace) -> dict[str, Strs]:
-    """Return the group that each job belongs to, kind by kind."""
+    """Return the group of each job, by kind of group."""
     exponent = np.floor(np.log2(trace.nodes)).astype(int)
     sizes = np.array([_size_label(k) for k in range(int(exponent.max()) + 1)])
     return {"size": sizes[exponent], "application": trace.name, "user": trace.user}
@@ -76,7 +76,7 @@ def _size_label(exponent: int) -> str:
 
 
 def _common(labels: Strs) -> list[str]:
-    """Return the labels of most jobs, of enough jobs to say something."""
+    """Return the most frequent labels, those of too few jobs left out."""
     names, counts = np.unique(labels, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:_MOST]
     return [str(names[k]) for k in order if names[k] and counts[k] >= _FEW]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which jobs start now: first come, first served, and backfill by requested times.
+"""Which jobs start now: first come, first served, with backfill by requested times.
 
-``easy`` holds nodes for the first job that has to wait; ``conservative`` for all of them, as
-Slurm's ``sched/backfill`` does. Reservations are numbers of nodes, made anew whenever a job
-ends; a job that may not sit everywhere (``--exclude``, ``--nodelist``) holds the very nodes that
-are to be free first. Two rules of other schedulers can be had: a job that starts early may not
-use nodes that the reservation leaves over (`Rules.spare`), and a reservation is kept though
-jobs end early (`Rules.renewed`).
+``easy`` reserves nodes for the first job that has to wait, ``conservative`` for all of them, as
+Slurm's ``sched/backfill`` does. Reservations are numbers of nodes and are made anew whenever a
+job ends; a job restricted to some nodes (``--exclude``, ``--nodelist``) reserves those of them
+that will be free first. Two rules of other schedulers are options: backfilled jobs may not use
+nodes that a reservation leaves over (`Rules.spare`), and a reservation stays though jobs end
+early (`Rules.renewed`).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class Rules:
     """How jobs are scheduled."""
 
     backfill: str = "conservative"  # ``easy``, ``conservative``, or ``none``: nobody overtakes
-    tested: int = 500  # waiting jobs that are looked at after the first (Slurm's bf_max_job_test)
+    tested: int = 500  # waiting jobs that backfill tries (Slurm's bf_max_job_test)
     # resolution: seconds to which expected ends are rounded up (Slurm's bf_resolution); 0: none
     resolution: float = 60.0
-    # spare: whether a job that lasts longer may use nodes that the reservation leaves over
+    # spare: whether a backfilled job that lasts longer may use nodes beyond the reservation
     spare: bool = True
     renewed: bool = True  # whether the reservation moves when jobs end before their limits
 
     @property
     def depth(self) -> float:
-        """Jobs that hold a reservation."""
+        """Most jobs that have a reservation."""
         return {"none": 0, "easy": 1}.get(self.backfill, math.inf)
 
     def rounded(self, time: float) -> float:
@@ -45,7 +45,7 @@ class Rules:
 
 
 class Choice(Protocol):
-    """Where jobs may sit, and where they do."""
+    """What the scheduler asks a policy."""
 
     def allowed(self, job: int) -> Mask | None:
         """Return the nodes that a job may have; None: all."""
@@ -55,7 +55,7 @@ class Choice(Protocol):
 
 
 class Scheduler:
-    """The queue of a machine and who has which of its nodes."""
+    """The queue of a machine, and which of its nodes are taken until when."""
 
     def __init__(self, trace: Trace, up: Mask, rules: Rules, choice: Choice) -> None:
         self.rules, self.choice = rules, choice
@@ -69,10 +69,10 @@ class Scheduler:
         self.expected: dict[int, float] = {}
         self._kept: tuple[int, float] | None = None
         self._promised: Mask | None = None
-        self._forget()
+        self.plan_anew()
 
-    def _forget(self) -> None:
-        """Begin anew: nodes have become free."""
+    def plan_anew(self) -> None:
+        """Try the whole queue next time and make all reservations anew."""
         self._seen = self._reserved = self._tested = 0
         self._barrier = math.inf
         self._profile: Profile | None = None
@@ -80,12 +80,12 @@ class Scheduler:
 
     @property
     def open(self) -> Mask:
-        """Free nodes for which no job waits that may have no others."""
+        """Free nodes that no restricted job waits for."""
         return self.free if self._promised is None else self.free & ~self._promised
 
     @property
     def reserved(self) -> float:
-        """When a reservation that is kept begins; inf for none."""
+        """When the reservation that stays begins; inf for none."""
         return self._kept[1] if self._kept is not None else math.inf
 
     def submit(self, job: int) -> None:
@@ -99,16 +99,12 @@ class Scheduler:
         self.free[rows] = True
         self.release[rows] = -np.inf
         self.left += len(rows)
-        self._forget()
-
-    def look_again(self) -> None:
-        """Look at the whole queue next time, though no job has ended."""
-        self._forget()
+        self.plan_anew()
 
     def starts(self, now: float) -> list[tuple[int, Ints]]:
-        """Return the jobs that start now with their nodes; they are off the queue."""
+        """Return the jobs that start now with their nodes, and take them off the queue."""
         if self._kept is not None and now >= self._kept[1]:
-            self._forget()
+            self.plan_anew()
         if self._profile is not None:
             self._profile.advance(now)
         begun: dict[int, tuple[int, Ints]] = {}
@@ -138,7 +134,7 @@ class Scheduler:
         return list(begun.values())
 
     def _reserve_numbers(self, place: int, last: int) -> int:
-        """Reserve for all jobs from `place` on that cannot start by numbers alone; count them."""
+        """Reserve for jobs from `place` on that cannot start for want of nodes; count them."""
         if self._profile is None or not self.rules.renewed or self.rules.depth < math.inf:
             return 0
         jobs = self.queue[place : min(last, place + self.rules.tested - self._tested) + 1]
@@ -151,9 +147,9 @@ class Scheduler:
         return done
 
     def _last_small(self, place: int) -> int:
-        """Return the last place from `place` on of a job that is not larger than what is free.
+        """Return the last place from `place` on of a job no larger than what is free; -1: none.
 
-        None of those after it can start, so that their reservations do not count.
+        No job after it can start, so that their reservations do not matter.
         """
         if not self.rules.renewed and self._kept is None:
             return len(self.queue) - 1  # the first that cannot start is to keep its reservation
@@ -162,15 +158,15 @@ class Scheduler:
         return next((at for at in places if count[self.queue[at]] <= left), -1)
 
     def _next_small(self, place: int) -> int:
-        """Return the next place in the queue of a job that is not larger than what is free."""
+        """Return the next place in the queue of a job no larger than what is free."""
         queue, left, count = self.queue, self.left, self.count
         last = min(len(queue), place + self.rules.tested - self._tested)
         return next((at for at in range(place, last) if count[queue[at]] <= left), len(queue))
 
     def _try(self, job: int, now: float) -> Ints | None:
         """Return the nodes on which a job can start now without delaying a reservation."""
-        count = self.count[job]
-        if count > self.left or self._is_kept_back(job, now):
+        count, kept = self.count[job], self._kept  # which waits until its reservation begins
+        if count > self.left or (kept is not None and kept[0] == job and now < kept[1]):
             return None
         end = self.rules.rounded(now + self.limit[job])
         if self._profile is not None and not (
@@ -186,10 +182,6 @@ class Scheduler:
             return None
         return self.choice.choose(job, usable, now)
 
-    def _is_kept_back(self, job: int, now: float) -> bool:
-        """Return whether a job has a reservation that is kept and has not come."""
-        return self._kept is not None and self._kept[0] == job and now < self._kept[1]
-
     def _begin(self, job: int, rows: Ints, now: float) -> None:
         end = self.rules.rounded(now + self.limit[job])
         self.free[rows] = False
@@ -202,7 +194,7 @@ class Scheduler:
             self._kept = None
 
     def _wait(self, job: int, now: float) -> None:
-        """Reserve nodes for a job that cannot start, where it is its turn."""
+        """Reserve nodes for a job that cannot start, unless enough jobs have reservations."""
         if self._profile is None:
             soon = now + max(1.0, self.rules.resolution)  # of a job that is past its limit
             ends = ((max(end, soon), self.count[k]) for k, end in self.expected.items())
@@ -223,7 +215,7 @@ class Scheduler:
             self._profile.take(begin, end, self.count[job])
 
     def _reservation(self, job: int, now: float) -> float:
-        """Return when a waiting job can start, and hold its nodes where it may not have all."""
+        """Return when a waiting job can start; if it is restricted, hold its nodes."""
         assert self._profile is not None
         count, allowed = self.count[job], self.choice.allowed(job)
         later = float(self._profile.times[1]) if self._profile.size > 1 else now

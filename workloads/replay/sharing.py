@@ -83,7 +83,8 @@ class Network:
         if cost.timeless:
             raise UsageError(
                 f"no time can be told on {machine.name}: {cost.timeless}",
-                "a replay needs bandwidths, as in -m MACHINE,bw=10",
+                "state them in a site file (docs/howto/new-site.md), or compare waits alone: "
+                "--shares 0 --policies slurm,tree",
             )
         self.routed = machine.topology.kind == "torus" or cost.model.routing in SINGLE_PATH
         self.loss = cost.model.values.loss

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sat where at a time that a slider chooses: the part of the page that plays replays."""
+"""The part of the page that plays replays: which job was where at the time of a slider."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nidmap.workloads.replay.engine import Outcome
 from nidmap.workloads.replay.study import Study
 from nidmap.workloads.replay.trace import Trace
 
-#: Moments of a slider at most, and jobs that it plays: a page of a few megabytes.
+#: Most moments and jobs of a slider: the page has a few megabytes.
 _MOMENTS, _JOBS = 2000, 10_000
 
 _SCRIPT = Path(__file__).parent / "slider.js"
 
 
 def slider_html(study: Study, trace: Trace, kept: dict[str, Outcome], most: int = _JOBS) -> str:
-    """Return a slider with a picture for each policy, its data and its script."""
+    """Return a slider with a picture for each policy, its data and script."""
     unit = nested_units(study.machine, np.arange(len(study.machine)))[0]
     ends = [float(outcome.end.max()) for outcome in kept.values()]
     whole = len(trace) <= most
-    last = max(ends) if whole else float(trace.submit[most])  # from then on jobs would be missing
+    last = max(ends) if whole else float(trace.submit[most])  # later, jobs would be missing
     interval = max(1, -int(-last // _MOMENTS))
     moments = np.arange(max(1, -int(-last // interval))) * interval
     replays = [_played(trace, outcome, unit, moments, most) for outcome in kept.values()]
@@ -56,8 +56,8 @@ def slider_html(study: Study, trace: Trace, kept: dict[str, Outcome], most: int 
 def _played(trace: Trace, outcome: Outcome, unit: Ints, moments: Ints, most: int) -> dict[str, Any]:
     """Return how many jobs run and wait at each moment, and the jobs that run at any.
 
-    A job is its number, the first moment at which it runs and at which it no longer does, then
-    its units with its nodes there.
+    A job is a list: number, first moment at which it runs, first at which it has ended, then
+    pairs of a unit and its nodes there.
     """
     submitted, begun, ended = (
         np.searchsorted(np.sort(times), moments, "right")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many replays of one trace: policies by shares of communication by seeds, kept as they end."""
+"""A study: many replays of one trace (policies, communication shares, seeds), kept as they end."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from nidmap.workloads.replay.scheduler import Rules
 from nidmap.workloads.replay.sharing import Application, Network
 from nidmap.workloads.replay.trace import Trace
 
-#: Policies that ask nothing of the network.
+#: Policies that do not look at the network.
 _PLAIN = "slurm", "none", "tree", "switches"
 
 
 class Case(NamedTuple):
-    """One replay: a policy, the share of communication of jobs that nothing tells, a seed."""
+    """One replay: a policy, the communication share of unknown jobs, a seed."""
 
     policy: str
     share: float
@@ -42,23 +42,23 @@ class Case(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its name as a file."""
+        """Its name in file names."""
         return f"{self.policy}-share{self.share:g}-seed{self.seed}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """What is replayed."""
+    """What is to be replayed."""
 
     machine: Machine
-    traces: tuple[Trace, ...]  # one for all seeds, or one a seed
+    traces: tuple[Trace, ...]  # one for all seeds, or one per seed
     cases: tuple[Case, ...]
     rules: Rules
     up: Mask  # (n,)
     # applications: what is known of jobs (`nidmap.rankmap.past_jobs.read_applications`)
     applications: tuple[Known, ...] = ()
-    ppn: int = 1  # ranks a node where it is not known
-    folder: str = ""  # where replays are kept; '' for nowhere
+    ppn: int = 1  # ranks per node where unknown
+    folder: str = ""  # where replays are kept; '' means nowhere
 
     def trace(self, case: Case) -> Trace:
         """Return the trace of a case."""
@@ -66,7 +66,7 @@ class Study:
 
     @property
     def key(self) -> str:
-        """What results hang on besides the case: those of another key are not taken up."""
+        """A hash of all that results depend on besides the case: others are not resumed."""
         digest = hashlib.sha256()
         for trace in self.traces:
             for column in (trace.submit, trace.run, trace.limit, trace.nodes):
@@ -80,10 +80,10 @@ class Study:
 
 
 def draw_applications(study: Study, case: Case) -> list[Application]:
-    """Return the communication of each job, drawn by the seed where it is not known.
+    """Return what each job communicates, drawn by the seed where it is unknown.
 
-    Jobs of one user and name send the same; of an unknown pattern half are taken for stencils and
-    half for all-to-alls. A share that a range is known of is drawn from it.
+    Jobs of the same user and name communicate alike. Of unknown patterns half are stencils and
+    half all-to-alls; a share known as a range is drawn from it.
     """
     trace, known = study.trace(case), {}
     for label in sorted(set(zip(trace.name.tolist(), trace.user.tolist(), strict=True))):
@@ -113,31 +113,24 @@ def run_case(study: Study, case: Case, told: Callable[[float], None] | None = No
 
 @once
 def _network(machine: Machine) -> Network:
-    """Return the machine's network, made once a process."""
+    """Return the machine's network, made once per process."""
     return Network(machine)
 
 
 def check_study(study: Study, samples: int) -> str:
-    """Hold the quick times of the first case against the predictor's; return it in words."""
+    """Compare quick times of the first case with full predictions; return a sentence."""
     case = study.cases[0]
     trace, apps = study.trace(case), draw_applications(study, case)
     outcome = run_case(study, case)
     return check_words(Checker(_network(study.machine), trace, apps).samples(outcome, samples))
 
 
-# --- many of them, kept ---------------------------------------------------------------
-
-#: What a worker replays.
-_worker: list[tuple[Study, str]] = []
+# --- many cases ---------------------------------------------------------------------
 
 
-def _begin_worker(study: Study, key: str) -> None:
-    _worker[:] = [(study, key)]
-
-
-def _do_case(case: Case) -> dict[str, Any]:
+def _do_case(shared: tuple[Study, str], case: Case) -> dict[str, Any]:
     """Replay a case, keep it and return its figures."""
-    study, key = _worker[0]
+    study, key = shared
     outcome = run_case(study, case)
     summary = summarize(study.trace(case), outcome, int(study.up.sum()))
     if study.folder:
@@ -148,12 +141,12 @@ def _do_case(case: Case) -> dict[str, Any]:
 def run_study(
     study: Study, resumed: bool, told: Callable[[float, str], None] | None = None
 ) -> dict[Case, dict[str, Any]] | None:
-    """Replay all cases; those that are kept already are taken up where `resumed`."""
+    """Replay all cases, except those kept from before if `resumed`."""
     key = study.key
     kept = ((case, kept_summary(study.folder, key, case)) for case in study.cases if resumed)
     done = {case: summary for case, summary in kept if summary is not None}
     missing = [case for case in study.cases if case not in done]
-    results = run_tasks(_do_case, missing, _begin_worker, (study, key))
+    results = run_tasks(_do_case, missing, (study, key))
     if results is None:
         return None
     for number, summary in results:
@@ -165,7 +158,7 @@ def run_study(
 
 
 def keep_case(folder: str, key: str, case: Case, outcome: Outcome, summary: dict[str, Any]) -> None:
-    """Write a replay whole, or not at all."""
+    """Write a replay atomically."""
     raw = io.BytesIO()
     columns = {name: getattr(outcome, name) for name in Outcome.__slots__}
     np.savez_compressed(raw, key=key, summary=json.dumps(summary), **columns)
@@ -173,7 +166,7 @@ def keep_case(folder: str, key: str, case: Case, outcome: Outcome, summary: dict
 
 
 def kept_summary(folder: str, key: str, case: Case) -> dict[str, Any] | None:
-    """Return the figures of a replay that is kept; None where there is none of this study."""
+    """Return the figures of a kept replay; None if this study has none."""
     path = os.path.join(folder, f"{case.label}.npz")
     if not os.path.exists(path):
         return None
@@ -182,12 +175,12 @@ def kept_summary(folder: str, key: str, case: Case) -> dict[str, Any] | None:
             summary = json.loads(str(kept["summary"]))
             return summary if str(kept["key"]) == key and isinstance(summary, dict) else None
     except (OSError, ValueError, KeyError, EOFError) as error:
-        hint = "take it away, or leave out --resume"
-        raise ParseError(path, 0, f"is no replay: {error}", hint) from None
+        hint = "remove it, or leave out --resume"
+        raise ParseError(path, 0, f"is not a kept replay: {error}", hint) from None
 
 
 def kept_outcome(folder: str, case: Case) -> Outcome:
-    """Return a replay that is kept."""
+    """Return a kept replay."""
     with np.load(os.path.join(folder, f"{case.label}.npz"), allow_pickle=False) as kept:
         columns = {name: kept[name] for name in Outcome.__slots__ if name != "past_limit"}
         return Outcome(**columns, past_limit=int(kept["past_limit"]))

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A synthetic trace by the model of Lublin and Feitelson (2003), typeless parameters.
+"""Synthetic traces by the model of Lublin and Feitelson (2003), with its typeless parameters.
 
 J. Parallel Distrib. Comput. 63(11), 1105-1122: sizes are two-stage uniform in their logarithm,
 many of them powers of two; logarithms of run times are hyper-gamma, longer for larger jobs;
 gaps between submissions are log-gamma, stretched by a daily cycle. The model was fitted to
-machines of about 128 nodes: sizes go up to the machine here, and a job's share of the
-largest, not its nodes, says which of the two gammas its run time is likely of.
+machines of about 128 nodes; here sizes go up to the machine's, and a job's share of the
+largest size, not its number of nodes, decides how likely its run time is of either gamma.
 
 The model has no limits, users or programs. A job asks for one to five times its run time
-(Mu'alem and Feitelson 2001), rounded up to a usual limit; users and their programs are drawn
-by Zipf's law.
+(Mu'alem and Feitelson 2001), rounded up to a usual limit; users and their programs follow
+Zipf's law.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def synthetic_trace(
         sizes, runs = np.append(sizes, more), np.append(runs, _run_times(rng, more, largest))
     count = int(np.searchsorted(np.cumsum(sizes * runs), wanted)) + 1
     sizes, runs = sizes[:count], runs[:count]
-    runs *= wanted / float((sizes * runs).sum())  # the last job is more than what was missing
+    runs *= wanted / float((sizes * runs).sum())  # the last job was more than what was missing
     submit = _arrivals(rng, count, days)
     limit = _USUAL[np.minimum(np.searchsorted(_USUAL, runs * rng.uniform(1, 5, count)), 11)]
     user = _zipf(rng, _USERS, count)
@@ -62,15 +62,18 @@ def synthetic_trace(
     return clean_trace(columns, name)
 
 
-def parse_synthetic(text: str, nodes: int) -> Trace:
-    """Return the trace of ``lublin:days=31,load=0.85,seed=1,largest=1024``, or of a part of it."""
-    options = Options(text)
+def parse_synthetic(text: str, nodes: int, draw: int = 0) -> Trace:
+    """Return the trace of ``lublin:days=31,load=0.85,seed=1,largest=1024``, each optional.
+
+    `draw` is added to the seed.
+    """
+    options = Options(text if ":" in text else "lublin:seed=1")
     options.only("days", "load", "seed", "largest")
     given = options.given
     days = options.figure(given.get("days", "31"), "days", "number from 0.01 to 3660", 0.01, 3660)
     load = options.figure(given.get("load", "0.85"), "load", "share from 0.01 to 10", 0.01, 10)
     largest = options.whole("largest", nodes)
-    return synthetic_trace(days, load, options.whole("seed", 1), nodes, largest)
+    return synthetic_trace(days, load, options.whole("seed", 1) + draw, nodes, largest)
 
 
 def _sizes(rng: np.random.Generator, count: int, nodes: int) -> Ints:
@@ -86,7 +89,7 @@ def _sizes(rng: np.random.Generator, count: int, nodes: int) -> Ints:
 
 
 def _run_times(rng: np.random.Generator, sizes: Ints, nodes: int) -> Floats:
-    """Draw run times, seconds; those that are too long are drawn again."""
+    """Draw run times in seconds; those that are too long are drawn again."""
     chance = np.clip(_MIX[0] * sizes * (_FITTED / nodes) + _MIX[1], 0, 1)
     drawn = np.full(len(sizes), np.inf)
     while (again := np.flatnonzero(drawn > _LONGEST)).size:
@@ -97,7 +100,7 @@ def _run_times(rng: np.random.Generator, sizes: Ints, nodes: int) -> Floats:
 
 
 def _arrivals(rng: np.random.Generator, count: int, days: float) -> Floats:
-    """Draw submissions: gaps in points, of which each half hour of the day has its own number."""
+    """Draw submissions: gaps in points, of which each half hour of a day has a number."""
     gaps = np.exp(np.minimum(rng.gamma(*_GAP, size=count), _LONGEST)) / 1800
     fine = np.arange(0.5, _HALVES + _DAWN + 1, 0.05)
     density = fine ** (_CYCLE[0] - 1) * np.exp(-fine / _CYCLE[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of a site as they were submitted, in columns: what a replay starts from."""
+"""The jobs of a site as they were submitted, in columns."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ class Trace:
     user: Strs
     name: Strs
     ids: Strs  # (n,)
-    remarks: tuple[str, ...] = ()  # what was left out or assumed, with how many jobs that were
+    remarks: tuple[str, ...] = ()  # what was left out or assumed, and for how many jobs
 
     def __len__(self) -> int:
         return len(self.submit)
 
     def take(self, mask: Mask, *remarks: str) -> Trace:
-        """Return some of the jobs, with more to be said about them."""
+        """Return some of the jobs, with more remarks."""
         columns = ("submit", "run", "limit", "nodes", "user", "name", "ids")
         parts = {column: getattr(self, column)[mask] for column in columns}
         return replace(self, **parts, remarks=(*self.remarks, *filter(None, remarks)))
 
 
 class Columns(NamedTuple):
-    """What a reader found, job by job, as it is in the trace; NaN where it says nothing."""
+    """What a reader found, job by job, as in the trace; NaN where it says nothing."""
 
     # ids, user, name: (n,)
     ids: Strs
@@ -64,18 +64,18 @@ class Columns(NamedTuple):
 
     @classmethod
     def joined(cls, blocks: Iterable[Columns]) -> Columns:
-        """Return several blocks as one."""
+        """Return several blocks joined."""
         parts: list[Any] = [np.concatenate(column) for column in zip(*blocks, strict=True)]
         return cls(*parts) if parts else cls.of_rows(())
 
     def take(self, which: Mask | Ints) -> Columns:
-        """Return some of the jobs, in this order."""
+        """Return some of the jobs, in the given order."""
         parts: list[Any] = [column[which] for column in self]
         return Columns(*parts)
 
 
 def clean_trace(columns: Columns, source: str, remarks: Sequence[str] = ()) -> Trace:
-    """Return the jobs that can be replayed, by submission, and count all others."""
+    """Return the jobs that can be replayed, by submission; count all others in remarks."""
     submit = np.where(np.isnan(columns.submit), columns.start, columns.submit)
     reasons = [
         ("no time of submission", ~(submit >= 0)),
@@ -102,26 +102,28 @@ def clean_trace(columns: Columns, source: str, remarks: Sequence[str] = ()) -> T
 
 
 def _limits(columns: Columns) -> tuple[Floats, list[str]]:
-    """Return the times that jobs asked for, none shorter than the job ran."""
+    """Return the time limits, none shorter than the job ran, and remarks."""
     limit, run, notes = columns.limit, columns.run, []
     missing = ~(limit > 0)
     if number := int(missing.sum()):
-        notes.append(f"{counted(number, 'job')} without a time limit: the run time is taken for it")
+        notes.append(f"{counted(number, 'job')} without a time limit: the run time is taken")
     if number := int((~missing & (run > limit)).sum()):
-        notes.append(f"{counted(number, 'job')} ran past the limit, which is taken as that long")
+        notes.append(f"{counted(number, 'job')} ran past the limit: the run time is taken")
     return np.where(missing | (run > limit), run, limit), notes
 
 
 def fit_trace(trace: Trace, nodes: int, scale: float = 1.0, days: float = math.inf) -> Trace:
-    """Return the jobs that a machine can run."""
+    """Return the jobs that fit on a machine, with their sizes scaled."""
     sizes = np.ceil(np.round(trace.nodes * scale, 9)).astype(np.int64)
-    words = f"sizes of all jobs times {scale:.4g}" if scale != 1 else ""
+    words = f"all job sizes multiplied by {scale:.4g}" if scale != 1 else ""
     trace = replace(trace, nodes=np.maximum(1, sizes))
     early = trace.submit <= days * 86400
-    trace = trace.take(early, words, f"the first {days:g} days" if not early.all() else "")
+    trace = trace.take(early, words, f"only the first {days:g} days" if not early.all() else "")
     small = trace.nodes <= nodes
     large = len(trace) - int(small.sum())
     words = f"{counted(large, 'job')} left out: larger than the {nodes} nodes that are up"
     if not small.any():
-        raise UsageError(f"{trace.source}: no job fits on {nodes} nodes", "--scale makes them less")
+        raise UsageError(
+            f"{trace.source}: no job fits on {nodes} nodes", "make jobs smaller with --scale"
+        )
     return trace.take(small, words if large else "")

@@ -40,7 +40,7 @@ def test_who_loses_comes_first_and_the_figures_are_ranges(tool):
     lines = out.splitlines()
     assert lines[0].endswith("(16 nodes up), 12 replays")
     assert lines[1].startswith("who loses most: the ")
-    assert " under fixed, done " in lines[1]
+    assert " under fixed finish " in lines[1]
     assert " to " in lines[1]
     assert any(line.startswith("auto: ") and "node-hours" in line for line in lines)
     assert any("conservative backfill at every event, bf_max_job_test 500" in x for x in lines)
@@ -98,9 +98,11 @@ def test_a_trace_of_a_job_or_two_has_a_page_too(tool, tmp_path, jobs):
     ("words", "code", "message"),
     [
         (("lublin", "--policies", "slurm,best"), 2, "unknown policy 'best'; choose from slurm"),
-        (("lublin", "--shares", "1.5"), 2, "--shares 1.5: numbers from 0 to 1"),
-        (("lublin", "--scale", "big"), 2, "--scale big: neither a number above 0 nor fit"),
+        (("lublin", "--shares", "1.5"), 2, "--shares 1.5: use numbers from 0 to 1"),
+        (("lublin", "--scale", "big"), 2, "--scale big: it is a number above 0 or fit"),
+        (("lublin", "--policies", ","), 2, "--policies is empty; choose from slurm, none"),
         (("lublin:day=3",), 2, "unknown option 'day'"),
+        (("lublin:seed=a",), 2, "seed: 'a' is not a whole number above 0"),
         (("lublin", "--resume"), 2, "--resume needs -o DIR"),
         (("nowhere.swf",), 3, "nowhere.swf: cannot be read"),
         (("lublin", "--down", "#0-15"), 2, "no node of"),
@@ -119,7 +121,7 @@ def test_a_kept_replay_that_is_none(tool, tmp_path):
     (tmp_path / "kept" / "slurm-share0.2-seed0.npz").write_bytes(b"PK")
     code, _, err = tool(*words, "-o", "kept", "--resume")
     assert code == 3
-    assert "is no replay" in err
+    assert "is not a kept replay" in err
 
 
 def test_quick_times_are_held_against_the_predictor(tool):
@@ -127,9 +129,9 @@ def test_quick_times_are_held_against_the_predictor(tool):
     words = ("lublin:days=0.5,load=0.9", "-m", "fattree:leaf=4,leaves=4,spines=1,bw=1,latency=0")
     code, out, _ = tool(*words, "--policies", "slurm", "--shares", "0.5", "--check", "12")
     assert code == 0
-    line = next(line for line in out.splitlines() if "quick times against" in line)
+    line = next(line for line in out.splitlines() if "quick times of" in line)
     assert "12 jobs" in line
-    assert float(line.partition("off by ")[2].split(" %")[0]) < 5
+    assert float(line.partition("median error ")[2].split(" %")[0]) < 5
 
 
 def test_an_interrupt_keeps_what_is_done_and_resume_goes_on(tmp_path):

@@ -97,5 +97,6 @@ def test_a_job_ends_later_by_what_its_neighbour_costs_while_it_runs(network):
 
 
 def test_without_bandwidths_nothing_can_be_said():
-    with pytest.raises(UsageError, match="no time can be told"):
+    with pytest.raises(UsageError, match="no time can be told") as error:
         Network(nidmap.load_machine("tree:4x4"))
+    assert "--shares 0 --policies slurm,tree" in str(error.value.hint)

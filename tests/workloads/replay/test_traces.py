@@ -41,7 +41,7 @@ def test_swf_plain_and_packed(write):
         assert trace.limit.tolist() == [120, 10]
         assert trace.nodes.tolist() == [1, 2]
         assert (trace.user[0], trace.name[0]) == ("user7", "program3")
-        assert "16 processors a node (64 on 4 nodes), rounded up" in trace.remarks
+        assert "16 processors per node (64 on 4 nodes), rounded up" in trace.remarks
         assert any("1 job without a time limit" in remark for remark in trace.remarks)
     assert read_trace(write(text), 1.0).nodes.tolist() == [16, 17]
 
@@ -53,18 +53,18 @@ def test_what_cannot_be_replayed_is_counted(write):
     assert trace.ids.tolist() == ["5", "4"]
     for remark in ("1 job left out: no time of submission", "1 job left out: no run time",
                    "1 job left out: no number of nodes", "1 job out of order: sorted by submission",
-                   "1 job ran past the limit, which is taken as that long"):  # fmt: skip
+                   "1 job ran past the limit: the run time is taken"):  # fmt: skip
         assert remark in trace.remarks
 
 
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        (HEAD + "1 2 3\n", 5, "3 fields, a job in SWF has 18"),
+        (HEAD + "1 2 3\n", 5, "3 fields, but a job in SWF has 18"),
         (swf((1, 0, 0, 1, 1, 1)) + "2 0 0 1 1 -1 -1", 6, "7 fields"),
-        (swf((1, 0, 0, 1, 1, 1)) + "2 0 x" + " 0" * 15 + "\n", 6, "'x' is no number"),
-        ("hello\n", 1, "'hello' begins no trace"),
-        ("", 1, "'' begins no trace"),
+        (swf((1, 0, 0, 1, 1, 1)) + "2 0 x" + " 0" * 15 + "\n", 6, "'x' is not a number"),
+        ("hello\n", 1, "'hello' is not the start of a trace"),
+        ("", 0, "is empty"),
         (HEAD, 0, "no job that can be replayed"),
         ("JobID|Start|End|NodeList\n1|x|2024-05-01|n1\n", 2, "start 'x' is not a time"),
     ],
@@ -78,7 +78,7 @@ def test_a_bad_trace_is_one_line(write, text, line, words):
 
 def test_a_cut_gzip_is_one_line(write):
     whole = gzip.compress(swf(*[(k, k, 0, k, 1, k) for k in range(1, 5000)]).encode())
-    with pytest.raises(ParseError, match="damaged gzip"):
+    with pytest.raises(ParseError, match="damaged gzip file"):
         read_trace(write(whole[: len(whole) // 2]))
 
 
@@ -97,6 +97,7 @@ def test_accounts_with_and_without_submission(write):
     assert trace.limit.tolist() == [7200, 60]
     assert trace.nodes.tolist() == [3, 1]
     assert trace.name.tolist() == ["lmp|1", "cp2k"]
+    assert "1 job left out: still running" in trace.remarks
 
 
 def test_the_csv_of_nidmap_jobs(write, tmp_path, monkeypatch, capfd):
