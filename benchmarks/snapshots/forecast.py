@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nidmap.workloads.replay.sharing import Sharing
+from nidmap.workloads.replay.sharing import Sharing, rounds_per_second
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ def quick_forecasts(network: Network, jobs: Sequence[Running]) -> list[Forecast]
     alone, sharing = Sharing(network), Sharing(network)
     prints = [network.footprint(job.app, job.rows) for job in jobs]
     for k, (job, footprint) in enumerate(zip(jobs, prints, strict=True)):
-        sharing.add(k, footprint, job.app.rounds(footprint.best, sharing.slowdown(footprint)))
+        sharing.add(k, footprint, job.app.share)
     beside = sharing.slowdowns().tolist()
     return [
         Forecast(footprint.best, alone.slowdown(footprint) * footprint.best, slow * footprint.best)
@@ -44,13 +44,17 @@ def routed_forecasts(routed: Routed, jobs: Sequence[Running]) -> list[Forecast]:
     alone = [routed.slowdown(job.app, job.rows, []) for job in jobs]
     beside = alone
     for _ in range(_TURNS):
-        rounds = [job.app.rounds(*known) for job, *known in zip(jobs, best, beside, strict=True)]
+        rounds = [
+            rounds_per_second(job.app.share, *known)
+            for job, *known in zip(jobs, best, beside, strict=True)
+        ]
         slowed = [
             routed.slowdown(
                 job.app, job.rows,
                 [(o.app, o.rows, r) for o, r in zip(jobs, rounds, strict=True) if o is not job],
+                own,
             )
-            for job in jobs
+            for job, own in zip(jobs, rounds, strict=True)
         ]  # fmt: skip
         beside = np.sqrt(np.array(slowed) * beside).tolist()
     times = zip(best, alone, beside, strict=True)

@@ -16,8 +16,17 @@ from nidmap.rankmap.past_jobs import quick_choices
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.background import Other
 from nidmap.workloads.replay.engine import Outcome
-from nidmap.workloads.replay.sharing import Application, Network, Sharing
+from nidmap.workloads.replay.sharing import (
+    Application,
+    Network,
+    Sharing,
+    rounds_per_second,
+    stretches,
+)
 from nidmap.workloads.replay.trace import Trace
+
+#: Turns in which the others' use of channels settles.
+_TURNS = 8
 
 
 class Sample(NamedTuple):
@@ -55,13 +64,15 @@ class Routed:
         self._best: dict[tuple[int, Predictor], float] = {}
 
     def slowdown(
-        self, app: Application, rows: Ints, others: Sequence[tuple[Application, Ints, float]]
-    ) -> float:
+        self, app: Application, rows: Ints, others: Sequence[tuple[Application, Ints, float]],
+        rounds: float = 0.0,
+    ) -> float:  # fmt: skip
         """Return how many times as long a job communicates as alone on the best nodes.
 
-        `others`: their applications, nodes, and rounds per second.
+        `others`: their applications, nodes, and rounds per second. `rounds`: its own per second; 0
+        where the others have not met it yet.
         """
-        background = [self._neighbour(*other) for other in others]
+        background = self._neighbours(others, (app, rows, rounds))
         model = Predictor(self.machine, Job(*app[:3], background=background))
         return model.time(model.place(rows)) / self.best(app, len(rows))
 
@@ -79,15 +90,34 @@ class Routed:
             self._models[key] = Predictor(self.machine, Job(*key))
         return self._models[key]
 
-    def _neighbour(self, app: Application, rows: Ints, rounds: float) -> _Neighbour:
-        """Return a neighbour with its load on each channel."""
+    def _neighbours(
+        self, jobs: Sequence[tuple[Application, Ints, float]], own: tuple[Application, Ints, float]
+    ) -> list[_Neighbour]:
+        """Return jobs with rates of which the predictor leaves as much of each channel as they."""
+        busy = [self._busy(app, rows) * rounds for app, rows, rounds in (*jobs, own)]
+        bandwidth = self._model(own[0]).channels.bandwidth
+        owner, where = np.nonzero(busy)
+        rate = np.array(busy)[owner, where]
+        presence = np.minimum(rate, 1)
+        for _ in range(_TURNS):
+            presence = np.minimum(rate * stretches(where, presence, len(bandwidth)), 1)
+        others = owner < len(jobs)
+        present = np.bincount(where[others], presence[others], len(bandwidth))
+        taken = (bandwidth / (1 + present))[where] * presence
+        return [
+            _Neighbour(rows, 1.0, where=where[owner == k], rate=taken[owner == k])
+            for k, (_, rows, _) in enumerate(jobs)
+        ]
+
+    def _busy(self, app: Application, rows: Ints) -> Floats:
+        """Return the seconds of each channel in a round of a job."""
         model = self._model(app)
-        rate = np.zeros(len(model.channels))
+        bandwidth = model.channels.bandwidth
+        busy = np.zeros(len(bandwidth))
         for phase in model.phases(model.place(rows)):
             carried = model.loads(phase.total, None)
-            rate[carried.used] += carried.carried * (rounds / GB)
-        where = np.flatnonzero(rate)
-        return _Neighbour(rows, 1.0, where=where, rate=rate[where])
+            busy[carried.used] += carried.carried / GB / bandwidth[carried.used]
+        return busy
 
 
 class Checker:
@@ -107,18 +137,19 @@ class Checker:
     def _sample(self, outcome: Outcome, job: int) -> Sample:
         when = outcome.start[job]
         running = (outcome.start < when) & (outcome.end > when) & (self.trace.nodes > 1)
-        running_jobs = [k for k in np.flatnonzero(running).tolist() if self.apps[k].share]
-        sharing, others = Sharing(self.network), []
-        for other in running_jobs:
+        others = [k for k in np.flatnonzero(running).tolist() if self.apps[k].share]
+        sharing, sent = Sharing(self.network), []
+        for other in others:
+            footprint = self.network.footprint(self.apps[other], outcome.of(other))
+            sharing.add(other, footprint, self.apps[other].share)
+        slow = sharing.slowdowns() if others else ()
+        for other, slowdown in zip(others, slow, strict=True):
             app, rows = self.apps[other], outcome.of(other)
-            footprint = self.network.footprint(app, rows)
-            rounds = app.rounds(footprint.best, float(outcome.slowdown[other]))
-            sharing.add(other, footprint, rounds)
-            others.append((app, rows, rounds))
-        rows = outcome.of(job)
-        quick = sharing.slowdown(self.network.footprint(self.apps[job], rows))
-        routed = self.routed.slowdown(self.apps[job], rows, others)
-        return Sample(job, len(running_jobs), quick, routed)
+            best = self.network.best(app, len(rows))
+            sent.append((app, rows, rounds_per_second(app.share, best, slowdown)))
+        app, rows = self.apps[job], outcome.of(job)
+        quick = sharing.slowdown(self.network.footprint(app, rows))
+        return Sample(job, len(others), quick, self.routed.slowdown(app, rows, sent))
 
 
 def check_words(samples: list[Sample]) -> str:

@@ -143,7 +143,7 @@ class Replay:
             footprint = self._footprint(job, rows)
             app, slowdown = self.applications[job], self.sharing.slowdown(footprint)
             self.slowdown[job], self.pace[job] = slowdown, app.pace(slowdown)
-            shares = self.sharing.add(job, footprint, app.rounds(footprint.best, slowdown))
+            shares = self.sharing.add(job, footprint, app.share)
         self._end_at(job, now + float(self.trace.run[job]) * float(self.pace[job]))
         return shares
 

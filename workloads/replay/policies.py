@@ -221,7 +221,7 @@ def make_policy(name: str, site: Site) -> Policy:
 
 
 def fragmentation(unit: Ints, free: Mask, size: int) -> float:
-    """Return how scattered free nodes are: 0 as close as can be, 1 each far from all others."""
+    """Return how scattered free nodes are: 0 where one unit has as many of them as it can."""
     counts = np.bincount(unit[free])
     most = min(int(counts.sum()), size)
     return 1 - int(counts.max(initial=0)) / most if most else 0.0

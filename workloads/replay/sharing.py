@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long jobs communicate on a network that they share: links that carry several jobs.
+"""How long jobs communicate on a network that they share.
 
 A job's *footprint* is what it puts on the links, phase by phase. Where packets have one way to each
 node (`SINGLE_PATH`), and on a torus, it has every link, with the bytes that the predictor routes
 over it. Elsewhere nothing is routed, as in `nidmap.rankmap.past_jobs.quick_cost`: it has the links
-that leave each group, chassis, router …, and those that join two of them. Links are shared as the
-predictor shares them (`nidmap.rankmap.predict.background`): the other jobs take what they send on
-the average, but at least an equal share is left.
+that leave each group, chassis, router …, and those that join two of them.
+
+Jobs that send over a link at the same time share it equally, and each computes in between: a closed
+network of queues in which every job is a customer. Their times are worked out from mean values
+(Reiser and Lavenberg, J. ACM 27(2), 1980): a job finds as many others on a link as are there on the
+average, takes that many times longer, and is there itself for a larger part of its round. So jobs
+that slow each other down come less often, and no link is shared by more jobs than use it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +39,9 @@ from nidmap.rankmap.predict import Job, Predictor
 #: Links that take a smaller part of the time of a phase's busiest one are never waited for.
 _SLACK = 1 / 8
 
+#: Turns in which the jobs' slowdowns settle, and the relative change below which they have.
+_TURNS, _ALIKE = 8, 1e-3
+
 _ANY = "stencil:auto"
 
 
@@ -49,26 +57,22 @@ class Application(NamedTuple):
         """Return how many times as long it runs as alone on the best nodes."""
         return 1 - self.share + self.share * slowdown
 
-    def rounds(self, best: float, slowdown: float) -> float:
-        """Return the rounds of its pattern a second; `best`: seconds of one on the best nodes."""
-        return self.share / (best * self.pace(slowdown)) if best else 0.0
-
 
 class Footprint(NamedTuple):
     """The load of one job on links."""
 
-    # links: (k,) links that may be waited for, segment by segment; two segments a phase, the first
-    # of links that leave units, the second of links that join two, each after `Network.nowhere`
+    # links: (m,) all links, once each, ascending, `Network.nowhere` last
     links: Ints
-    # load: (2, k) GB over each in one round of the pattern, and in all phases together
-    load: Floats
+    busy: Floats  # (m,) seconds of each in a round, in all phases together, if it has no other jobs
+    # place: (k,) in `links`, of those that may be waited for, segment by segment; two segments a
+    # phase, the first of links that leave units, the second of links that join two, each after
+    # `Network.nowhere`
+    place: Ints
+    seconds: Floats  # (k,) of each in its phase
     size: Ints  # (2 p,), links of each segment
     # phases: (3, p) seconds of each on any network, those that come on top, `meeting` as of a
     # `QuickPhase`
     phases: Floats
-    # all_links, all_loads: (m,), all of them, once each, for the others that share them
-    all_links: Ints
-    all_loads: Floats
     best: float  # seconds of a round alone on the best nodes of an empty machine
 
 
@@ -116,26 +120,36 @@ class Network:
         cost = self.cost(app)
         phases = cost.phases(rows)
         segments = [part for phase in phases for part in self._segments(cost, phase, rows)]
-        all_links, all_loads = map(np.concatenate, zip(*segments, strict=True))
-        together = all_loads
-        if len(phases) > 1:
-            all_links, place = np.unique(all_links, return_inverse=True)
-            all_loads = add_by_key(place, all_loads)
-            together = all_loads[place]
-        pieces, end = [], 0
+        links, place = np.unique(
+            np.concatenate([[self.nowhere], *(where for where, _ in segments)]), return_inverse=True
+        )
+        busy, pieces, end = np.zeros(len(links)), [], 1
         for k, (where, amount) in enumerate(segments):
             begin, end = end, end + len(where)
             seconds = amount / self.bandwidth[where]
+            busy[place[begin:end]] += seconds
             kept = seconds >= max(phases[k // 2].least, seconds.max(initial=0.0)) * _SLACK
-            pieces.append(np.array([[self.nowhere], [0.0], [0.0]]))
-            pieces.append(np.stack([where, amount, together[begin:end]])[:, kept])
+            pieces.append(np.array([[place[0]], [0.0]]))
+            pieces.append(np.stack([place[begin:end], seconds])[:, kept])
         table = np.concatenate(pieces, axis=1)
         return Footprint(
-            table[0].astype(np.int64), table[1:],
+            links, busy, table[0].astype(np.int64), table[1],
             np.array([1 + piece.shape[1] for piece in pieces[1::2]]),
             np.array([(phase.least, phase.posted, phase.meeting) for phase in phases]).T,
-            all_links, all_loads, self.best(app, len(rows)),
+            self.best(app, len(rows)),
         )  # fmt: skip
+
+    def seconds(self, footprint: Footprint, stretch: Floats) -> Floats:
+        """Return the seconds of each phase; `stretch` (m,): how many times as long links take."""
+        waited = footprint.seconds * stretch[footprint.place]
+        busiest = np.maximum.reduceat(waited, np.cumsum(footprint.size) - footprint.size)
+        cut, direct = busiest[0::2], busiest[1::2]
+        least, posted, meeting = footprint.phases
+        least = np.maximum(cut, least)
+        if self.adaptive:
+            direct = diverted_time(cut, least, direct, self.loss, meeting)
+        seconds: Floats = np.maximum(direct, least) + posted
+        return seconds
 
     def _segments(
         self, cost: QuickCost, phase: QuickPhase, rows: Ints
@@ -149,59 +163,90 @@ class Network:
         return [(loads.cut, loads.leaving / GB), (loads.direct, loads.between / GB)]
 
 
+class Member(NamedTuple):
+    """A job that communicates now."""
+
+    footprint: Footprint
+    share: float  # of its time that it communicates alone on the best nodes
+    slowdown: float  # its communication time over that
+    presence: Floats  # (m,) share of the time in which it has something to send over its links
+
+
 class Sharing:
-    """The jobs that communicate now, and what is left of the links for each."""
+    """The jobs that communicate now, and how many of them are on each link."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.rate: Floats = np.zeros(len(network.bandwidth))
+        self.jobs: dict[int, Member] = {}
         self.users: Ints = np.zeros(len(network.bandwidth), dtype=np.int64)
-        self.jobs: dict[int, tuple[Footprint, float]] = {}  # with rounds a second
+        self.present: Floats = np.zeros(len(network.bandwidth))  # jobs on each, on the average
 
-    def add(self, job: int, footprint: Footprint, rounds: float) -> bool:
-        """Let a job send this many rounds of its pattern a second; return whether others wait."""
-        links = footprint.all_links
-        self.jobs[job] = footprint, rounds
-        self.rate[links] += footprint.all_loads * rounds
-        shared = bool(self.users[links].any())
+    def add(self, job: int, footprint: Footprint, share: float) -> bool:
+        """Let a job communicate for this share of its time; return whether others share links."""
+        links, slowdown = footprint.links, self.slowdown(footprint)
+        rate = footprint.busy * rounds_per_second(share, footprint.best, slowdown)
+        presence = np.minimum(rate * (1 + self.present[links]), 1)
+        self.jobs[job] = Member(footprint, share, slowdown, presence)
+        self.present[links] += presence
         self.users[links] += 1
-        return shared
+        return bool((self.users[links[:-1]] > 1).any())
 
     def remove(self, job: int) -> bool:
-        """Take a job away; return whether others have more of the links now."""
+        """Take a job away; return whether others shared links with it."""
         if job not in self.jobs:
             return False
-        footprint, rounds = self.jobs.pop(job)
-        links = footprint.all_links
+        footprint, _, _, presence = self.jobs.pop(job)
+        links = footprint.links
         self.users[links] -= 1
-        users = self.users[links]
-        self.rate[links] = np.where(users, self.rate[links] - footprint.all_loads * rounds, 0.0)
-        return bool(users.any())
+        left = self.present[links] - presence
+        self.present[links] = np.where(self.users[links], np.maximum(left, 0), 0)
+        return bool(self.users[links[:-1]].any())
+
+    def slowdown(self, footprint: Footprint) -> float:
+        """Return the slowdown of one more job, next to all that are there."""
+        seconds = self.network.seconds(footprint, 1 + self.present[footprint.links])
+        return float(seconds.sum()) / footprint.best
 
     def slowdowns(self) -> Floats:
         """Return how many times as long each of `jobs` communicates as alone on the best nodes."""
-        return self._times(list(self.jobs.values()))
+        columns: Any = zip(*self.jobs.values(), strict=True)
+        prints, shares, before, parts = columns
+        sizes, phases = np.array([(len(p.links), p.phases.shape[1]) for p in prints]).T
+        owner, owner_of_phase = (np.repeat(np.arange(len(prints)), n) for n in (sizes, phases))
+        joined, best = _join(prints), np.array([p.best for p in prints])
+        share, slow, presence = np.array(shares), np.array(before), np.concatenate(parts)
+        for _ in range(_TURNS):
+            stretch, before = stretches(joined.links, presence, len(self.present)), slow
+            slow = add_by_key(owner_of_phase, self.network.seconds(joined, stretch)) / best
+            rate = joined.busy * rounds_per_second(share, best, slow)[owner]
+            presence = np.minimum(rate * stretch, 1)
+            if (np.abs(slow - before) <= _ALIKE * before).all():
+                break
+        self.present = np.bincount(joined.links, presence, len(self.present)).astype(np.float64)
+        parts = np.split(presence, np.cumsum(sizes)[:-1])
+        members = zip(prints, shares, slow.tolist(), parts, strict=True)
+        self.jobs = dict(zip(self.jobs, map(Member._make, members), strict=True))
+        return slow
 
-    def slowdown(self, footprint: Footprint) -> float:
-        """Return the same for one more job, next to all that are there."""
-        return float(self._times([(footprint, 0.0)], more=1)[0])
 
-    def _times(self, jobs: list[tuple[Footprint, float]], more: int = 0) -> Floats:
-        prints, rounds = zip(*jobs, strict=True)
-        columns: Any = zip(*prints, strict=True)
-        links, load, size, phases = (np.concatenate(next(columns), axis=-1) for _ in range(4))
-        first = np.cumsum(size) - size
-        owner = np.repeat(rounds, [len(footprint.links) for footprint in prints])
-        bandwidth = self.network.bandwidth[links]
-        others = self.rate[links] - load[1] * owner
-        left = np.maximum(bandwidth - others, bandwidth / np.maximum(self.users[links] + more, 1))
-        busiest = np.maximum.reduceat(load[0] / left, first)
-        cut, direct = busiest[0::2], busiest[1::2]
-        least = np.maximum(cut, phases[0])
-        seconds: Floats = np.maximum(direct, least)
-        if self.network.adaptive:
-            seconds = diverted_time(cut, least, direct, self.network.loss, phases[2])
-        job = np.repeat(np.arange(len(prints)), [footprint.phases.shape[1] for footprint in prints])
-        best = np.array([footprint.best for footprint in prints])
-        times: Floats = add_by_key(job, seconds + phases[1]) / best
-        return times
+def rounds_per_second(share: Any, best: Any, slowdown: Any) -> Any:
+    """Return the rounds that jobs send a second; `best`: seconds of one on the best nodes."""
+    return share / (best * (1 - share + share * slowdown))
+
+
+def stretches(links: Ints, presence: Floats, count: int) -> Floats:
+    """Return how many times as long each entry's job uses its link as alone.
+
+    `links`, `presence` (m,): entries of all jobs, one after the other: the link, and the share of
+    its time in which the job has something to send over it. `count`: of links.
+    """
+    return 1 + np.maximum(np.bincount(links, presence, count)[links] - presence, 0)
+
+
+def _join(prints: Sequence[Footprint]) -> Footprint:
+    """Return the footprint of all jobs, one after the other; `best` is that of none."""
+    columns: Any = zip(*(footprint[:-1] for footprint in prints), strict=True)
+    joined = Footprint._make([*(np.concatenate(column, axis=-1) for column in columns), np.nan])
+    sizes = np.array([(len(footprint.links), len(footprint.place)) for footprint in prints])
+    joined.place[:] += np.repeat(np.cumsum(sizes[:, 0]) - sizes[:, 0], sizes[:, 1])
+    return joined
