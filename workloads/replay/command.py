@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     help="Shares of run time spent communicating, for jobs that --applications does not list.",
 )  # fmt: skip
 @click.option("--seeds", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Number of seeds; they draw unknown patterns and synthetic traces.")  # fmt: skip
+              help="Number of seeds, for unknown patterns and synthetic traces.")  # fmt: skip
 @click.option("--ppn", type=click.IntRange(1, 4096), help="Ranks per node where unknown.")
 @click.option(
     "--backfill", type=click.Choice(["conservative", "easy", "none"]), default="conservative",
     show_default=True, help="Slurm's sched/backfill is conservative.",
 )  # fmt: skip
 @click.option("--bf-max-job-test", "tested", type=click.IntRange(1), default=500,
-              show_default=True, help="Waiting jobs that backfill tries at a time.")  # fmt: skip
+              show_default=True, help="Waiting jobs to try.")  # fmt: skip
 @click.option("--bf-resolution", "resolution", type=click.FloatRange(0), default=60.0,
               show_default=True, help="Resolution of backfill, in seconds.")  # fmt: skip
 @click.option("--per-node", type=click.FloatRange(1), help="Processors per node of an SWF trace.")
