@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     "--policies", default="slurm,tree,soft,pin,auto", show_default=True, metavar="P,…",
     help=f"Policies to compare with the first: {', '.join(NAMES)}.",
 )  # fmt: skip
-@click.option(
-    "--applications", metavar="TOML", help="Patterns by job name or user, as for nidmap jobs."
-)
+@click.option("--applications", metavar="TOML", help="Patterns by job name or user (nidmap jobs).")
 @click.option(
     "--shares", default="0.05,0.2,0.5", show_default=True, metavar="S,…",
     help="Shares of run time spent communicating, for jobs that --applications does not list.",
@@ -70,9 +68,7 @@ if TYPE_CHECKING:
     help="Replay only the first days of the trace.",
 )
 @click.option("--down", metavar="LIST", help="Nodes that are down and run no jobs.")
-@click.option(
-    "-o", "--output", "folder", metavar="DIR", help="Keep replays, report and page in this folder."
-)
+@click.option("-o", "--output", "folder", metavar="DIR", help="Keep replays, report and page here.")
 @click.option("--resume", "resumed", is_flag=True, help="Go on with the replays kept in -o DIR.")
 @click.option("--check", "samples", type=click.IntRange(2), metavar="N",
               help="Compare the quick estimates of N jobs with full predictions.")  # fmt: skip
