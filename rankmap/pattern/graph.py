@@ -178,21 +178,32 @@ def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
     `a`, `b` (m,). `weight` (m,). `more`: other fields of `Graph`.
     """
     kept = (a != b) & (weight > 0)
-    key, weight = (np.minimum(a, b) * n + np.maximum(a, b))[kept], weight[kept]
+    if not kept.all():
+        a, b, weight = a[kept], b[kept], weight[kept]
+    key = np.minimum(a, b)
+    key *= n
+    key += np.maximum(a, b)
     if not (key[1:] > key[:-1]).all():
         key, weight = sum_by_key(key, weight)
-    low, high = np.divmod(key, max(n, 1))
+    return _in_rows(n, *np.divmod(key, max(n, 1)), weight, **more)
+
+
+def _in_rows(n: int, low: Ints, high: Ints, weight: Floats, **more: Any) -> Graph:
+    """Return the graph of edges that are in the order of their lower ends, then of the higher.
+
+    A row holds the ends below it, then those above: both ascend already where edges are taken in
+    the order of their higher end, and in that of their lower.
+    """
     below, above = np.bincount(high, minlength=n), np.bincount(low, minlength=n)
     indptr = np.append(0, np.cumsum(below + above))
-    # Each row holds the ends below it, then those above: both ascend already where edges are
-    # taken in the order of their higher end, and of their lower.
-    edge, by_high = np.arange(len(key)), np.argsort(high, kind="stable")
-    indices, weights = np.empty(2 * len(key), dtype=np.int64), np.empty(2 * len(key))
-    for place, end, order in (
-        (edge + (indptr[1:] - np.cumsum(above))[low], high, edge),
-        (edge + (indptr[:-1] - np.cumsum(below) + below)[high[by_high]], low, by_high),
-    ):
-        indices[place], weights[place] = end[order], weight[order]
+    indices, weights = np.empty(2 * len(low), dtype=np.int64), np.empty(2 * len(low))
+    place = np.arange(len(low))
+    place += np.repeat(indptr[1:] - np.cumsum(above), above)
+    indices[place], weights[place] = high, weight
+    place = np.arange(len(low))
+    place += np.repeat(indptr[:-1] - np.cumsum(below) + below, below)
+    by_high = np.argsort(high, kind="stable")
+    indices[place], weights[place] = low[by_high], weight[by_high]
     return Graph(indptr, indices, weights, **more)
 
 
@@ -214,21 +225,26 @@ def from_entries(entries: Entries, both: bool, spec: str) -> Graph:
     low, high, there, back = _pair_weights(entries)
     entries = entries._replace(sent=NO_TRAFFIC)  # lets go of what was read
     notes = list(entries.notes)
-    loops = int((low == high).sum())
-    if loops:
+    apart = low != high
+    if not apart.all():
+        loops = len(apart) - int(apart.sum())
         notes.append(f"{loops} ranks send to themselves: that costs nothing and is left out")
-    uneven = int(((there != back) & (low < high)).sum())
+        low, high, there, back = (column[apart] for column in (low, high, there, back))
+    uneven = int((there != back).sum())
     if uneven:
         note = "what goes both ways is added up" if both else "the larger of the two counts"
         notes.append(f"not symmetric ({uneven} pairs differ): {note}")
-    total = there + back if both else np.maximum(there, back)
     more: dict[str, Any] = {"stated": entries.stated, "spec": spec, "notes": tuple(notes)}
     if both and uneven:
-        ways = Traffic.of(low, high, there), Traffic.of(high, low, back)
-        more["directed"] = join_traffic(
-            way.some((way.bytes != 0) & (way.source != way.target)) for way in ways
+        up, down = np.flatnonzero(there), np.flatnonzero(back)
+        source, target, size = (
+            np.concatenate([upward[up], downward[down]])
+            for upward, downward in ((low, high), (high, low), (there, back))
         )
-    return from_edges(entries.ranks, low, high, total, **more)
+        more["directed"] = Traffic.of(source, target, size)
+    total = there + back if both else np.maximum(there, back)
+    del there, back
+    return _in_rows(entries.ranks, low, high, total, **more)
 
 
 def _pair_weights(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
