@@ -192,10 +192,14 @@ class Placement:
         return self.machine
 
     @property
-    def key(self) -> bytes:
-        """A key that identifies this placement among others on the machine."""
-        order = b"" if self.order is None else self.order.tobytes()
-        return self.rows.tobytes() + b"|" + order
+    def key(self) -> tuple[int, int]:
+        """A key that identifies this placement on the machine: of its nodes, and of its order."""
+        return hash(self.rows.tobytes()), self.order_key
+
+    @property
+    def order_key(self) -> int:
+        """A key that identifies the order of the ranks; bytes of a million slots would add up."""
+        return 0 if self.order is None else hash(self.order.tobytes())
 
     def words(self) -> str:
         """Describe nodes and ranks per node: ``4 nodes x 24``.

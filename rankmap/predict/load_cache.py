@@ -60,4 +60,5 @@ class LoadCache:
 
     def _kept_flows(self) -> int:
         """Return how many flows are cached, counting each phase as several."""
-        return sum(1000 + len(phase.traffic) for known in self._orders.values() for phase in known)
+        traffic = (phase.traffic for known in self._orders.values() for phase in known)
+        return sum(1000 + len(sent) + len(sent.all_to_alls.end) for sent in traffic)

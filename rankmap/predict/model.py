@@ -311,8 +311,7 @@ class Model:
 
     def _phases_of_order(self, placement: Placement, steps: int) -> Iterator[Phase]:
         """Yield the phases of the model's own pattern, which depend on the order alone."""
-        order = b"" if placement.order is None else placement.order.tobytes()
-        key = order, placement.counts.tobytes(), self.algorithm, self.size, steps
+        key = placement.order_key, placement.counts.tobytes(), self.algorithm, self.size, steps
         known = self.cache.find_phases(key)
         if known is None:
             pattern = fit_pattern(self.pattern, placement)

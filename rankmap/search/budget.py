@@ -97,6 +97,9 @@ DEADLINE, LARGE, DEADLINE_OF_LARGE = 4.5, 512, 8.0
 #: this part is kept for it.
 SAID_S, SAID, SAID_OF_STEPS, MOST_SAID = 0.2, 20, 16, 0.4
 
+#: The part of a judgement that one takes which a bound ends.
+PRUNED = 0.25
+
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
 
@@ -108,6 +111,7 @@ class Budget:
     which the search and what is stated about its answer are to end. `watch`: is told each `Moment`;
     where it returns True the search ends, and the best so far is its answer. `answer_judgements`:
     how many take as long as what is stated about the answer. `judged`: placements that were judged.
+    `spent`: judgements that they took as long as.
     """
 
     def __init__(
@@ -123,7 +127,7 @@ class Budget:
         self._began = time.thread_time()
         self.end = self._last = self._began + deadline
         self._lengths: list[float] = []
-        self.judged, self.share = 0, 0.0
+        self.judged, self.spent, self.share = 0, 0.0, 0.0
         # late, stopped: whether the deadline, or the watcher, has ended the search
         self.late = self.stopped = False
         self.best_s = math.inf
@@ -136,13 +140,18 @@ class Budget:
         `text`: what is going on. `judgements`: how many it takes as long as.
         """
         self.late = self.late or self.past
-        if self.ended or self.judged >= self.judgements:
+        if self.ended or self.left <= 0:
             return False
         self.text = text or self.text
         self._tell()
         if not self.ended:
-            self.judged = min(self.judgements, self.judged + judgements)
+            self.judged += judgements
+            self.spent += judgements
         return not self.ended
+
+    def refund(self) -> None:
+        """Give back most of the last judgement, which a bound has ended."""
+        self.spent -= 1 - PRUNED
 
     def note_length(self, seconds: float) -> None:
         """Remember how long a judgement took that was made to its end.
@@ -162,8 +171,11 @@ class Budget:
 
     @property
     def may_compare(self) -> bool:
-        """Whether there is time to compare the best with others by their ranges."""
-        return time.thread_time() < (self.end + self._last) / 2
+        """Whether there is time to compare the best with others, which a full search is left for.
+
+        Half of the seconds that are kept for the answer.
+        """
+        return not self.stopped and time.thread_time() < (self.end + self._last) / 2
 
     @property
     def ended(self) -> bool:
@@ -177,7 +189,7 @@ class Budget:
     @property
     def left(self) -> int:
         """Judgements that may still be made."""
-        return 0 if self.ended else self.judgements - self.judged
+        return 0 if self.ended else max(0, math.ceil(self.judgements - self.spent))
 
     def note(self, seconds: float, rows: Ints) -> None:
         """Remember the best so far."""
@@ -186,5 +198,5 @@ class Budget:
     def _tell(self) -> None:
         if self.watch is not None and not self.stopped:
             spent = (time.thread_time() - self._began) / max(self.end - self._began, 1e-9)
-            self.share = max(self.share, self.judged / self.judgements, min(spent, 1.0))
+            self.share = max(self.share, min(self.spent / self.judgements, 1.0), min(spent, 1.0))
             self.stopped = bool(self.watch(Moment(self.share, self.text, self.best_s, self.best)))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from nidmap.placement import planners
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.placement import Placement
 from nidmap.placement.planners import Request
@@ -94,10 +95,10 @@ class Enumeration:
         self.first: tuple[str, Ints] | None = None
         if segments is not None and segments.slots is not None:
             self.first = "replica by replica", segments.slots  # row-major may tear replicas apart
-        self.costs: dict[bytes, float] = {}
+        self.costs: dict[tuple[int, int], float] = {}
         self.candidates: list[Candidate] = []
         self._stepped: list[Candidate] = []
-        self._floors: dict[bytes, float] = {}
+        self._floors: dict[int, float] = {}
         self._plain: Candidate | None = None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
@@ -115,6 +116,7 @@ class Enumeration:
         self._judge_grids()
         for choice in self._promising():
             self._judge_order(choice, ROW_MAJOR)
+        self._judge_planners()
         self._judge_orders()
         if self.ordered and not first:
             self._judge_searched_orders()
@@ -123,7 +125,7 @@ class Enumeration:
         """List the choices of nodes, each once, those first that touch the fewest units."""
         by_rows = {self._key(choice.rows): choice for choice in self.choices}
         for name, rows in self.space.choices:
-            if self.budget.past:
+            if self.budget.past and not _by_name(name):
                 break
             by_rows.setdefault(self._key(rows), _NodeChoice(name, rows))
         machine, before = self.cost.model.machine, len(self.choices)
@@ -142,13 +144,39 @@ class Enumeration:
             return self.choices
 
         def at_once(choice: _NodeChoice) -> float:
-            try:
-                late = self.budget.past
-                return np.inf if late else cost.at_once(self._placed(choice, None))
-            except UsageError:  # its nodes touch more groups than can be looked at
-                return np.inf
+            return np.inf if self.budget.past else self._at_once(cost, choice)
 
         return sorted(self.choices, key=at_once)
+
+    def _at_once(self, cost: TimeCost, choice: _NodeChoice) -> float:
+        """Return the seconds of a choice with rank r on slot r, at least."""
+        try:
+            return cost.at_once(self._placed(choice, None))
+        except UsageError:  # its nodes touch more groups than can be looked at
+            return np.inf
+
+    def _judge_planners(self) -> None:
+        """Judge what planners choose, which may be asked for by name, where the search was cut.
+
+        In the seconds that are kept for the answer, what takes least all at once first; none that
+        takes as long as the best so far even so.
+        """
+        cost = self.cost
+        if not isinstance(cost, TimeCost) or self.budget.left:
+            return
+        left: list[tuple[float, int]] = []
+        for turn, choice in enumerate(self.choices):
+            if ROW_MAJOR in choice.costs or not _by_name(choice.name):
+                continue
+            if not self.budget.may_compare:
+                return
+            left.append((self._at_once(cost, choice), turn))
+        for least, turn in sorted(left):
+            assert self.best is not None
+            if not self.budget.may_compare or least >= self.best.cost * (1 - LIMITS.clearly):
+                return
+            choice = self.choices[turn]
+            self._judge(choice, ROW_MAJOR, self._placed(choice, None), searched=True)
 
     def _judge_orders(self) -> None:
         """Judge all other orders on all choices, until no bound is clearly below the best."""
@@ -181,7 +209,7 @@ class Enumeration:
 
     def _floor(self, placement: Placement) -> float:
         """Return a lower bound on the cost of an order of the ranks, on any nodes."""
-        order = b"" if placement.order is None else placement.order.tobytes()
+        order = placement.order_key
         if order not in self._floors:
             self._floors[order] = self.cost.floor(placement)
         return self._floors[order]
@@ -247,11 +275,11 @@ class Enumeration:
         `each_order`: whether every order has its best nodes among them.
         """
         assert self.best is not None
-        starts: dict[bytes, Candidate] = {}
-        orders: set[bytes] = set()
+        starts: dict[tuple[int, int], Candidate] = {}
+        orders: set[int] = set()
         for candidate in sorted([*self.candidates, *self._stepped], key=lambda start: start.cost):
             placement = candidate.placement
-            order = b"" if placement.order is None else placement.order.tobytes()
+            order = placement.order_key
             more = len(starts) < LIMITS.kept or (each_order and order not in orders)
             if more and self._floor(placement) < self.best.cost * (1 - LIMITS.clearly):
                 starts.setdefault(placement.key, candidate)
@@ -300,10 +328,10 @@ class Enumeration:
 
     def _mapped_groupings(self) -> Iterator[Make]:
         """Yield how to map node by node the best ways to put ranks together on nodes."""
-        groupings: dict[bytes, Ints | None] = {}
+        groupings: dict[int, Ints | None] = {}
         for candidate in sorted(self.candidates, key=lambda candidate: candidate.cost):
-            slots = candidate.placement.order
-            groupings.setdefault(b"" if slots is None else slots.tobytes(), slots)
+            placement = candidate.placement
+            groupings.setdefault(placement.order_key, placement.order)
         for slots in list(groupings.values())[: LIMITS.groupings]:
             if self.budget.past:
                 return
@@ -363,6 +391,8 @@ class Enumeration:
             self.costs[key] = cost = self.cost.of(placement, below)
             if cost < np.inf:
                 self.budget.note_length(time.thread_time() - began)
+            else:
+                self.budget.refund()
         return self.costs[key]
 
     def _keep(self, candidate: Candidate) -> None:
@@ -384,3 +414,8 @@ class Enumeration:
         for choice in sorted(self.choices, key=lambda choice: choice.best):
             once.setdefault(np.sort(choice.rows).tobytes(), choice)
         return list(once.values())
+
+
+def _by_name(choice: str) -> bool:
+    """Return whether a planner, perhaps with options, chose the nodes, which users may ask for."""
+    return choice.partition(" ")[0] in planners.names()

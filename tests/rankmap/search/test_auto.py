@@ -325,3 +325,18 @@ def test_choices_whose_bytes_cannot_be_divided_at_once_are_judged_all_the_same(m
     monkeypatch.setattr(TimeCost, "at_once", refuse)
     found = plan(machine, 8, candidates=free, job=job, deadline=60).facts["predicted"]["search"]
     assert found["best"]["cost"] == usual["best"]["cost"]
+
+
+def test_auto_is_not_slower_than_a_planner_that_it_had_no_judgement_for(monkeypatch):
+    monkeypatch.setattr(budget.Limits, "judgements_of", lambda *_: 1)
+    machine = parse_spec("torus:8x4x4,bw=1,injection=inf,latency=0")
+    free = np.random.default_rng(2).random(len(machine)) < 0.7
+    model = Predictor(machine, Job("stencil:4x4x2"))
+    by_name = [
+        model.time(model.place(plan(machine, 32, candidates=free, strategy=name).rows))
+        for name in ("compact", "spread", "nid-order", "hilbert")
+    ]
+    chosen = plan(machine, 32, candidates=free, strategy="auto", job=model.job)
+    predicted = chosen.facts["predicted"]
+    assert min(by_name) < 0.99 * predicted["default_time_s"]
+    assert predicted["search"]["best"]["cost"] <= min(by_name) * (1 + 1e-9)

@@ -16,3 +16,13 @@ def test_judgements_where_routers_adapt_step_by_step_are_few_whatever_the_job():
     assert [LIMITS.judgements_of(nodes, LIMITS.adapting) for nodes in (16, 4096)] == [400, 100]
     several = {LIMITS.judgements_of(nodes, LIMITS.divided) for nodes in (16, 256, 4096)}
     assert several == {LIMITS.stepwise}
+
+
+def test_refund_what_a_bound_ended_takes_a_quarter_of_a_judgement():
+    budget = Budget(2)
+    for _ in range(4):
+        assert budget.spend()
+        budget.refund()
+    assert (budget.judged, budget.left) == (4, 1)
+    assert budget.spend()
+    assert not budget.spend()
