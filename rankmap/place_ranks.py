@@ -46,8 +46,9 @@ def place_ranks(
     the nodes in the order that numbers the slots: a text as ``--nodes`` takes it (names, cnames,
     NIDs, ``#`` indices, folded), names, or rows of the machine; None means all free compute nodes
     in NID order. `ppn`: ranks on each node: one number, or one a node (``24,24,12``), at most
-    the slots that the list states; None means as many as these (``nid00045*3``), else 1. `repeats`: True for the text of a
-    host file, where a node is listed once per rank; in any other text only ``*3`` repeats a node.
+    the slots that the list states; None means as many as these (``nid00045*3``), else 1.
+    `repeats`: True for the text of a host file, where a node is listed once per rank; in any other
+    text only ``*3`` repeats a node.
     """
     if isinstance(nodes, str):
         repeating = repeats or _REPEAT.search(nodes) is not None
@@ -71,7 +72,7 @@ def place_ranks(
         raise ParseError(source or "--nodes", 0, f"{name} is given twice")
     if ppn is not None:
         wanted = parse_counts(ppn, len(once))
-        # A node that is listed once may have any number of ranks; more often, and it has as many slots.
+        # A node that is listed once may have any number of ranks; else it has as many slots.
         few = np.flatnonzero((wanted > counts) & (counts > 1))
         if len(few):
             name = machine.names[once[few[0]]] if machine else once[few[0]]
