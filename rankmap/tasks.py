@@ -12,6 +12,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -67,7 +68,16 @@ def run_tasks(
 
 def _begin_worker(shared: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _shared[:] = [shared]
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that waits for it has been killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _do_task(call: Callable[[Any, Task], Result], task: Task) -> Result:

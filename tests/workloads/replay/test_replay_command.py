@@ -12,7 +12,7 @@ import pytest
 
 from nidmap.placement.commands import run
 from nidmap.workloads.replay.study import Case, kept_outcome
-from tests.waiting import wait_until
+from tests.waiting import HANGS, wait_until
 from tests.workloads.replay.test_traces import swf
 
 MACHINE = "fattree:leaf=4,leaves=4,spines=1,bw=1"
@@ -152,3 +152,14 @@ def test_an_interrupt_keeps_what_is_done_and_resume_goes_on(tmp_path):
     done = subprocess.run([*program, "--resume"], cwd=tmp_path, capture_output=True, check=True)
     again = subprocess.run([*program[:-1], "whole"], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout == again.stdout
+
+
+def test_workers_end_with_a_command_that_is_killed(tmp_path):
+    """As batch systems and ``timeout`` do: SIGTERM goes to the command alone."""
+    words = ["lublin:days=3,load=0.9", "-m", "fattree:leaf=8,leaves=8,spines=2,bw=1", "-o", "kept"]
+    program = [sys.executable, "-m", "nidmap", "replay", *words]
+    running = subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE)
+    wait_until(lambda: list(tmp_path.glob("kept/*.npz")))
+    running.terminate()
+    out, _ = running.communicate(timeout=HANGS)  # which workers keep open as long as they live
+    assert (running.returncode, out) == (-signal.SIGTERM, b"")
