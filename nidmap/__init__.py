@@ -74,7 +74,7 @@ _COMMANDS = {
         "nidmap.placement.commands.nodes:nodes",
         "Fold, expand, sort and look up node lists.",
     ),
-    "plan": ("nidmap.placement.commands.plan:plan", "Choose the nodes that a job should sit on."),
+    "plan": ("nidmap.placement.commands.plan:plan", "Choose the nodes that a job should run on."),
     "order": ("nidmap.rankmap.commands.order:order", "Order a job's ranks on its nodes."),
     "score": ("nidmap.rankmap.commands.score:score", "Score any order of ranks."),
     "predict": ("nidmap.rankmap.commands.predict:predict", "Predict link loads and time."),
@@ -92,10 +92,16 @@ _COMMANDS = {
     "ab": ("nidmap.workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("nidmap.workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
     "calibrate": ("nidmap.workloads.calibrate.command:calibrate", "Measure a machine's constants."),
-    "slurm": ("nidmap.placement.commands.slurm:slurm", "Plan by one line in the job script."),
-    "minicray": ("nidmap.workloads.minicray.commands:minicray", "A small machine of real links."),
+    "slurm": ("nidmap.placement.commands.slurm:slurm", "Plan with one line in the job script."),
+    "minicray": (
+        "nidmap.workloads.minicray.commands:minicray",
+        "Emulate a small machine with real links.",
+    ),
     "web": ("nidmap.web.commands:web", "Show machine, jobs and plans in a browser."),
-    "doctor": ("nidmap.rankmap.commands.doctor:doctor", "Show what is installed and found here."),
+    "doctor": (
+        "nidmap.rankmap.commands.doctor:doctor",
+        "Show what is installed and detected here.",
+    ),
 }
 
 #: What else a later room or module brings to an earlier one, which may not import it.

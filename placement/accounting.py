@@ -151,7 +151,7 @@ def _table_job(cells: dict[str, str], source: str, line: int) -> JobRecord | Non
         lasted = _read_cell(cells, "elapsed", parse_duration, source, line)
         end = None if lasted is None else start + lasted
     if end is not None and end < start:
-        hint = "did clocks change? print times of one zone: TZ=UTC sacct …"
+        hint = "did the clocks change? print all times in one zone: TZ=UTC sacct …"
         raise ParseError(source, line, f"job {cells['id']} ends before it starts", hint)
     submit = _read_cell(cells, "submit", parse_moment, source, line)
     limit = _read_cell(cells, "limit", _parse_limit, source, line)
@@ -242,7 +242,7 @@ def parse_duration(text: str) -> float | None:
 
 
 _HINT = (
-    f"it is the output of sacct -X -P -o {_COLUMNS} or "
+    f"use the output of sacct -X -P -o {_COLUMNS} or "
     "of squeue --json, PBS's accounting log, or CSV with a header: jobid,nodelist,start,end"
 )
 

@@ -171,13 +171,13 @@ def _find_holes(machine: Machine) -> Iterator[Finding]:
     """Report the nodes missing from the box that the machine fills."""
     words = {
         "group": "absent groups",
-        "chassis": "chassis absent in groups that are there",
-        "blade": "blades absent in chassis that are there",
-        "node": "nodes absent on blades that are there",
+        "chassis": "chassis missing from groups that have others",
+        "blade": "blades missing from chassis that have others",
+        "node": "nodes missing from blades that have others",
         "router": "routers without a node",
     }
     if machine.topology.kind == "torus":
-        words["node"] = "nodes absent on routers that have one"
+        words["node"] = "nodes missing from routers that have others"
     for level, count in count_holes(machine).items():
         yield _make_remark("hole", f"{words[level]}: {count}", "normal")
 

@@ -168,15 +168,15 @@ def sbatch(plan: Emission) -> str:
     header = [f"#SBATCH {option}" for option in slurm_options(plan.job)]
     leaves = plan.job.leaves
     below = "one leaf switch" if leaves == 1 else f"at most {leaves} leaf switches"
-    bound = "no longer than max_switch_wait of slurm.conf (5 minutes where it states none)"
+    bound = "no longer than max_switch_wait of slurm.conf (default: 5 minutes)"
     if plan.job.wait:
         header += [
-            f"# --switches: any nodes on {below}, waited for as long as stated, and",
+            f"# --switches: any nodes on {below}, waiting as long as stated, and",
             f"# {bound}",
         ]
     elif leaves and plan.job.nodelist:
         header += [
-            f"# Instead of --nodelist: any nodes on {below}, waited for as long as stated, and",
+            f"# Instead of --nodelist: any nodes on {below}, waiting as long as stated, and",
             f"# {bound}:",
             f"##SBATCH --switches={leaves}@5:00",
         ]

@@ -56,7 +56,7 @@ def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
     """
     switches = slurm_switches(machine)
     if not switches.names:
-        raise UsageError(f"{name} lists switches, but Slurm knows none of this machine")
+        raise UsageError(f"{name} lists switches, but this machine has none that Slurm knows")
     children: list[list[str]] = [[] for _ in switches.names]
     for child, parent in zip(switches.names, switches.parent.tolist(), strict=True):
         if parent >= 0:

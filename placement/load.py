@@ -182,7 +182,7 @@ def _ask_scheduler(sources: Sources, spec: str) -> None:
 def _set_site(sources: Sources, site: Source) -> None:
     if sources.site is not None:
         raise UsageError(
-            f"{sources.site.name} and {site.name} are two machines",
+            f"{sources.site.name} and {site.name} are different machines",
             "dumps combine with one site or one synthetic machine",
         )
     sources.site = site

@@ -83,7 +83,7 @@ def find_hosts(have: Strs, want: Strs, source: str) -> Ints:
             rows[k] = there[0]
             other = known.setdefault(there[0], word)
             if not same_host(word, other):
-                what = f"'{other}' and '{word}' would both be {have[there[0]]}"
+                what = f"'{other}' and '{word}' would both mean {have[there[0]]}"
                 raise ParseError(source, 0, what, "name each node as the machine does")
     return rows
 
@@ -167,7 +167,7 @@ def _rows_of_word(machine: Machine, word: str, known: dict[int, str]) -> Ints:
     row = _row_of_host(machine, word)
     other = known.setdefault(row, word)
     if not same_host(word, other):
-        problem = f"'{other}' and '{word}' would both be {machine.names[row]}"
+        problem = f"'{other}' and '{word}' would both mean {machine.names[row]}"
         raise _UnknownName(word, problem, "name each node as the machine does")
     return np.array([row], dtype=np.int64)
 
@@ -284,7 +284,7 @@ def _say_neighbours(machine: Machine, word: str) -> str:
     blade, cabinet = match.groups()
     names = machine.cname[_in_cname(machine, blade)].tolist()
     if names:
-        return f"on its blade there are {', '.join(names)}"
+        return f"its blade has {', '.join(names)}"
     return f"there is no node on {blade}" if _in_cname(machine, cabinet).any() else ""
 
 

@@ -150,8 +150,8 @@ class Common:
 def _shared_options(repeat: int) -> list[Callable[..., Any]]:
     """Return the shared options, as decorators."""
     count = click.IntRange(min=1)
-    ranks = "Ranks to start with mpiexec; inside a launch, the size it must have."
-    limit = "Stop in time and keep what is finished: 90, 10m, 2h, 1:30:00."
+    ranks = "Ranks to start with mpiexec; inside a launch, the number it must have."
+    limit = "Time limit; what is finished by then is kept: 90, 10m, 2h, 1:30:00."
     keep = "Keep the raw samples: .csv; .svg or .png: a picture of them, plus the .csv."
     return [
         click.option("-n", "--ranks", type=count, help=ranks),

@@ -42,7 +42,9 @@ Bytes = NDArray[np.uint8]
     metavar="SIZES",
 )
 @option_with_default("--dims", str, "auto", "Grid of units: 4x4x2.", metavar="GRID")
-@click.option("--periodic", is_flag=True, help="The grid wraps around: six neighbours for all.")
+@click.option(
+    "--periodic", is_flag=True, help="Wrap the grid around: all ranks have six neighbours."
+)
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),

@@ -96,7 +96,7 @@ def _mixed_mpis(library: str) -> str:
     shown = printable(library.split("\n")[0].strip(" \0"), 60)
     return (
         f"two MPIs are mixed: the library is {' '.join(shown.split())}, "
-        "use that MPI's own mpiexec, or srun --mpi=… with what it speaks"
+        "use that MPI's own mpiexec, or srun --mpi=… with a PMI that it supports"
     )
 
 

@@ -108,7 +108,7 @@ def _explain_error(error: BaseException) -> int:
     if isinstance(error, ModuleNotFoundError) and (needed := missing(error.name or "")):
         return fail(str(needed), needed.exit_code)
     if isinstance(error, ImportError):
-        return fail(f"cannot be loaded: {error}; install nidmap again", 5)
+        return fail(f"cannot be loaded: {error}; reinstall nidmap", 5)
     if os.environ.get("NIDMAP_DEBUG"):
         raise error
     what = f"{type(error).__name__}: {error}"

@@ -171,7 +171,7 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     nidmap machine export -m xtprocadmin.txt --format links-csv -o links.csv
     nidmap machine export -m shaheen2 --format topology-conf
     """
-    chosen = name or format_of_name(output, SUFFIXES, "")
+    chosen = name or format_of_name(output, SUFFIXES, "", "--format")
     if not chosen:
         raise UsageError("no format given", f"use --format, or -o with {', '.join(SUFFIXES)}")
     built = machine_from(specs)

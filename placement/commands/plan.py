@@ -74,7 +74,9 @@ def _segment_nodes(text: str) -> int:
 def _slurm_time(text: str) -> str:
     """Return a time limit in a form that sbatch accepts: minutes, minutes:seconds, …."""
     if not _SLURM_TIME.fullmatch(text):
-        what = f"{text!r} is not a time of Slurm: minutes, [hours:]minutes:seconds, days-hours"
+        what = (
+            f"{text!r} is not a time limit of Slurm's: minutes, [hours:]minutes:seconds, days-hours"
+        )
         raise click.BadParameter(what)
     return text
 
@@ -225,8 +227,9 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **params: A
     """Return the report on the plan that the options of ``nidmap plan`` request."""
     if params["count"] is None:
         params |= _of_job(params)
+    form = "json" if as_json else form
     options = PlanOptions(
-        form="json" if as_json else form or format_of_name(params["output"], SUFFIXES, "nodelist"),
+        form=form or format_of_name(params["output"], SUFFIXES, "nodelist", "--format"),
         strategy=strategy or usual_strategy(params["pattern"]),
         **params,
     )

@@ -209,12 +209,13 @@ def _ask_to_write(path: str, text: str, kept: str) -> None:
         path if before else os.devnull,
         path,
     )
-    warn("".join(lines).rstrip("\n") or f"{path} stays as it is")
+    warn("".join(lines).rstrip("\n") or f"{path}is unchanged")
     if kept:
         warn(f"{path} is renamed to {kept}, and runs first")
     if not sys.stdin.isatty():
         raise UsageError(
-            f"{path} was not written: there is nobody to ask", "give --yes to write it"
+            f"{path} was not written: there is no terminal to confirm it on",
+            "give --yes to write it",
         )
     click.confirm(f"Write {path}?", abort=True, err=True)
 

@@ -279,7 +279,7 @@ def _refuse_twins(table: Table) -> None:
         if repeat := first_repeat(table[key][rows]):
             first, row = rows[list(repeat)].tolist()
             where = at_line(*table.where(first))
-            raise table.error(row, f"{word} {table[key][row]} is another node's in {where}")
+            raise table.error(row, f"{word} {table[key][row]} belongs to another node in {where}")
 
 
 def _make_machine(table: Table, network: Geometry, name: str) -> Machine:

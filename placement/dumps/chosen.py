@@ -58,7 +58,7 @@ def choose_rails(dump: Dump, words: str) -> Dump:
     taken = [name for name in known.tolist() if {name, name.rpartition("/")[0]} & {*names}]
     if not taken:
         there = NodeList(known.tolist()).fold(sort=True) if _are_names(known) else ", ".join(known)
-        hint = f"choose from {there}" if len(known) else "no host of it names an adapter"
+        hint = f"choose from {there}" if len(known) else "none of its hosts names an adapter"
         raise ParseError(dump.source, 0, f"no host has an adapter {words!r}", hint)
     switches = ~listed.host_ends()
     links = _some_links(listed, switches | np.isin(listed.adapter, taken))
@@ -67,7 +67,7 @@ def choose_rails(dump: Dump, words: str) -> Dump:
 
 
 def _no_choice(dump: Dump, key: str, value: str) -> UsageError:
-    what = f"{dump.source},{key}={value}: nothing in it to choose from"
+    what = f"{dump.source},{key}={value}: there is nothing to choose from"
     return UsageError(what, f"{key}= goes with {CHOICES[key]}")
 
 

@@ -58,7 +58,7 @@ def locate_nodes(
         bandwidth = None if stated is None else stated.bandwidth
         return slingshot.locate_ex(table, dumps, groups, bandwidth)
     refuse_first(
-        table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are"
+        table, ~good, lambda row: f"{table.called(row)} is not a node's cname, unlike the others"
     )
     return cray_nids.locate_cray(table, parts, dumps, site, places)
 

@@ -370,7 +370,7 @@ def _shape_of_groups(cables: _ListedCables, islands: Islands) -> _NetworkShape:
         host_class="injection",
         kind_of=across.astype(np.int64),
         parameters={},
-        notes=(f"{groups} groups of {roles} in all were found from the cables alone",),
+        notes=(f"{groups} groups of {roles} in all were inferred from the cables alone",),
     )
 
 

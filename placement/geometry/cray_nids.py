@@ -160,7 +160,7 @@ def _refuse_other_coords(table: Table, coords: NDArray[np.int32]) -> None:
 
     def text(row: int) -> str:
         at, is_at = (tuple(x[row].tolist()) for x in (table["coords"], coords[:, :3]))
-        return f"{table.called(row)} is at {at} by one dump, but its name says {is_at}"
+        return f"{table.called(row)} is at {at} according to one dump, but its name says {is_at}"
 
     wrong = known & (table["coords"] != coords[:, :3]).any(axis=1)
     refuse_first(table, wrong, text, "are the dumps of the same machine?")

@@ -179,7 +179,7 @@ def _say_choice(
     name = words[rail.number]
     return (
         f"nodes are placed by {name}, not by {some}: {why}"
-        f" (-m FILE,rails={others[0]} takes another)",
+        f" (-m FILE,rails={others[0]} selects another)",
     )
 
 

@@ -217,7 +217,7 @@ class _WordReader:
         plain = self._plain(text, piece.line)
         entries = self._marked(text, piece.line) if plain is None else [plain]
         if self.names - before < piece.expected:
-            what = f"{self.names - before} nodes where the row says {piece.expected}"
+            what = f"{self.names - before} nodes, but the row says {piece.expected}"
             hint = "the list was cut off: print the column without a width, as in squeue -o %N"
             raise self.error(piece.line, what, hint)
         return entries
@@ -271,7 +271,7 @@ class _WordReader:
             or not (_NAMED.match(before.word) and _COUNT.fullmatch(word))
         ):
             what = f"'{word}' is a bare number among names"
-            hint = "a count follows its name: node1 4; commas are around a NID"
+            hint = "write a count after its name: node1 4; separate NIDs by commas"
             raise self.error(line, what, hint)
 
     def _refuse_uncounted(self, entries: list[_ListWord], counted: set[int]) -> None:
@@ -279,7 +279,7 @@ class _WordReader:
         lines = {entries[k].line for k in counted}
         for k, entry in enumerate(entries):
             if entry.line in lines and k not in counted and entry.slots == 1:
-                what = f"'{entry.word}' has no count, and others of its line have"
+                what = f"'{entry.word}' has no count, but others on its line do"
                 raise self.error(entry.line, what, "give each a count, as in node1 4 node2 2")
 
     def _set_slots(self, count: str | None, word: str, line: int, entries: list[_ListWord]) -> None:

@@ -97,10 +97,10 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
     if head[0] == "{" and _QSTAT_JSON.search(text):
         return qstat_json(text, source), False
     if head[0] == "{":
-        what = "JSON that is neither a Flux R nor of qstat: no list of nodes"
+        what = "JSON, but neither a Flux R nor from qstat"
         raise ParseError(source, 1, what, "squeue -h -o %N prints one; -m FILE reads Slurm's JSON")
     if _RANK_FILE.match(head):
-        what = "a rank file of Open MPI, which says more than nodes"
+        what = "a rankfile of Open MPI, not a plain list of nodes"
         raise ParseError(source, 1, what, "--order FILE --format openmpi reads it")
     if "exec_host" in text or _SLOTS.fullmatch(head):
         return _pbs_hosts(text, source, head), False

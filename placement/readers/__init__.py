@@ -129,8 +129,8 @@ def recognise(text: str, source: str) -> str:
             return name
     for tool, (pattern, hint) in _OTHER_FORMS.items():
         if re.search(pattern, head, re.M):
-            raise ParseError(source, line, f"what {tool} prints is not read", hint)
-    what = f"'{words}' is in no format that nidmap reads"
+            raise ParseError(source, line, f"the output of {tool} is not supported", hint)
+    what = f"'{words}' is not in a format that nidmap reads"
     raise ParseError(
         source, line, what, f"it reads {', '.join(FORMATS.names())}; tables with their header"
     )

@@ -65,7 +65,7 @@ def _read_rows(
             what = f"a row of {'bhosts' if states else 'lshosts'}"
             raise strange_line("bhosts", source, number, line, what)
         if words[0] in full or words[0].endswith(".."):
-            what = f"'{words[0]}' is cut off: several hosts may be called so"
+            what = f"'{words[0]}' is cut off: several hosts may begin like this"
             raise ParseError(source, number, what, "bhosts -w prints names whole")
         full |= {words[0]} if len(words[0]) >= width else set()
         yield node

@@ -44,7 +44,7 @@ def read(text: str, source: str) -> Dump:
     try:
         nodes = _read_execution(execution, source)
     except (KeyError, TypeError, AttributeError) as error:
-        what = f"an R whose execution is not as RFC 20 has it: {error}"
+        what = f"an R whose execution does not follow RFC 20: {error}"
         raise ParseError(source, 0, what, "is it complete?") from None
     return states_dump(source, count_lines(split_lines(text, source)), nodes)
 

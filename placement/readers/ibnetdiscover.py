@@ -204,8 +204,12 @@ class InfinibandCables(Cables):
             host, adapter = _host_words(text) if kind == "host" else ("", "")
             first = seen.setdefault((host, adapter), key) if adapter else key
             if first != key:
-                twice = f"{host} has two adapters {adapter} ({first}, {key}), taken for one host's"
-                yield Finding(0, "same-host", twice, "two hosts of one name?", fault=False)
+                twice = (
+                    f"{host} has two adapters {adapter} ({first}, {key}), assumed to be one host's"
+                )
+                yield Finding(
+                    0, "same-host", twice, "do two hosts have the same name?", fault=False
+                )
         words, called = [], False
         for text, kind, name in zip(self.descriptions, self.kinds, self.names(), strict=True):
             if kind == "host" and not host_name(text) and not text.startswith(_SHARP):
@@ -214,9 +218,9 @@ class InfinibandCables(Cables):
         if words:
             some = ", ".join(f"{n} {t!r}" for t, n in Counter(words).most_common(3))
             what = "adapter names no host" if len(words) == 1 else "adapters name no host"
-            then = "hosts are called by the GUIDs of their adapters" if called else "left out"
+            then = "hosts are named after the GUIDs of their adapters" if called else "left out"
             text = f"{len(words)} {what} ({some}): {then}"
-            hint = "the driver of the host writes its name; ibnetdiscover --node-name-map gives one"
+            hint = "the host's driver sets its name; ibnetdiscover --node-name-map can supply one"
             yield Finding(0, "unnamed-host", text, hint, fault=False)
 
 

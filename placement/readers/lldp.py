@@ -75,7 +75,7 @@ def read(text: str, source: str) -> Dump:
     try:
         seen = {name: list(read_neighbours(body)) for name, body in printed.items()}
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        what = f"an entry is not as lldpcli prints it: {error}"
+        what = f"an entry does not look like lldpcli's: {error}"
         raise ParseError(source, 0, what, _HOW) from None
     fabric = _SeenFabric(seen)
     at = 0

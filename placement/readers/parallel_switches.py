@@ -96,6 +96,6 @@ def _one_parent_each(
             kept.append(replace(switch, children=names, uplinks=uplinks[number]))
         else:
             name = switches[first].name
-            text = f"{switch.name} and {name} are above the same switches: parallel, taken as one"
+            text = f"{switch.name} and {name} are above the same switches: parallel, treated as one"
             remarks.append(Finding(switch.line, "parallel-switches", text, fault=False))
     return kept, remarks

@@ -174,7 +174,7 @@ class _SinfoOutput:
         """Yield a remark on what sinfo has merged."""
         merged = self.merged()
         if merged:
-            text = f"sinfo has merged nodes of different {', '.join(merged)}: the least is taken"
+            text = f"sinfo has merged nodes of different {', '.join(merged)}: the minimum is used"
             text += ", weights are left out" if "weight" in merged else ""
             hint = _HINT.replace("-N", "-e")
             yield Finding(self.start, "merged-nodes", text, hint, fault=False)

@@ -50,7 +50,7 @@ def read(text: str, source: str) -> Dump:
     try:
         nodes = list(rows(document[kind], source))
     except (KeyError, TypeError, AttributeError) as error:
-        what = f"an entry of {kind} is not as Slurm prints it: {error}"
+        what = f"an entry of {kind} does not look like Slurm's: {error}"
         raise ParseError(source, 0, what, "was it edited?") from None
     counts = count_lines(split_lines(text, source))
     jobs = kind == "jobs"

@@ -149,7 +149,7 @@ def _not_a_statement(text: str, rest: str, line: int, source: str) -> ParseError
         hint = "put the included lines in their place"
         return ParseError(source, line, "Include is not supported", hint)
     if rest == text.strip():
-        hint = "a line is SwitchName=... Nodes=... or the like"
+        hint = "a line is SwitchName=... Nodes=... or similar"
         return strange_line("topology-conf", source, line, text, "Key=value", hint)
     return ParseError(source, line, f"{rest!r} is not Key=value", "is the line cut off?")
 
@@ -186,7 +186,7 @@ def _declare_switch(statement: Statement) -> w.Declared:
         nodes = ""
     if nodes.upper() == "ALL":
         what = f"{statement.value} has Nodes={nodes}, which names no node here"
-        hint = "topology.conf lists names; ALL is a word of partitions"
+        hint = "topology.conf lists node names; ALL is for partitions"
         raise statement.error(what, hint)
     return w.Declared(statement.value, nodes, children, statement.line)
 

@@ -135,7 +135,7 @@ def _parse_topology(topology: YamlTopology, counts: LineCounts, source: str) -> 
     """Return one topology, or why it cannot be read, since another may be the wanted one."""
     kind = _topology_kinds(topology)[0]
     if kind == "torus3d":
-        what = f"topology {topology.topology}: topology/torus3d is not read"
+        what = f"topology {topology.topology}: topology/torus3d is not supported"
         return ParseError(source, topology.line, what, "tree, block, ring and flat are")
     parameters: dict[str, object] = {}
     if topology.block and topology.block.block_sizes:

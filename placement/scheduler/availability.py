@@ -250,7 +250,7 @@ def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availa
     notes: tuple[str, ...] = ()
     if len(busy):
         nodes, first = counted(len(busy), "node"), machine.names[busy.min()]
-        notes = (f"{nodes} of --from not free and left out, the first is {first}",)
+        notes = (f"{nodes} of --from not free, left out; the first is {first}",)
     return Availability(machine, rows, source, named=True, notes=notes)
 
 

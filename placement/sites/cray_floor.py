@@ -123,7 +123,7 @@ def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
     """
     columns, rows = cabinets.columns.value, cabinets.rows.value
     if columns * rows > _MOST:
-        text = f"{rows} rows of {columns} cabinets; more than {_MOST} are taken for an error"
+        text = f"{rows} rows of {columns} cabinets; more than {_MOST} are assumed to be a mistake"
         raise WrongFigure("cabinets.rows", text)
     places = np.full((rows, columns, 3, slots, 4), COMPUTE, np.int8)
     kinds: tuple[tuple[str, int, list[int]], ...] = (

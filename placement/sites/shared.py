@@ -68,7 +68,7 @@ def forbid_figure(config: Config, fabric: str, keys: tuple[str, ...]) -> None:
 def refuse_too_many(key: str, nodes: int) -> None:
     """Raise if a machine would exceed the size limit."""
     if nodes > MOST:
-        raise WrongFigure(key, f"{nodes} nodes; more than {MOST} are taken for an error")
+        raise WrongFigure(key, f"{nodes} nodes; more than {MOST} are assumed to be a mistake")
 
 
 def expand_ranges(key: str, runs: Iterable[str], below: int) -> list[int]:

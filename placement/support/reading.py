@@ -197,19 +197,22 @@ _TEXT = ("", ".txt", ".text", ".out", ".log", ".lst", ".list")
 _RANK_ORDER = "MPICH_RANK_ORDER"
 
 
-def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -> str:
+def format_of_name(
+    path: str | None, formats: Mapping[str, str], default: str, option: str = ""
+) -> str:
     """Return the format implied by a file's name.
 
     `path`: the file; None or ``-`` is standard output. `formats`: format by suffix (``.json``),
     and by the name ``MPICH_RANK_ORDER``. `default`: the format where the name has no suffix, a
-    number for one, or one of plain text.
+    number for one, or one of plain text. `option`: the command's option that names the format.
     """
     suffix = suffix_of(path or "")
     if suffix in formats:
         return formats[suffix]
     if suffix in _TEXT or suffix[1:].isdigit():
         return default
-    raise UsageError(f"{path}: {suffix} is not supported", f"choose from {', '.join(formats)}")
+    hint = f"choose from {', '.join(formats)}{f', or give {option}' if option else ''}"
+    raise UsageError(f"{path}: {suffix} is not supported", hint)
 
 
 def suffix_of(path: str) -> str:

@@ -68,7 +68,7 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
     """
     if order.machine is None:
         raise UsageError(
-            "what is inside the nodes is not known without a machine", "use -m MACHINE"
+            "the hardware inside the nodes is not known without a machine", "use -m MACHINE"
         )
     if (binder == "openmpi") != (form == "openmpi"):
         raise UsageError(

@@ -54,7 +54,9 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
     usable = [k for k in range(len(hardware.cores)) if k not in hardware.reserved]
     threads = _thread_count(hardware, usable)
     if ranks > threads:
-        kept = f", {len(hardware.reserved)} cores kept by the system" if hardware.reserved else ""
+        kept = (
+            f", {len(hardware.reserved)} cores reserved for the system" if hardware.reserved else ""
+        )
         raise UsageError(
             f"{ranks} ranks for the {threads} hardware threads of a node{kept} ({hardware.source})"
         )

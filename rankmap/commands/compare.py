@@ -57,7 +57,7 @@ _WORDS = (0, 1, 6, 7)
     help="Nodes per blade, for strategy blades.",
 )
 @kind_option
-@click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for strategy random.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Write to FILE: .csv, .json, .svg, .png or text."

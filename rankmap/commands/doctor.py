@@ -85,7 +85,7 @@ def doctor(specs: tuple[str, ...], as_json: bool) -> None:
     if failed:
         say(f"nidmap: {', '.join(failed)}: found, but not working")
         click.get_current_context().exit(1)
-    say("nidmap: everything found works; what is missing is needed only by what uses it")
+    say("nidmap: everything found works; what is missing matters only to the features that use it")
 
 
 def examine(specs: tuple[str, ...], env: Mapping[str, str]) -> Iterator[Diagnosis]:

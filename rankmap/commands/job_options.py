@@ -66,7 +66,7 @@ class OrderArguments:
         from nidmap.rankmap import emit
 
         numbering = self.launcher_order or "sorted"
-        return emit.read_order_file(self.path or "-", self.form, placement, numbering)
+        return emit.read_order_file(self.path or "-", self.form, placement, numbering, "--format")
 
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:

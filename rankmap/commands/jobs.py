@@ -41,7 +41,7 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
 @click.command()
 @click.argument("source", required=False, metavar="[FILE|-]")
 @machine_option
-@click.option("--applications", metavar="TOML", help="Patterns by job name or user.")
+@click.option("--applications", metavar="TOML", help="File of patterns by job name or user.")
 @click.option("--user", metavar="NAME", help="Only this user's jobs, or 'all'; from Slurm: yours.")
 @click.option(
     "--last", type=click.IntRange(0), default=100, show_default=True, help="Jobs to judge; 0: all."
@@ -53,7 +53,9 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
     "--state", metavar="FILE", help="Dump of node states; down nodes count as unavailable."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .png or .svg.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write to FILE: text, .json, .csv, .png or .svg."
+)
 def jobs(
     source: str | None,
     specs: tuple[str, ...],

@@ -105,7 +105,7 @@ def order(
     pattern, numbering = job.named_pattern(), launcher_order or "sorted"
     if form == "json":
         raise UsageError("json is not a --format", "use --json or -o FILE.json")
-    chosen = "json" if as_json else form or format_of(output)
+    chosen = "json" if as_json else form or format_of(output, "--format")
     find(chosen)
     placement, wanted = job.placement_anywhere(), job.job()
     seconds = _seconds_left(deadline, strategy, placement.ranks)
@@ -134,7 +134,7 @@ def order(
         say(f"nidmap: {limit_words}")
     sending = job.sending()
     if sending and strategy != "auto":
-        say(f"nidmap: --{next(iter(sending))} matters with --strategy auto only")
+        say(f"nidmap: --{next(iter(sending))} has an effect only with --strategy auto")
 
 
 _rows = [

@@ -61,7 +61,7 @@ def _machine_of(job: JobArguments) -> Machine:
     except UsageError as error:
         if job.nodes is None or named_specs(job.specs):
             raise
-        hint = f"{error.hint}; nidmap score needs the nodes' names alone"
+        hint = f"{error.hint}; nidmap score needs only the nodes' names"
         raise UsageError(f"predicting a time needs links: {error.message}", hint) from None
 
 

@@ -56,7 +56,7 @@ class _Record(click.Group):
     "--strict", is_flag=True, help="Do not run a program that cannot be recorded (exit code 125)."
 )
 @click.option(
-    "--check-reorder", is_flag=True, help="Check that no ranks of two communicators get mixed."
+    "--check-reorder", is_flag=True, help="Check that no ranks of two communicators are mixed up."
 )
 @click.option("--merge", metavar="COUNTS", help="Only merge the counts left by an earlier run.")
 @click.option("--link", is_flag=True, help="Print how to link a static program, and exit.")

@@ -243,7 +243,7 @@ def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, second
     """
     planned = plan.rank_nodes
     try:
-        hint = "--patience gives it longer"
+        hint = "--patience allows more time"
         hosts = query_rank_nodes(plan.probe, env, len(planned), seconds, hint)
     except LaunchError as error:
         unclear = f"cannot verify: {error}"

@@ -120,7 +120,7 @@ class Comparison:
         further = " and it touches more of the machine" if theirs > ours else ""
         return (
             f"; {fastest.strategy} with order {fastest.order} is likely {times}{sure},"
-            f" but that gain cannot be told{further}"
+            f" but that gain is not certain{further}"
         )
 
     def document(self) -> dict[str, Any]:

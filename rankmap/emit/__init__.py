@@ -102,9 +102,12 @@ def find(form: str) -> OrderFormat:
     return _formats.find(form if form in names() else SUFFIXES.get(f".{form}", form))
 
 
-def format_of(path: str | None) -> str:
-    """Return the format implied by a file's name, ``slots`` if it implies none."""
-    return format_of_name(path, SUFFIXES, "slots")
+def format_of(path: str | None, option: str = "") -> str:
+    """Return the format implied by a file's name, ``slots`` if it implies none.
+
+    `option`: the command's option that names the format, for the error.
+    """
+    return format_of_name(path, SUFFIXES, "slots", option)
 
 
 def emit(order: Placement, form: str, launcher_order: str = "sorted") -> str:
@@ -136,26 +139,33 @@ def read_order(
 
 
 def read_order_file(
-    path: str, form: str | None, placement: Placement, launcher_order: str = "sorted"
+    path: str,
+    form: str | None,
+    placement: Placement,
+    launcher_order: str = "sorted",
+    option: str = "",
 ) -> Placement:
     """Return the order in a file.
 
     `path`: ``-`` is standard input. `form`: its format (see `emit`); None: the one that its name
     states. `placement`: the slots that it is for. `launcher_order`: the node order that a file of
-    ranks by slot was made for.
+    ranks by slot was made for. `option`: the command's option that names the format.
     """
-    chosen = form or format_named(path)
+    chosen = form or format_named(path, option)
     find(chosen)
     text = decode(read_bytes(path, "the order's -"), path)
     return read_order(text, chosen, placement, path, launcher_order)
 
 
-def format_named(path: str) -> str:
-    """Return the format implied by a file's name; raise if it implies none."""
+def format_named(path: str, option: str = "") -> str:
+    """Return the format implied by a file's name; raise if it implies none.
+
+    `option`: the command's option that names the format, for the error.
+    """
     suffix = suffix_of(path)
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     raise UsageError(
         f"the name {path} does not say in which format the order is",
-        "slots and mpich files look alike: name it FILE.slots or FILE.mpich",
+        f"name it FILE.slots or FILE.mpich{f', or give {option}' if option else ''}",
     )

@@ -112,8 +112,8 @@ class Allocation:
                 "the job's node list", 0, "contains more than node names", "use --nodes"
             )
         if not machine.compute[rows].any():
-            what = f"{machine.names[rows[0]]} is no compute node"
-            hint = "a batch system may list its own node (MOM) alone: --nodes names the job's"
+            what = f"{machine.names[rows[0]]} is not a compute node"
+            hint = "a batch system may list only its own node (MOM): name the job's with --nodes"
             prefix = f"{self.note}; " if self.note else ""
             raise ParseError("the job's node list", 0, what, prefix + hint)
         merged = self._with_each_once(rows)
@@ -223,7 +223,11 @@ def _paired_hosts(text: str, source: str) -> str:
     hint = "LSF writes pairs: host slots host slots; is it cut off?"
     for host, count in zip(hosts, [*slots, ""], strict=False):
         if not (count.isascii() and count.isdigit() and int(count[:9])):
-            what = f"'{count}' is not the slots of {host}" if count else f"{host} has no slots"
+            what = (
+                f"'{count}' is not a number of slots for {host}"
+                if count
+                else f"{host} has no slots"
+            )
             raise ParseError(source, 0, f"{what} in {text[:80]!r}", hint)
     return "\n".join(f"{host}:{count}" for host, count in zip(hosts, slots, strict=True))
 
@@ -264,7 +268,7 @@ def job_on(machine: Machine, env: Mapping[str, str]) -> Allocation | None:
     """
     job = job_here(env)
     if job is None and job_id(env):
-        raise LaunchError(f"nothing says which nodes job {job_id(env)} has", "name them")
+        raise LaunchError(f"cannot tell which nodes job {job_id(env)} has", "name them")
     return None if job is None else job.on(machine)
 
 

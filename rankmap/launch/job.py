@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from nidmap.rankmap.predict.job import Job
 
 #: What is said about an order where there was no time to work out more.
-UNTIMELY = "its gain was not worked out in time"
+UNTIMELY = "its gain could not be computed in time"
 
 #: Networks on which Cray MPICH is the site's own library.
 _CRAY_FABRICS = ("aries", "gemini", "slingshot")

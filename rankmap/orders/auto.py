@@ -47,7 +47,7 @@ MOST_EDGES = 1 << 17
 LOADING, COMPILING = 0.2, 30.0
 
 #: The bound of an exhaustive search, in words.
-EVERY_ORDER = "every order was looked at"
+EVERY_ORDER = "every order was tried"
 
 
 @dataclass(slots=True)

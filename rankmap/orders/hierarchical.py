@@ -108,7 +108,7 @@ def chain_of(pattern: Pattern, placement: Placement, relax: bool = False) -> lis
         grid = "x".join(map(str, dims))
         raise UsageError(
             f"no multicore group of {group} units divides the grid {grid}: tried {tried}",
-            "--strategy hierarchical:relax takes another shape where there is one",
+            "--strategy hierarchical:relax uses another shape if there is one",
         )
     chains: Chains = {shape: (_weight_parted(model, shape), [shape]) for shape in groups}
     for place, size in enumerate(_level_sizes(placement)):

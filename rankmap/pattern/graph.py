@@ -232,7 +232,7 @@ def from_entries(entries: Entries, both: bool, spec: str) -> Graph:
         low, high, there, back = (column[apart] for column in (low, high, there, back))
     uneven = int((there != back).sum())
     if uneven:
-        note = "what goes both ways is added up" if both else "the larger of the two counts"
+        note = "both directions are added up" if both else "the larger of the two counts"
         notes.append(f"not symmetric ({uneven} pairs differ): {note}")
     more: dict[str, Any] = {"stated": entries.stated, "spec": spec, "notes": tuple(notes)}
     if both and uneven:

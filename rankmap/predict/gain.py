@@ -76,7 +76,7 @@ class RecordedFit(NamedTuple):
     def words(self) -> str:
         """Both times as text."""
         recorded, predicted = time_text(self.in_mpi_s), time_text(self.predicted_s)
-        return f"ranks were recorded {recorded} in MPI, {predicted} of messages are predicted"
+        return f"ranks were recorded {recorded} in MPI, {predicted} of messages were predicted"
 
 
 class Gain(NamedTuple):

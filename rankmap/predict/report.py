@@ -226,7 +226,7 @@ def _what_is_assumed(
         )
     for phase in phases:
         if phase.shown:
-            yield f"{phase.name}: {phase.shown} of {phase.in_turn:.0f} steps stand for all"
+            yield f"{phase.name}: {phase.shown} of {phase.in_turn:.0f} steps represent all"
     if model.background:
         loads_gbs = [job.load for job in model.background]
         ends = dict.fromkeys((min(loads_gbs), max(loads_gbs)))

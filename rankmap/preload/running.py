@@ -143,7 +143,9 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
     communicators = counted(sum(line.startswith("made ") for line in lines), "communicator")
     say(f"nidmap: reordered {communicators}; the program mixed no ranks of two communicators")
     if code:
-        say(f"nidmap: the program ended with code {code}; check that without nidmap it does not")
+        say(
+            f"nidmap: the program ended with code {code}; check whether it also does without nidmap"
+        )
     return code
 
 

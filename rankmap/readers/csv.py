@@ -83,7 +83,7 @@ def _read_matrix(rows: Floats, at: Ints, source: str) -> Entries:
     a, b = np.nonzero(rows)
     notes: tuple[str, ...] = ()
     if len(rows) in (2, 3):
-        notes = (f"taken as a {len(rows)}x{len(rows)} matrix; a first line of words makes edges",)
+        notes = (f"taken as a {len(rows)}x{len(rows)} matrix; a header line makes it edges",)
     return check_entries(
         Entries(len(rows), Traffic.of(a, b, rows[a, b]), notes=notes), source, at[a]
     )

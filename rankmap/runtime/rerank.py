@@ -104,7 +104,7 @@ def rerank(
     except NidmapError:
         raise
     except Exception as error:  # a program that runs already goes on as it is
-        broke = f"strategy auto broke down ({error_text(error)})"
+        broke = f"strategy auto failed ({error_text(error)})"
         return Reranked(np.arange(len(at_slot)), broke, "the ranks keep their order")
     remark = best.origin.remark
     moved = not np.array_equal(best.node_of_rank, before.node_of_rank)

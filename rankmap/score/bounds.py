@@ -39,7 +39,7 @@ class CostBound(NamedTuple):
     """A lower bound on the J of any order."""
 
     value: float
-    why: str  # the argument: ``counting``, or that every order was looked at
+    why: str  # the argument: ``counting``, or that every order was tried
 
 
 def by_level_bound(cuts: Floats, distance: Distance) -> float:

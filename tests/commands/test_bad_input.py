@@ -132,7 +132,7 @@ def test_an_occupied_list(nidmap, tmp_path):
     done = nidmap("plan", "-m", path, "-N", "2", "--from", "nid[00000-00002]")
     assert done.code == 1
     assert done.out == ""
-    assert "2 nodes of --from not free and left out" in done.err
+    assert "2 nodes of --from not free, left out" in done.err
     assert "1 missing" in done.err
 
 

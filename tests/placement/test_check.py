@@ -135,8 +135,8 @@ def test_holes_are_remarks():
     assert not [x for x in findings if x.fault]
     text = " ".join(x.text for x in findings if x.kind == "hole")
     assert "absent groups: 1" in text
-    assert "blades absent in chassis that are there: 18" in text
-    assert "nodes absent on blades that are there: 36" in text
+    assert "blades missing from chassis that have others: 18" in text
+    assert "nodes missing from blades that have others: 36" in text
 
 
 def test_holes_of_a_torus():
@@ -145,7 +145,7 @@ def test_holes_of_a_torus():
     _, findings = checked(shapes.coordinate_file(cells))
     text = " ".join(x.text for x in findings)
     assert "routers without a node: 1" in text
-    assert "nodes absent on routers that have one: 1" in text
+    assert "nodes missing from routers that have others: 1" in text
     assert not [x for x in findings if x.fault]
 
 

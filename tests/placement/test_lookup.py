@@ -243,7 +243,7 @@ def test_short_and_long_host_names_find_each_other(domains):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("n1.x.org,n1.y.org", "'n1.x.org' and 'n1.y.org' would both be n1"),
+        ("n1.x.org,n1.y.org", "'n1.x.org' and 'n1.y.org' would both mean n1"),
         ("a", "'a' may be a.x.org or a.y.org"),
         ("a.z.org", "no node 'a.z.org'"),
         ("10", "no NID 10"),
@@ -263,7 +263,7 @@ def test_dumps_of_short_and_long_names_are_of_the_same_nodes(tmp_path):
     machine = nidmap.load_machine(*both)
     assert machine.free.tolist() == [True, False]
     (tmp_path / "sinfo").write_text(states.replace("n2.cm", "n1.ac"))
-    with pytest.raises(ParseError, match=r"'n1.cm.org' and 'n1.ac.org' would both be n1"):
+    with pytest.raises(ParseError, match=r"'n1.cm.org' and 'n1.ac.org' would both mean n1"):
         nidmap.load_machine(*both)
 
 

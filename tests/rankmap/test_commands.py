@@ -266,7 +266,7 @@ def test_a_time_needs_a_machine_and_says_so(tool, here, nowhere):
     code, out, err = tool("predict --nodes @hosts --pattern ring")
     assert (code, out) == (2, "")
     assert err.startswith("nidmap: predicting a time needs links: no machine given: use -m SPEC")
-    assert err.endswith("nidmap score needs the nodes' names alone\n")
+    assert err.endswith("nidmap score needs only the nodes' names\n")
 
 
 def test_without_nodes_an_order_needs_a_machine(tool, nowhere):

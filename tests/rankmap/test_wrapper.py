@@ -331,7 +331,7 @@ def test_ranks_that_never_say_where_they_are_are_not_waited_for(srun):
     (srun / "srun").write_text(f"#!/bin/sh\n{hang}\n")
     done = call(srun, "--hosts", options=("--verify", "--patience", "5"))
     assert json.loads(done.stdout.splitlines()[0])["env"]["NIDMAP_LAUNCH"]
-    said = "srun did not answer in 5 s; --patience gives it longer"
+    said = "srun did not answer in 5 s; --patience allows more time"
     assert done.stderr == f"nidmap: cannot verify: {said}\n{SAID}"
     (pid,) = pids.read_text().split()
     assert not os.path.exists(f"/proc/{pid}")
@@ -387,7 +387,7 @@ def test_an_expectation_that_takes_too_long_is_not_waited_for(srun, tmp_path):
     done = call(srun, "--hosts", options=("-m", "tree:16x2,bw=1", "--patience", "5"), env=env)
     assert done.stdout.split("\n")[1:5] == named(12, 12, 13, 13)
     assert done.stderr == SAID.replace(
-        "is not known: no machine is named", "was not worked out in time"
+        "is not known: no machine is named", "could not be computed in time"
     )
 
 

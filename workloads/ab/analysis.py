@@ -95,7 +95,7 @@ def _compare_arms(
 def _verdict_words(entry: Mapping[str, Any], trusted: bool) -> str:
     """Describe the comparison without claiming more than was measured."""
     if entry["ratio"] is None:
-        return f"not enough: at least {FEWEST} whole blocks with a time above 0 are needed"
+        return f"not enough: at least {FEWEST} complete blocks with a time above 0 are needed"
     if entry["same"]:
         if entry["shown"]:
             return "the same order twice differs from itself: these samples prove nothing"
@@ -190,9 +190,9 @@ def comparison_sentence(entry: Mapping[str, Any], level: float) -> str:
     if entry["shown"]:
         times = f"{ratio:.3f} times " if verdict in ("faster", "slower") else ""
         return f"{head} {times}{verdict} {span}"
-    unseen = "no difference could be seen"
+    unseen = "no difference could be detected"
     if entry["smallest"] is not None:
-        unseen = f"differences below {(entry['smallest'] - 1) * 100:.1f} % cannot be seen"
+        unseen = f"differences below {(entry['smallest'] - 1) * 100:.1f} % cannot be detected"
     return f"{head} {verdict} {span}; {unseen} in this noise"
 
 
@@ -233,8 +233,6 @@ def foretold_sentence(promise: Mapping[str, Any]) -> str:
     head = f"{promise['arm']}: predicted {low} to {high} times as fast{of}"
     if promise["covers"] is None:
         return head
-    where = (
-        "outside, but the measured interval reaches into it" if promise["overlaps"] else "outside"
-    )
+    where = "outside, but the measured interval overlaps it" if promise["overlaps"] else "outside"
     where = "covered" if promise["covers"] else where
     return f"{head}, measured {promise['measured']:.3f}: {where}"

@@ -143,7 +143,7 @@ def _list_permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
         yield Flows(f"random permutation {k + 1}", every, rng.permutation(count))
     if count <= EVERYONE:
         source, target = np.nonzero(~np.eye(count, dtype=bool))
-        yield Flows("everyone to everyone", source, target)
+        yield Flows("all to all", source, target)
 
 
 def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @click.command("calibrate")
 @machine_option
 @click.option("-n", "--ranks", type=click.IntRange(min=1),
-              help="Ranks to start; inside a launch, the size it must have.")  # fmt: skip
+              help="Ranks to start; inside a launch, the number it must have.")  # fmt: skip
 @option_with_default(
     "--rounds repeat", click.IntRange(min=6), 8, "Measured rounds; one warm-up round runs first."
 )
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     "--seconds", click.FloatRange(0.001, 60), 0.4, "Target time of each set of messages."
 )
 @click.option("--time-limit", type=Duration(),
-              help="Stop in time and use the rounds done so far: 90, 10m, 2h.")  # fmt: skip
+              help="Time limit; rounds finished by then are used: 90, 10m, 2h.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write the figures to this TOML file.")
 @click.argument("launcher", nargs=-1, type=click.UNPROCESSED)

@@ -252,7 +252,7 @@ def _fit_links(
         if kind not in links.shares and kind != NODE:
             fitted += [
                 MeasuredFigure(f"bandwidth.{key}", usual * stated, f"not reached with these nodes: "
-                         f"{usual:.4g} of {stated:g}, as of the other links", "GB/s",
+                         f"{usual:.4g} of {stated:g}, like the other links", "GB/s",
                          mark="assumed", stated=stated)
                 for key, stated in _figure_keys(machine, kind)
             ]  # fmt: skip

@@ -32,7 +32,7 @@ from nidmap.workloads.options import option_with_default
 name_option = option_with_default("--name", str, client.DEFAULT_NAME,
                       "Name of the mini-Cray, if several are running.", envvar="NIDMAP_MINICRAY",
                       )  # fmt: skip
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 _BUILDING: tuple[Callable[..., Any], ...] = (
     option_with_default("--topology", ("tree", "none", "dragonfly", "off"), "tree",

@@ -34,7 +34,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _MEANINGS = (
     ("qdisc kind is unknown", "this kernel has no tbf, which limits the links (sch_tbf)"),
     ("Unknown device type", "this kernel has no veth, which the links are made of"),
-    ("Operation not permitted", "namespaces may not be set up here"),
+    ("Operation not permitted", "namespaces are not permitted here"),
 )
 
 

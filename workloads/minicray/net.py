@@ -176,7 +176,9 @@ def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str
             "give one, such as torus:3x3,bw=5,injection=10",
         )
     fastest = float(finite.max())
-    return fastest, (f"injection is not stated: taken as the fastest link, {fastest:g} GB/s",)
+    return fastest, (
+        f"injection is not stated: assumed to be as fast as the fastest link, {fastest:g} GB/s",
+    )
 
 
 def compute_rows(machine: Machine) -> Ints:

@@ -50,7 +50,7 @@ class Aprun(CrayOrder):
         if per_node is None:
             raise unclear_counts(ranks, nodes)
         if -(-ranks // per_node) > nodes:
-            what = f"{ranks} ranks, {per_node} on each node, and the job's node list has {nodes}"
+            what = f"{ranks} ranks, {per_node} on each node, but the job's node list has {nodes}"
             hint = "it does not list all of this job's compute nodes: --nodes names them"
             raise LaunchError(what, hint)
         return super().counts(ranks, nodes)

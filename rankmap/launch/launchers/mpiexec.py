@@ -94,7 +94,7 @@ class _HydraFamily(Launcher):
             for number, line in enumerate(load(path).split("\n"), 1):
                 lost = _HOST_OPTION.search(line.partition("#")[0])
                 if lost:
-                    what = f"{path}:{number}: '{lost[0]}' would be lost: an order names hosts alone"
+                    what = f"{path}:{number}: '{lost[0]}' would be lost: an order names only hosts"
                     raise LaunchError(what, "name the interface with -iface")
         return super().find_allocation()
 

@@ -165,7 +165,7 @@ def test_commands_see_the_groups(tmp_path, capfd, monkeypatch):
     shown = nidmap("machine", "show", "-m", path).out
     assert re.search(r"network +dragonfly\+ \(infiniband\)", shown)
     assert re.search(r"groups +4 of 4\nleaf routers +12, up to 3 per group", shown)
-    assert "4 groups of 12 leaf and 12 spine routers in all were found from the cables" in shown
+    assert "4 groups of 12 leaf and 12 spine routers in all were inferred from the cables" in shown
     plan = nidmap("plan", "-m", path, "-N", 12, "--strategy", "compact")
     assert "12 nodes in 1 group, 3 leaf routers" in plan.err
     info = nidmap("nodes", "info", "-m", path, plan.out.strip())

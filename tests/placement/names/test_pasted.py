@@ -139,7 +139,7 @@ def test_a_bare_number_among_names_is_refused(text):
 @pytest.mark.parametrize("text", ["n1 5 n2", "n1 n2 5", "n1 5 n2 4 n3", "n0\nn1 5 n2\n"])
 def test_a_name_without_a_count_among_counted_ones_is_refused(text):
     """LSF counts every host of LSB_MCPU_HOSTS: an odd number of words is a list cut off."""
-    with pytest.raises(ParseError, match="has no count, and others of its line have"):
+    with pytest.raises(ParseError, match="has no count, but others on its line do"):
         NodeList.parse(text)
 
 
@@ -166,7 +166,7 @@ def test_nids_alone_and_between_commas_stay_words(text):
         (
             HEADER + "\n" + row(1, "a", [1, 2]).replace("     2 nid", "     9 nid"),
             2,
-            ["2 nodes where the row says 9"],
+            ["2 nodes, but the row says 9"],
         ),
         ("NODELIST NODES\nnid[00001-00004,0000 4\n", 2, ["unmatched bracket"]),
         (HEADER + "\n" + row(1, "a", [1]) + "\nslurm_load_jobs error\n", 3, ["does not fit"]),

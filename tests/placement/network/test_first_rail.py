@@ -105,7 +105,7 @@ def test_rails_are_chosen_by_the_names_of_adapters(tmp_path):
     [
         ("rails=mlx5_[2-3]", r"no host has an adapter 'mlx5_\[2-3\]'; choose from mlx5_\[0-1\]"),
         ("rails=mlx5_[0", "unmatched bracket"),
-        ("topology=ib", "nothing in it to choose from; topology= goes with topology.yaml"),
+        ("topology=ib", "there is nothing to choose from; topology= goes with topology.yaml"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(tmp_path, word, said):

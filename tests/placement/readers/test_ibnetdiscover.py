@@ -129,7 +129,7 @@ def test_adapters_that_name_no_host_are_hosts_called_by_their_guid():
     assert dump.nodes.name.tolist() == ["H-0000000000000b01", "H-0000000000000b03"]
     assert dump.nodes.nics.tolist() == [1, 2]
     [remark] = [f for f in dump.findings if f.kind == "unnamed-host"]
-    assert "2 adapters name no host (2 'MT23108 InfiniHost'): hosts are called by" in remark.text
+    assert "2 adapters name no host (2 'MT23108 InfiniHost'): hosts are named after" in remark.text
     one_named = ibnetdiscover.read(text.replace(f'"{factory}" lid 4', '"n1 HCA-1" lid 4'), "t")
     assert one_named.nodes.name.tolist() == ["n1"]
 

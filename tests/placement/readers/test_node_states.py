@@ -344,7 +344,7 @@ def test_damage_is_one_error_or_none(text, data):
     [
         ("NodeName=n1 Arch=x CoresPerSocket=1\n   Sockets=1\n", "x:1: node n1 has no State="),
         ("NodeName=n1 Arch=x CoresPerSocket=1\n   State=7 Sockets=1\n", "'7' is not a node state"),
-        ('{"nodes": [{"state": "idle"}]}', "an entry of nodes is not as Slurm prints it"),
+        ('{"nodes": [{"state": "idle"}]}', "an entry of nodes does not look like Slurm's"),
         ('{"nodes": [{"name": 7, "state": "idle"}]}', "7 is not a word"),
         ("n1\n  state = free\nwhat is this\n", "x:3: 'what is this' is not a node or"),
         ('{"pbs_version": "1", "nodes": {"n1": {}}}', "node n1 has no state"),

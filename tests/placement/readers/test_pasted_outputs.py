@@ -65,7 +65,7 @@ def test_messages_are_left_out_above_the_output_alone_and_said():
     )
     alone = "sinfo: error: no controller\n"
     assert without_messages(alone) == (alone, [])
-    with pytest.raises(ParseError, match="x:1: 'sinfo: error: no controller' is in no format"):
+    with pytest.raises(ParseError, match="x:1: 'sinfo: error: no controller' is not in a format"):
         read_text(alone, "x")
 
 
@@ -139,8 +139,8 @@ def test_a_pbs_job_has_its_nodes_by_its_state(letter):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"nodes": [{"name": "n1"}]}', "node list:1: JSON that is neither"),
-        ("rank 0=n1 slot=0\nrank 1=n2 slot=0\n", "node list:1: a rank file of Open MPI"),
+        ('{"nodes": [{"name": "n1"}]}', "node list:1: JSON, but neither"),
+        ("rank 0=n1 slot=0\nrank 1=n2 slot=0\n", "node list:1: a rankfile of Open MPI"),
     ],
 )
 def test_what_is_no_list_of_nodes_says_what_it_is(text, said):

@@ -20,9 +20,9 @@ XTPROCADMIN = "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n" + "
     [
         ("\n\n  \n", "x: has only blank lines and comments"),
         ("# nothing\n", "x: has only blank lines and comments"),
-        ("\n# a\nhello world\n", "x:3: 'hello world' is in no format"),
-        ("<!DOCTYPE html>\n<html>\n", "x:1: '<!DOCTYPE html>' is in no format"),
-        ("g,r,c,n,jobid\n0,1,2,3,4\n", "x:1: 'g,r,c,n,jobid' is in no format"),
+        ("\n# a\nhello world\n", "x:3: 'hello world' is not in a format"),
+        ("<!DOCTYPE html>\n<html>\n", "x:1: '<!DOCTYPE html>' is not in a format"),
+        ("g,r,c,n,jobid\n0,1,2,3,4\n", "x:1: 'g,r,c,n,jobid' is not in a format"),
         ("x" * 10_000, "x:1: 'xxxxxxxxx"),
     ],
 )

@@ -111,7 +111,7 @@ TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
         ),
         (
             HEAD + "  torus3d: {toruses: [{name: p, nodes: n}]}\n",
-            "t:1: topology t: topology/torus3d is not read",
+            "t:1: topology t: topology/torus3d is not supported",
         ),
         ("- topology: t\n  flat: true\n---\n- topology: u\n", "t:4: a second YAML document"),
         ("- topology: &a t\n  flat: *a\n", "t:2: alias *a is not supported"),

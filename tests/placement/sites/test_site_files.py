@@ -202,7 +202,7 @@ WRONG = {
     "all absent": (ARIES, "service_blades = { value = [\"c0-0c0s0\"]", 'absent = { value = ["c*-*"]', "network.groups", "is 0", "groups ="),
     "endless floor": (ARIES.replace("rows = { value = 1,", "rows = { value = 1024,"), "columns = { value = 4", "columns = { value = 1024", "cabinets.rows", "4096", "rows ="),
     "endless leaf": (FATTREE, "n[19-30]", "n[1-999999999]", "leaf.leaf2.nodes", "", "n[1-999999999]"),
-    "endless partition": (SLINGSHOT, "group_nodes = { value = 16,", "group_nodes = { value = 999999,", "partition.gpu.group_nodes", "taken for an error", "999999"),
+    "endless partition": (SLINGSHOT, "group_nodes = { value = 16,", "group_nodes = { value = 999999,", "partition.gpu.group_nodes", "assumed to be a mistake", "999999"),
     "torus extents": (GEMINI, "[2, 4, 24]", "[2, 8, 24]", "network.extents", "(2, 4, 24)", "extents"),
     "two extents": (GEMINI, "[2, 4, 24]", "[2, 4]", "network.extents.value", "length 3", "extents"),
     "uneven links table": (SLINGSHOT, "[[4, 2], [2, 8]]", "[[4, 2], [3, 8]]", "network.links", "symmetric", "links ="),

@@ -264,6 +264,8 @@ def test_format_of_name():
     assert format_of_name("result", {".json": "json"}, "text") == "text"
     with pytest.raises(UsageError, match=r"a\.pdf: \.pdf is not supported; choose from \.json"):
         format_of_name("a.pdf", {".json": "json"}, "text")
+    with pytest.raises(UsageError, match=r"choose from \.json, or give --format"):
+        format_of_name("a.pdf", {".json": "json"}, "text", "--format")
 
 
 def test_suffix_of():

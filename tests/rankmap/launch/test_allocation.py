@@ -193,11 +193,11 @@ def test_from_hosts():
     [
         ("a 2 b", "b has no slots in 'a 2 b'"),
         ("a", "a has no slots"),
-        ("a b", "'b' is not the slots of a"),
-        ("2 a", "'a' is not the slots of 2"),
-        ("a 2 b 0", "'0' is not the slots of b"),
-        ("a 2 b -1", "'-1' is not the slots of b"),
-        ("a 2 b 1.5", "'1.5' is not the slots of b"),
+        ("a b", "'b' is not a number of slots for a"),
+        ("2 a", "'a' is not a number of slots for 2"),
+        ("a 2 b 0", "'0' is not a number of slots for b"),
+        ("a 2 b -1", "'-1' is not a number of slots for b"),
+        ("a 2 b 1.5", "'1.5' is not a number of slots for b"),
     ],
 )
 def test_lsf_names_every_host_with_its_slots(value, said):

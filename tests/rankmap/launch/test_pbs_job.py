@@ -111,7 +111,9 @@ def test_a_service_node_alone_is_refused_with_what_was_asked(here, tmp_path):
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
     machine.role[0] = "service"
     (tmp_path / "nodes").write_text("nid00000\n")
-    with pytest.raises(ParseError, match="no compute node; PBS_NODEFILE names one node; qstat -f"):
+    with pytest.raises(
+        ParseError, match="not a compute node; PBS_NODEFILE names one node; qstat -f"
+    ):
         job_on(machine, env)
 
 

@@ -516,4 +516,4 @@ def test_what_an_order_file_would_lose_is_refused(here, option):
     mpiexec = says(here, "mpiexec", HYDRA)
     (here / "hosts").write_text(f"# ifhn=no\na:2 {option}\nb:2\n")
     said = refused(f"{mpiexec} -f hosts -n 4 ./app", {}, pattern="ring")
-    assert f"hosts:2: '{option}' would be lost: an order names hosts alone" in said
+    assert f"hosts:2: '{option}' would be lost: an order names only hosts" in said

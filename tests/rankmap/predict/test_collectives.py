@@ -153,7 +153,7 @@ def test_steps_beyond_what_there_is_time_for_are_sampled():
     every = predict(
         with_figures(TORUS, latency=0), None, Job("allgather", ppn=40, bytes=1e3, algorithm="ring")
     )
-    assert not any("stand for all" in note for note in every.notes)
+    assert not any("represent all" in note for note in every.notes)
     assert every.phases[0].in_turn == 32 * 40 - 1
 
 

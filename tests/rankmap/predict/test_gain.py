@@ -262,7 +262,7 @@ def test_table_4_lies_in_the_range(shaheen, nodes, turned):
     ("in_mpi_s", "fits"), [(0.07, True), (0.11, True), (0.13, False), (0.05, False)]
 )
 def test_a_recording_that_does_not_fit_is_said_and_promises_nothing(tmp_path, in_mpi_s, fits):
-    """0.08 s of messages are predicted; the program's clock is 1,000 times slower."""
+    """0.08 s of messages were predicted; the program's clock is 1,000 times slower."""
     machine = with_figures(nidmap.load_machine(GRID), slowed=1000)
     about = {"hosts": ("nid00000",), "exchange_s": 1000 * in_mpi_s}
     asked = Predictor(machine, Job(recorded(tmp_path, 200.0, **about), 1))

@@ -57,7 +57,7 @@ def test_nodes_by_index_nid_and_name_are_the_same(tool):
 def test_a_range_is_said_beside_the_likely_time(tool):
     line = "predict -m shaheen2 --nodes 100-115 --pattern alltoall --bytes 50kB"
     said = tool(line)[1].splitlines()
-    assert "us over what is not known of the machine; largest uncertainty: " in said[1]
+    assert "us over the unknowns of the machine; largest uncertainty: " in said[1]
     assert "routing: adaptive" in "".join(said)
 
 

@@ -254,7 +254,7 @@ def test_a_fault_of_ours_leaves_the_ranks_where_they_are(monkeypatch):
     monkeypatch.setattr("nidmap.rankmap.runtime.rerank.order_by_strategy", break_down)
     ranks, warning, remark = rerank([("a", ""), ("b", ""), ("a", "")], Job("stencil:3"))
     assert ranks.tolist() == [0, 1, 2]
-    assert warning == "strategy auto broke down (ZeroDivisionError: division by zero)"
+    assert warning == "strategy auto failed (ZeroDivisionError: division by zero)"
     assert remark == "the ranks keep their order"
 
 

@@ -157,7 +157,7 @@ def test_json_of_a_broken_order_says_why(job, capsys):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--order", "OUT"], "does not say in which format the order is"),
+        (["--order", "OUT"], "in which format the order is; name it FILE.slots or FILE.mpich, or "),
         ([], "either --order FILE or --strategy"),
         (["--order", "a.slots", "--strategy", "auto"], "either --order FILE or --strategy"),
         (["--order", "a.x", "--format", "nope"], "unknown format 'nope'"),

@@ -36,5 +36,5 @@ def test_comparison_sentence():
     unclear = {**faster, "low": 0.99, "shown": False, "verdict": "no difference shown"}
     assert comparison_sentence(unclear, 0.95) == (
         "auto against default: no difference shown (95 %: 0.990 to 1.110); "
-        "differences below 3.0 % cannot be seen in this noise"
+        "differences below 3.0 % cannot be detected in this noise"
     )
