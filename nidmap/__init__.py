@@ -66,7 +66,7 @@ _API = {
 #: Our subpackages and their data: in a checkout links to the folders at its top.
 _ROOMS = "placement", "rankmap", "workloads", "web", "site-configs"
 
-#: Command -> where it lives, and its one line of help; in the order in which a job meets them.
+#: Command -> its location, and its one line of help; in the order in which a job meets them.
 _COMMANDS = {
     "site": ("nidmap.placement.commands.site:site", "List, show and check site configurations."),
     "machine": ("nidmap.placement.commands.machine:machine", "Show, export and check a machine."),

@@ -28,7 +28,7 @@ from nidmap.placement.support.child import Deadline
 from nidmap.placement.support.prompts import without_messages, without_prompts
 from nidmap.placement.support.reading import LIMIT
 
-#: What a job's column may be called, the surest name first; case, blanks and _ do not count.
+#: Possible names of a job's columns, the most reliable first; case, blanks and _ are ignored.
 COLUMNS = {
     "id": ("jobid", "jobidraw", "job", "id"),
     "name": ("jobname", "name"),
@@ -43,7 +43,7 @@ COLUMNS = {
     "limit": ("timelimit", "limit"),
 }
 
-#: What is asked of sacct, names that users write last.
+#: Columns requested from sacct, with those that users can set last.
 _COLUMNS = "JobID,User,Partition,State,Start,End,NodeList,JobName"
 _WANTED = f"sacct -a -X -P -o {_COLUMNS}"
 
@@ -90,7 +90,7 @@ def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecor
     quoted = mark != "|" and not delimiter
     for line, cells in _csv_rows(lines, first + 1, mark, source) if quoted else plain:
         if delimiter and len(cells) < width:
-            continue  # the rest of a name that holds the end of a line
+            continue  # the rest of a name that contains a line break
         job = _table_job(_by_column(cells, places, width, source, line), source, line)
         if job is not None:
             yield job
@@ -198,7 +198,7 @@ def _read_nodes(text: str, source: str, line: int) -> NodeList:
 
 # --- points in time and durations as accounting writes them
 
-#: What is printed for a time that is not known, or not yet.
+#: What is printed for a time that is unknown, or not known yet.
 _NO_TIME = {"", "unknown", "none", "n/a", "null", "invalid", "0"}
 
 _NUMBER = re.compile(r"\d{1,11}(?:\.\d{1,9})?", re.ASCII)
@@ -386,7 +386,7 @@ def _logged_job(number: str, message: str, source: str, line: int) -> JobRecord 
     return JobRecord(number, NodeList(names), name, user, queue, start, end, "COMPLETED")
 
 
-# --- Slurm, asked --------------------------------------------------------------------------
+# --- queries to Slurm ----------------------------------------------------------------------
 
 #: Seconds that the accounting database may take for a week of a busy machine.
 _ACCOUNTING = 60.0

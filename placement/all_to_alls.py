@@ -24,10 +24,10 @@ from nidmap.placement.support.arrays import (
 
 Entries = tuple[Ints, Ints, Floats]
 
-#: Numbers that one dense table of lines may hold.
+#: Maximum size of one dense table of lines.
 _TABLE = 1 << 22
 
-#: Pairs that are expanded at once.
+#: Number of pairs that are expanded at once.
 _EXPANDED = 1 << 21
 
 #: What expanding one pair costs, in multiplications of a matrix product.
@@ -104,7 +104,7 @@ class AllToAlls:
 
         Returns (size, size): a place's bytes to itself are in it.
         """
-        if len(self) == 1:  # most often, and nothing has to be sorted for it
+        if len(self) == 1:  # the most common case, which needs no sorting
             ranks = np.bincount(place[self.end], self.weight, minlength=size)
             return self.scale * ranks * ranks[:, None]
         side = self.line, place[self.end], self.weight
@@ -234,7 +234,7 @@ def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, colum
     for entry, other in match_lines(line, start):
         amount = (weight * scale[line])[entry] * right[2][other]
         key = row[entry] * columns + right[1][other]
-        if len(out) > 8 * len(key):  # a table much larger than the keys is not walked through
+        if len(out) > 8 * len(key):  # avoid walking through a table much larger than the keys
             np.add.at(out, key, amount)
         else:
             out += add_by_key(key, amount, len(out))

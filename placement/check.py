@@ -35,7 +35,7 @@ from nidmap.placement.views import count_holes
 if TYPE_CHECKING:
     from nidmap.placement.load import Sources
 
-#: Findings of one kind that are listed; more are counted.
+#: Number of findings of one kind that are listed; the rest are counted.
 MOST = 100
 
 
@@ -72,7 +72,7 @@ def _check_numbering(dump: Dump) -> list[Finding]:
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
         return []
-    if dump.kind == "site" or dump.fabric == "gemini":  # coordinates count there
+    if dump.kind == "site" or dump.fabric == "gemini":  # coordinates are authoritative there
         return []
     parts = parse_cnames(nodes.cname)
     rule = most_follow(parts, nodes.nid)

@@ -47,14 +47,14 @@ MOST = 2**26
 LONG = 1.5
 #: Axes at least this share of the longest are cut together with the main axis.
 NEAR = 0.8
-#: What a cut costs: unequal parts, parts with too short a main axis, extents that are even
+#: The cost of a cut: unequal parts, parts with too short a main axis, extents that are even
 #: but no multiple of four, odd extents. (In boxes of 2^k a side cells 2^k steps apart are
 #: nearer than others; multiples of four keep most of that.) These figures and the two above
 #: were found by trying a few hundred on 150 boxes: the mean distance at any of the lags 4,
 #: 8 … 256 is at most 1.22 times that of the canonical curve in two dimensions, 1.33 in three,
 #: and 1.27 in the (group, chassis, blade, node) boxes of Aries machines.
 UNEVEN, SHORT, TWO, ODD = 0.05, 2.5, 0.2, 0.9
-#: Orders of the other axes that are tried, all there are up to four dimensions.
+#: Number of orders of the other axes to try: all of them up to four dimensions.
 ORDERS = 6
 
 

@@ -25,7 +25,7 @@ from nidmap.placement.nodelist import NodeList, nid_ranges
 _NO_NODES = NodeList()
 _NEEDS_NO_QUOTES = re.compile(r"[\w.,:;&|()@%+\[\]-]+", re.ASCII)
 
-#: What takes job scripts: its name in a message, and the format that fits it.
+#: Batch systems: name in a message, and the format that suits them.
 _BATCH = {
     "slurm": ("Slurm", "sbatch"),
     "pbs": ("PBS", "pbs"),
@@ -34,7 +34,7 @@ _BATCH = {
     "alps": ("ALPS (aprun)", "aprun"),
 }
 
-#: What takes the scripts of a format; others than these fit everywhere.
+#: Batch systems that accept a format; formats not listed suit all.
 _TAKERS = {
     **dict.fromkeys(("sbatch", "exclude"), ("slurm",)),
     "aprun": ("alps", "torque", "cobalt", "pbs"),
@@ -120,7 +120,7 @@ class Emission:
     nodes: NodeList  # the chosen nodes in the planner's order
     nids: tuple[int, ...]  # their NIDs, in the same order
     cnames: tuple[str, ...]  # their cnames or xnames; empty strings where the machine has none
-    job: HeaderJob  # what the job asks its scheduler for
+    job: HeaderJob  # what the job requests from its scheduler
     # What takes job scripts: ``slurm``, ``pbs``, ``alps``, or ``torque`` or ``cobalt`` before ALPS;
     # '' unknown
     batch: str = ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-#: What of a message is cut at 80 characters: what it quotes, and a word; a path is not.
+#: Parts of a message that are cut to 80 characters: quotations and words, but not paths.
 _LONG = re.compile(r"(?<!\w)(')[^']{81,}'(?!\w)|[^\s/'\"]{81,}")
 
 
@@ -176,7 +176,7 @@ class ParseError(NidmapError):
         return type(self), (self.source, self.line, self.text, self.hint)
 
 
-# --- what msgspec says of a value that does not fit its Struct, in a writer's words ---------
+# --- msgspec's messages on values that do not fit, rephrased for users ----------------------
 
 _WORDS = (
     (" | null`", "`"),

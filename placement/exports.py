@@ -147,7 +147,7 @@ def _node_link(machine: Machine) -> str:
 
 def _edge_list(machine: Machine) -> str:
     return _join_lines(
-        # an edge list divides at blanks
+        # an edge list is split at blanks
         f"{'_'.join(a.split())} {'_'.join(b.split())} {json.dumps(edge_data(kind, count, gbs))}"
         for a, b, kind, count, gbs in edges(machine)
     )

@@ -17,12 +17,12 @@ from nidmap.placement.machine import Topology
 class Fabric(NamedTuple):
     """A kind of network hardware."""
 
-    title: str  # as messages have it
+    title: str  # as shown in messages
     mpi_us: float  # one short message between neighbours, us, as its sites' configurations assume
     hop_ns: float  # one more switch on the way, ns, likewise
     # GB/s a direction of a link of each class, where nothing states it
     bandwidth: Mapping[str, float] = {}
-    interface: str = ""  # the interface that injects this rate
+    interface: str = ""  # the interface with this injection rate
     adapts: bool = False  # True where routers are known to send packets around full links
     # True where a message keeps to one cable of a bundle, so that the slowest holds up the others;
     # False where routers choose for each packet and use what all cables have

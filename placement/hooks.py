@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # importing typing would take longer than the rest
 if TYPE_CHECKING:
     from typing import Any
 
-#: Command -> where it lives, and its one line of help; in the order in which a job meets them.
+#: Command -> its location, and its one line of help; in the order in which a job meets them.
 COMMANDS: dict[str, tuple[str, str]] = {}
 
 #: The same of ``nidmap nodes``.

@@ -22,7 +22,7 @@ from nidmap.placement.errors import ParseError, UsageError
 from nidmap.placement.machine import Core, Device, Machine, NodeHardware
 from nidmap.placement.support.array_types import Ints, Mask
 
-#: Devices of a driver's plugin by how well their numbers are the driver's own.
+#: Devices of driver plugins, the most reliable numbering first.
 _GPU = re.compile(r"(nvml|rsmi|cuda|ze|opencl\d+d)(\d+)", re.ASCII)
 _PLUGINS = ("nvml", "rsmi", "cuda", "ze", "opencl")
 
@@ -226,7 +226,7 @@ def _read_cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
         return None
     bits = 0
     for word in text.split(","):
-        if word.startswith("0xf...f"):  # "and all beyond": what the machine has, not a set
+        if word.startswith("0xf...f"):  # "and all beyond": everything in the machine, not a set
             word = word[7:]
         try:
             bits = bits << 32 | (int(word, 16) if word else 0)

@@ -40,7 +40,7 @@ PATIENCE = 1.5
 #: What share of a cluster's nodes must be a site's where it is called as the site.
 ALIKE = 0.5
 
-#: What prints the nodes of other schedulers, in a form that a reader knows.
+#: Commands that print other schedulers' nodes, in a format with a reader.
 OTHERS = {"pbs": ("pbsnodes", "-a", "-F", "json"), "flux": ("flux", "resource", "R")}
 
 #: Names that say where a node is, from the outermost: a cname, an xname, rack and node.
@@ -60,7 +60,7 @@ class Live(NamedTuple):
     """A scheduler's description of its machine."""
 
     name: str  # of the cluster
-    why: str  # what was taken, and how sure that is
+    why: str  # what was chosen, and how certain that is
     dumps: list[Dump]
     site: Site | None = None  # the site that the cluster is; there are no dumps then
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: How hwloc's XML begins: any XML, but for that of Torque's pbsnodes.
 _HWLOC = re.compile(r"\s*<(?:\?xml(?![^>]*>\s*<Data>)|!DOCTYPE topology|topology|root)")
-#: How the words begin that ask what runs here (`nidmap.placement.live`).
+#: Prefixes of words that query the local scheduler (`nidmap.placement.live`).
 LIVE = ("here:", "slurm:", "pbs:", "flux:")
 
 

@@ -150,7 +150,7 @@ def _index_column(machine: Machine, label: str, key: Callable[[str], str]) -> di
 def _by_number(machine: Machine, words: list[str]) -> Ints:
     """Return the rows of bare NIDs and indices; -1 for all other words."""
     prefixes, numbers, widths = name_numbers(np.array(words, dtype=np.str_))
-    prefixes = np.char.rstrip(prefixes, "0")  # 20 digits are a number too, if enough are 0
+    prefixes = np.char.rstrip(prefixes, "0")  # 20 digits may be a number too, zero-padded
     nid = np.where((prefixes == "") & (widths > 0), find_rows(machine.nid, numbers), -1)
     return np.where((prefixes == "#") & (numbers < len(machine)), numbers, nid)
 
@@ -219,7 +219,7 @@ def _rows_of_place(machine: Machine, word: str) -> Ints:
 def _in_cname(machine: Machine, word: str) -> Mask:
     named = np.array(parse_cname(word))
     parts = parse_cnames(machine.cname)
-    places = np.column_stack([parts, parts[:, 4] // 2])  # and the Gemini of each node
+    places = np.column_stack([parts, parts[:, 4] // 2])  # with the Gemini of each node
     return np.asarray((parts[:, 0] >= 0) & ((places == named) | (named < 0)).all(axis=1))
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-#: How the wiring of a machine begins whose links were read from a dump.
+#: Prefix of the wiring of a machine with links from a dump.
 LISTED = "links of "
 
 
@@ -179,7 +179,7 @@ class NodeHardware(NamedTuple):
     bandwidth: tuple[float, float, float, float] = COPY_GBS
     # How the bandwidths are known: ``measured``, ``published`` or ``assumed``
     mark: str = "assumed"
-    source: str = ""  # what states all this
+    source: str = ""  # where all this is stated
 
     def sentence(self) -> str:
         """Summarise the node's hardware in words."""

@@ -24,7 +24,7 @@ _COLUMNS: dict[str, Any] = {
     **dict.fromkeys(("sockets", "cores", "memory_mb", "nics", "gpus"), 0),
     "planned": False,
 }
-#: The same of all columns.
+#: All columns and their values for unknown.
 UNKNOWN = _COLUMNS | {"nid": -1, "coords": -1, "position": -1, "weight": 0}
 
 KEYS = {"nid": "NID", "cname": "cname", "name": "name"}
@@ -41,7 +41,7 @@ class Table:
     # unknown) and ``weight``
     columns: dict[str, Array]
     sources: list[str]
-    notes: list[str]  # what was left out
+    notes: list[str]  # remarks on what was left out
 
     def __len__(self) -> int:
         return len(self.line)

@@ -153,7 +153,7 @@ class NodeList(tuple[str, ...]):
         >>> NodeList(["r10n1", "r9n2", "r9n1"]).sorted()
         NodeList.parse('r9n[1-2],r10n1')
         """
-        names = tuple(self)  # whose items come without a call of ours
+        names = tuple(self)  # a plain tuple is faster to iterate
         return tuple.__new__(NodeList, [names[k] for k in numeric_order(names)])
 
     @property

@@ -32,7 +32,7 @@ from nidmap.placement.support.registry import close_names
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
 
-#: What may be stated of any machine after its name.
+#: Figures that may follow the name of any machine.
 FIGURES = (
     "routing", "mpi", "process", "memory", "payload", "latency", "loss", "background-load",
     "slowed",
@@ -47,7 +47,7 @@ MOST = 1e9
 #: A comma between options, and not in a folded list: ``rails=mlx5_[0,2]``.
 _COMMA = re.compile(r",(?![^\[\]]*\])")
 
-#: What of a file is taken (`nidmap.placement.dumps.chosen`).
+#: Options that select parts of a file (`nidmap.placement.dumps.chosen`).
 CHOICES = ("rails", "topology")
 
 #: The MPI libraries that may be named.
@@ -205,7 +205,7 @@ def lay_figures(machine: Machine, figures: Figures) -> Machine:
         network.check_routing(machine, figures["routing"])
         stated.pop("routings", None)
     topology = replace(machine.topology, parameters={**stated, **figures})
-    return replace(machine, topology=topology)  # what was made of its links stays true
+    return replace(machine, topology=topology)  # what is cached for its links remains valid
 
 
 def _read_figures(options: Options) -> Figures:

@@ -333,7 +333,7 @@ def _checked_order(order: Ints, slots: int) -> Ints | None:
 def _fault_of(order: Ints) -> str:
     """Describe what keeps an order from being a permutation."""
     fault = why_broken(order, len(order))
-    assert fault is not None  # whoever asks has seen one
+    assert fault is not None  # callers have detected a fault
     if fault.kind == "outside":
         return f"rank {fault.at} has slot {fault.value} of 0 to {len(order) - 1}"
     return f"slot {fault.value} is given to ranks {fault.first} and {fault.at}"

@@ -37,7 +37,7 @@ class Finding:
     # True where no machine can be made (``plan`` refuses it, ``machine check`` lists it); False for
     # a remark: worth knowing and normal, as a hole is
     fault: bool = True
-    source: str = ""  # file, site or spec; a reader leaves it to its `Dump`
+    source: str = ""  # file, site or spec; readers leave it to their `Dump`
 
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""

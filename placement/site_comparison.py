@@ -42,7 +42,7 @@ def compare_with_fabric(site: Source, dumps: Sequence[Dump]) -> list[Finding]:
         return []  # what is wrong with either is said where it is read
     source = fabric[0].source
     texts = [*_compare_links(stated, printed, source)]
-    if any(dump.nodes is not None for dump in fabric):  # else names are made of places
+    if any(dump.nodes is not None for dump in fabric):  # otherwise names are derived from positions
         texts = [*_compare_names(stated, printed, source), *texts]
     return [Finding(0, "site", text, fault=False, source=records.source) for text in texts]
 

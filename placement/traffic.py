@@ -224,5 +224,5 @@ def join_traffic(parts: Iterable[Traffic]) -> Traffic:
 
 _NONE = np.zeros(0, dtype=np.int64)
 
-#: Nobody sends anything.
+#: No traffic at all.
 NO_TRAFFIC = Traffic(_NONE, _NONE, _NONE, _NONE)

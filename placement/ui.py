@@ -35,10 +35,10 @@ def warn(text: str) -> None:
 #: Seconds before a bar is shown.
 AFTER = 0.5
 
-#: Parts of a whole bar, and letters of what is going on.
+#: Width of a full bar, and of the text next to it.
 _PARTS, _LETTERS = 100, 40
 
-#: Takes a line away, and shows the cursor again, which click's bar hides.
+#: Clears the line, and shows the cursor again, which click's bar hides.
 _ERASE = "\r\x1b[K\x1b[?25h"
 
 

@@ -178,7 +178,7 @@ def edge_data(kind: str, count: int, bandwidth: float) -> dict[str, Any]:
 
 # --- what ``machine show`` prints ----------------------------------------------------------
 
-#: What is in a node.
+#: A node's contents.
 HARDWARE = ("sockets", "cores", "memory_mb", "nics", "gpus", "features")
 
 
@@ -223,7 +223,7 @@ def _count_present(machine: Machine, depth: int) -> int:
 
 def _level_rows(machine: Machine) -> list[dict[str, Any]]:
     topology = machine.topology
-    axes = topology.router_levels if topology.kind == "torus" else 0  # not in one another
+    axes = topology.router_levels if topology.kind == "torus" else 0  # axes are not nested
     present = [
         len(np.unique(machine.coords[:, k])) if k < axes else _count_present(machine, k + 1)
         for k in range(len(topology.levels))

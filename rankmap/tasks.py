@@ -105,7 +105,7 @@ def _results(
             raise LaunchError("a worker process has died", "was there enough memory?") from None
         except KeyboardInterrupt:
             for process in multiprocessing.active_children():
-                process.terminate()  # nobody waits for what they have begun
+                process.terminate()  # the tasks in progress are not waited for
             raise
         finally:
             pool.shutdown(cancel_futures=True)

@@ -50,7 +50,7 @@ KICKED = 30
 class Tour(NamedTuple):
     """A closed tour."""
 
-    order: Ints  # (n,), the nodes, as indices of what was asked about; the first stays the first
+    order: Ints  # (n,), the nodes as indices of the input; the first one stays first
     hops: int  # from each to the next and from the last to the first
     least: int  # no ring has fewer
 
@@ -126,7 +126,7 @@ def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
     routers, first = np.unique(walked, return_index=True)
     start = routers[np.argsort(first)]
     if count > MOST_ROUTERS:
-        return start, count  # a hop to each: there is no shorter one
+        return start, count  # one hop to each: nothing is shorter
     hops = _all_hops(distance)
     if count <= EXACT:
         order = _tour_by_sets(hops)

@@ -26,7 +26,7 @@ class Level:
 
     # (units + 1,), first slot of each unit, counted along the sorted nodes, and the end
     starts: Ints
-    added_distance: float  # how much farther apart two ranks are for being in two of these units
+    added_distance: float  # additional distance between ranks in different units of this level
 
     @property
     def size(self) -> int | None:

@@ -18,7 +18,7 @@ from nidmap.workloads.session import Session
 from nidmap.workloads.trials import require_fit, seconds_of
 from nidmap.workloads.world import Comm, raise_together, rank_place
 
-#: Bytes per pair that are moved at least in one timed repetition, so that clocks can tell it.
+#: Minimum bytes per pair in a timed repetition, so that clocks can resolve it.
 _ENOUGH = 1 << 16
 
 

@@ -11,7 +11,7 @@ from nidmap.placement.commands.common import LazyGroup
 from nidmap.placement.errors import UsageError
 from nidmap.workloads.launched import current_launch
 
-#: Program -> where its command is, and its one line of help.
+#: Program -> location of its command, and its one line of help.
 PROGRAMS = {
     "alltoall": ("nidmap.workloads.alltoall:alltoall", "Bandwidth of all-to-all by size."),
     "stencil": ("nidmap.workloads.stencil:stencil", "Halo exchange with six neighbours."),

@@ -24,10 +24,10 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 #: Set by us for the ranks that we start: how many there should be.
 STARTED = "NIDMAP_BENCH_RANKS"
 
-#: Words to start ranks with in place of this environment's own mpiexec.
+#: Command that starts ranks instead of this environment's own mpiexec.
 MPIEXEC = "NIDMAP_MPIEXEC"
 
-#: Who launched us, and the variables in which it says rank and size ('' where it does not).
+#: Launchers, and their variables for rank and size ('' if there is none).
 _LAUNCHERS = (
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
@@ -202,7 +202,7 @@ class Launches:
         if self.stopped:  # by a signal while it was being started
             self._end()
         code = int(self._child.wait())
-        if self.stopped:  # what it has left behind
+        if self.stopped:  # its remaining processes
             _kill_session(self._child.pid)
         self._child = None
         return code

@@ -188,7 +188,7 @@ def bench_callback(
         results.check_name(common.output)
         try:
             return main(common, **options)
-        except click.exceptions.Exit as leaving:  # who reads the result has gone: no error of ours
+        except click.exceptions.Exit as leaving:  # the result's reader is gone
             return leaving.exit_code
 
     shared = reversed(_shared_options(repeat))

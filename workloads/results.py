@@ -71,12 +71,12 @@ def _slowest_seconds(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, l
     return phases
 
 
-#: Name and version of the shape, first thing in every file.
+#: Name and version of the format, at the start of every file.
 SCHEMA = "nidmap.samples/1"
 
 _PICTURES = (".svg", ".png")
 
-#: Seconds between two writings of a file while its samples still come.
+#: Seconds between updates of a file while samples arrive.
 EVERY = 10.0
 _MARK = f"# {SCHEMA} "
 

@@ -52,7 +52,7 @@ _ENDED = ("complete", "time limit", "interrupted")
 class Repetitions:
     """The repetitions of one case, without warm-ups."""
 
-    labels: dict[str, Any]  # what the case is
+    labels: dict[str, Any]  # description of the case
     # Seconds over the ranks, one entry per repetition; the same on all ranks
     phases: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
@@ -107,7 +107,7 @@ class Case:
     # None on ranks that do not take part: they sleep meanwhile, so that those who do have the node
     # to themselves
     trial: Trial | None
-    labels: Mapping[str, Any]  # what it is: columns of the samples
+    labels: Mapping[str, Any]  # its description: columns of the samples
     comm: Comm  # the ranks that take part, rank 0 of the world among them
 
 
@@ -146,14 +146,14 @@ class Session:
         self._signal = number
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
-        with self._handlers:  # until the end: what was measured is written whatever comes in
+        with self._handlers:  # until the end, so that measurements are saved despite signals
             if error is None:
                 with raise_together(self.comm):
                     self.journal.close(self.ended)
                 self._say_time()
                 if self.root and self.ended != "complete":
                     say(f"nidmap: {self.ending()}")
-            elif self.root:  # no word with the others: they may be elsewhere
+            elif self.root:  # without communication: other ranks may be elsewhere
                 self._keep_samples(error)
 
     def _say_time(self) -> None:
@@ -173,7 +173,7 @@ class Session:
         """Write the finished samples of a run that failed."""
         try:
             self.journal.close("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
-        except Exception as wrong:  # the first error is the one to tell
+        except Exception as wrong:  # report the first error, not this one
             say(f"nidmap: samples are lost: {wrong}")
 
     def _say_remark(self) -> None:
@@ -251,7 +251,7 @@ class Session:
                     if done >= WARMUP:
                         results[k].add(seconds)
                 unverified = cases[k]
-                if done == rounds - 1:  # at once: the next case may take its memory
+                if done == rounds - 1:  # at once, since the next case may need its memory
                     self._verify(cases[k])
                     unverified = None
                 last[k] = time.monotonic() - began

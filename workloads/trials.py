@@ -118,7 +118,7 @@ _GROUPS = (
 
 def available_bytes() -> int:
     """Return the bytes still available on this node, by Linux and the control group."""
-    room = 1 << 62  # no Linux: nothing is known, nothing refused
+    room = 1 << 62  # not Linux: nothing is known, so nothing is refused
     with suppress(OSError, KeyError, ValueError), open("/proc/meminfo", encoding="ascii") as stream:
         lines = dict(line.split(":", 1) for line in stream)
         room = int(lines["MemAvailable"].split()[0]) * 1024

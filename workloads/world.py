@@ -41,19 +41,19 @@ Comm: TypeAlias = "MPI.Intracomm"
 #: Seconds that a failing rank waits for the others to fail as well, before it aborts.
 PATIENCE = 1.0
 
-#: Seconds after which a rank that leaves the telling to a lower one aborts all the same.
+#: Seconds after which a rank that lets a lower one report aborts anyway.
 _SILENT = 2.0
 
 #: Seconds for the launcher to pass our line on before the job is ended: it drops what it holds.
 _FORWARD = 0.3
 
-#: Seconds between two looks at what is waited for.
+#: Polling interval in seconds.
 _LOOK = 0.002
 
 #: How the names of MPICH's shared memory begin.
 _SEGMENT = "/dev/shm/mpich_shm_"  # noqa: S108  # not ours to make, only to take away
 
-#: The communicator of failing ranks: no measurement ever talks on it.
+#: The communicator of failing ranks, never used by measurements.
 _alarm: list[Comm] = []
 
 
@@ -70,7 +70,7 @@ def _start_mpi() -> Any:
 
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
     try:
-        with warnings.catch_warnings():  # it suspects a mixed MPI: we look closer, and say more
+        with warnings.catch_warnings():  # it suspects mixed MPIs: our own check is more specific
             warnings.simplefilter("ignore", RuntimeWarning)
             from mpi4py import MPI
 
@@ -140,7 +140,7 @@ def forget_segments() -> None:
         return
     for path in mapped:
         if path.startswith(_SEGMENT):
-            with suppress(OSError):  # another rank of the node was faster
+            with suppress(OSError):  # another rank on the node has removed it
                 os.unlink(path)
 
 

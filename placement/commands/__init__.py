@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
     5 the output cannot be written; 130 on Ctrl-C.
     """
     code = run(argv)
-    gc.freeze()  # nothing is looked for in what goes with the process: a tenth of a short command
+    gc.freeze()  # exempts long-lived objects: saves a tenth of a short command
     sys.exit(code)
 
 
@@ -69,7 +69,7 @@ def run(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # click leaves by SystemExit when a pipe breaks
         silence_stdout()
-        return 141  # as a tool that the pipe's end has killed; nothing is said
+        return 141  # silently, like a tool killed by SIGPIPE
     except OSError as error:
         silence_stdout()
         what = f"cannot read or write {error.filename}" if error.filename else "cannot write"
@@ -82,10 +82,10 @@ def run(argv: list[str] | None = None) -> int:
 def _stand_in_for_closed() -> None:
     """Open a substitute where standard output or standard error is closed."""
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # no file of ours may get the number of a standard stream
+        pass  # keeps files of ours from getting a standard stream's number
     os.close(handle)
     if sys.stdout is None:
-        sys.stdout = _Closed()  # what is written there must not seem written
+        sys.stdout = _Closed()  # writing there must fail, not seem to succeed
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
 
@@ -134,7 +134,7 @@ class _Closed(io.TextIOBase):
         raise OSError(errno.EBADF, "standard output is closed")
 
 
-#: Package -> the extra that brings it.
+#: Package -> the extra that installs it.
 EXTRAS = {
     "ducc0": "fft",
     "jinja2": "web",

@@ -68,7 +68,7 @@ def candidates(
         from nidmap.placement.scheduler import availability
 
         answer = availability.ask_availability(machine, source, count, **slurm)
-        tell = say if answer.promised is None else warn  # others get what --quiet would hide
+        tell = say if answer.promised is None else warn  # not hidden by --quiet
         for note in answer.notes:
             tell(f"nidmap: {note}")
     return Candidates(

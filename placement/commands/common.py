@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     Param = click.ParamType[Any]
 else:
-    Param = click.ParamType  # not yet generic in older versions of click
+    Param = click.ParamType  # not generic in older versions of click
 
-#: What a shell can complete here, and what says its names.
+#: What a shell can complete, and where its names come from.
 _NAMES = {
     "machine": "nidmap.placement.sites:site_names",
     "planner": "nidmap.placement.planners:names",
@@ -28,7 +28,7 @@ _NAMES = {
 class LazyGroup(click.Group):
     """A click group that imports some of its commands only when they are needed."""
 
-    # Command -> where it lives, and its one line of help
+    # Command -> its location, and its one line of help
     lazy: ClassVar[dict[str, tuple[str, str]]] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -64,7 +64,7 @@ def among(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str
     return complete
 
 
-#: ``--quiet``, which silences the talk.
+#: ``--quiet``, which suppresses remarks.
 quiet_option = click.option(
     "-q",
     "--quiet",
@@ -140,7 +140,7 @@ class AdvancedCommand(click.Command):
                     formatter.write_dl(records)
 
 
-#: What several commands say of a job that gets nodes which are alike.
+#: Option of several commands for jobs on nodes of one kind.
 kind_option = advanced(
     "--kind",
     default="",

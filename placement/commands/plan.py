@@ -43,10 +43,10 @@ from nidmap.placement.ui import bar, say
 if TYPE_CHECKING:
     from nidmap.placement.slurm.nodes import SlurmNodes
 
-#: Characters of a line that a terminal is shown whole.
+#: Length up to which a line is shown in full on a terminal.
 SHOWN = 400
 
-#: What the name of -o asks for.
+#: Format implied by the suffix of -o.
 SUFFIXES = {
     ".json": "json",
     ".sbatch": "sbatch",
@@ -185,10 +185,10 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
         from nidmap.placement.slurm import starts
 
-        check = starts.check_plan(report.job, simulated)  # asked by the very header of the job
+        check = starts.check_plan(report.job, simulated)  # with exactly the job's header
     text, note = report.text(check), ""
     seen = options.output in (None, "-") and sys.stdout.isatty()
-    if seen:  # a person wants the sentence first, and no wall of names
+    if seen:  # for a person: the sentence first, and long lists of names cut
         report.say(check)
         text = _shorten_lines(text)
     outputs = [(text, options.output)]
@@ -245,7 +245,7 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
     job = load(SERVICES["job here"])(os.environ)
     if job is None:
         raise click.MissingParameter(param_type="option", param_hint="'-N' / '--count'")
-    listed = map(os.environ.get, JOB_NODES.values())  # by these words a job's own nodes are known
+    listed = map(os.environ.get, JOB_NODES.values())  # these words denote the job's own nodes
     counts = job.stated_counts()
     alike = counts is not None and int(counts.min()) == int(counts.max())
     say(f"nidmap: on {job.words}; override with -N or --from")
@@ -311,4 +311,4 @@ def _node_weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
     if slurm is None or slurm.weight is None:
         return None
     at = find_hosts(slurm.names, machine.names, "sinfo")
-    return np.append(slurm.weight, 1)[at]  # the last is that of all others
+    return np.append(slurm.weight, 1)[at]  # the last one is for nodes that Slurm does not list

@@ -44,7 +44,7 @@ class PlanOptions(SimpleNamespace):
         return {name: getattr(self, name) for name in ("partition", "constraint", "reservation")}
 
 
-#: Formats that pin the job to the very nodes.
+#: Formats that pin the job to exactly the plan's nodes.
 _PINNING = ("nodelist", "lines", "sbatch", "pbs")
 
 
@@ -56,7 +56,7 @@ class PlanReport:
     plan: Plan
     options: PlanOptions
     offered: Candidates
-    own: Baseline  # what the scheduler does by itself, whatever the plan is compared with
+    own: Baseline  # the scheduler's own choice, whatever the plan is compared with
 
     @cached_property
     def job(self) -> HeaderJob:
@@ -126,7 +126,7 @@ class PlanReport:
         """Return the nodes to exclude for a job that does not list its nodes."""
         answer = self.offered.availability
         allowed = self.machine.compute.copy()
-        if self.exclusion.pays or self.plan.outlook is None:  # who asks a plain strategy gets it
+        if self.exclusion.pays or self.plan.outlook is None:  # a plain strategy is always obeyed
             allowed &= self.exclusion.inside
         if answer is not None and answer.named:
             allowed &= np.isin(np.arange(len(allowed)), answer.rows)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 CLI_FILTER = "cli_filter.lua"
 
-#: What the first line of a script of ours begins with.
+#: How the first line of a script of ours begins.
 _MARK = "-- nidmap"
 
 _HEAD = f"""{_MARK} {{version}}: {{name}}, written by `nidmap slurm install`;
@@ -66,7 +66,7 @@ end
 #: First and last line of what the filter reads: an answer that lacks one is not valid.
 _SIGN, _END = "nidmap.options/1", "done"
 
-#: What a comment may say.
+#: Keywords that a job's comment may contain.
 _WORDS = ("pattern", "strategy", "bytes", "segment", "pin")
 
 #: Seconds that auto may search while a submission waits.
@@ -138,7 +138,7 @@ def install(
     nidmap slurm install --dir /etc/slurm -m shaheen2 --command /opt/nidmap/bin/nidmap
     """
     texts = absolute_specs(specs)
-    machine_from(specs)  # what is wrong with it is said here, and not at every submission
+    machine_from(specs)  # report faults in it here rather than at every submission
     program = shlex.split(command) if command else [sys.executable, "-m", "nidmap"]
     if texts:
         program = ["env", f"NIDMAP_MACHINE={' '.join(texts)}", *program]
@@ -386,7 +386,7 @@ def _asked_segment(job_options: dict[str, Any]) -> str:
 
 def _no_later(report: PlanReport) -> bool:
     """Tell whether Slurm would start the job on exactly these nodes as soon as on any others."""
-    os.environ["NIDMAP_FILTER"] = "off"  # sbatch asks its filter, which would ask us
+    os.environ["NIDMAP_FILTER"] = "off"  # sbatch calls its filter, which would call us again
     job = replace(report.job, nodelist=report.plan.nodes, exclude=NodeList())
     try:
         starts = check_plan(job)

@@ -42,7 +42,7 @@ UNLISTED = "unlisted"
 #: What lists nodes is joined before what adds to them; of other kinds the order given counts.
 _RANKS = {"site": 0, "inventory": 2, "topology": 3, "states": 4}
 
-#: Remarks on a dump that change what the machine has or where: every plan on it says them.
+#: Remarks on a dump that change the machine's contents or layout: every plan repeats them.
 _SAID_OF_PLANS = ("two-leaves", "unnamed-host", "discovery")
 
 
@@ -72,7 +72,7 @@ def assemble(
         raise apart.error()
     dumps = apart.settle(dumps)
     if site is None and not any(d.nodes is not None and len(d.nodes) for d in dumps):
-        dumps = [listed.with_nodes(d) for d in dumps]  # a lone link list implies its nodes
+        dumps = [listed.with_nodes(d) for d in dumps]  # a single link list implies its nodes
     table = _join_nodes(dumps, site, as_given=prefer == "last").in_nid_order()
     if apart.findings:
         first = apart.findings[0].text
@@ -256,7 +256,7 @@ def _overwrite_rows(table: Table, new: dict[str, Array], at: Ints) -> None:
             table.columns[name] = np.full(shape, UNKNOWN[name], dtype=values.dtype)
         column = table.columns[name]
         wider = column.dtype.kind == "U" and column.dtype.itemsize < values.dtype.itemsize
-        column = column.astype(values.dtype if wider else column.dtype)  # a copy: dumps stay
+        column = column.astype(values.dtype if wider else column.dtype)  # dumps must not change
         column[at[known]] = values[known]
         table.columns[name] = column
 

@@ -38,7 +38,7 @@ _ALWAYS = ("role", "coords", "sockets", "cores", "memory_mb", "gpus")
 class Contradictions(NamedTuple):
     """The differences between dumps."""
 
-    findings: list[Finding]  # each blames the later dump of the two
+    findings: list[Finding]  # each is attributed to the later of two dumps
     formats: set[str]  # formats of which two dumps contradict one another
     absent: set[str]  # cabinets of the site that a whole dump of its nodes lacks
 
@@ -109,7 +109,7 @@ def _contradict(earlier: Dump, later: Dump) -> Iterator[Finding]:
         key, at = match_rows(mine, theirs)
         refuse_other_nodes(mine, theirs, at, key)
     except ParseError:
-        return  # not of one machine: the join says so
+        return  # different machines, which the join reports
     rows = np.flatnonzero(at >= 0)
     kinds = {earlier.kind, later.kind}
     alike = kinds in ({"inventory"}, {"states"})  # states of one kind

@@ -49,7 +49,7 @@ LOOSE = 0.2
 #: A switch with no more hosts than this share of the usual number may be a spine.
 FEW_HOSTS = 0.25
 
-#: Switches up to which all pairs of them are looked at.
+#: Number of switches up to which all pairs are examined.
 MOST_SWITCHES = 5000
 
 
@@ -214,7 +214,7 @@ def _named_rails(dump: Dump) -> tuple[str, ...]:
 def _join_ends(dumps: Sequence[Dump]) -> _ListedCables:
     """Return each cable once, even if both of its ends are listed."""
     names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
-    # by the end that is lower
+    # ordered by the lower end
     cables: dict[tuple[str, int | str], tuple[bool, str, float, str]] = {}
     for links in (dump.links for dump in dumps if dump.links is not None):
         gbs = np.full(len(links), np.nan) if links.bandwidth is None else links.bandwidth

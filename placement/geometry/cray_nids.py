@@ -59,7 +59,7 @@ def locate_cray(
         if rule is None:
             what = f"{site.name} is {stated.fabric or stated.kind}"
             raise table.error(0, f"its nodes are a Cray XC's or XE's, but {what}")
-        if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
+        if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates decide
             _refuse_wrong_nids(table, parts, rule, f"as {site.name} has")
     if isinstance(rule, Xc):
         return locate_xc(table, parts, rule, dumps, stated, places)

@@ -36,7 +36,7 @@ NODES = {"aries": 4, "gemini": 2}
 class ListedLinks:
     """The routers and links in link lists."""
 
-    topology: Topology  # with the lists as its wiring
+    topology: Topology  # its wiring is given by the lists
     keys: Ints  # (r,), number of each router's position in the box, ascending
     coords: NDArray[np.int32]  # (r, 3)
     names: Strs  # (r,)

@@ -22,7 +22,7 @@ Rule = Xc | GeminiNumbering
 _NO_NAMES: Strs = np.empty(0, dtype=np.str_)
 
 
-@dataclass(frozen=True, eq=False, repr=False)  # as little as may be: start-up counts
+@dataclass(frozen=True, eq=False, repr=False)  # minimal, since start-up time counts
 class Geometry:
     """A topology and the positions of n nodes in it."""
 

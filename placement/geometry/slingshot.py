@@ -84,7 +84,7 @@ def locate_ex(
     """
     chosen = groups or GroupRule()
     parts = _split_xnames(table)
-    # the chassis that there are, by cabinet, and what each has
+    # the chassis present, by cabinet, and the contents of each
     number = parts[:, 0] * 8 + parts[:, 1]
     listed = _count_switches(dumps)
     places = np.unique(np.concatenate([number, np.array([*listed], dtype=np.int64)]))

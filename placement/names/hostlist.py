@@ -148,7 +148,7 @@ class _ListWord:
 
     def names(self) -> list[str]:
         first, *rest = self.literals
-        if len(rest) == 1:  # the usual word, and the quick way
+        if len(rest) == 1:  # the usual word, on a fast path
             names = [f"{first}{number}{rest[0]}" for number in self.ranges[0].numbers()]
         else:
             # Slurm's loops: the last bracket runs fastest, then the first, then the second …
@@ -255,7 +255,7 @@ class _WordReader:
         if counted:
             self._refuse_uncounted(entries, counted)
         indices = [entry for entry in entries if entry.word[0] == "#"]
-        if self.several and 0 < len(indices) < len(entries):  # it may be a name put aside
+        if self.several and 0 < len(indices) < len(entries):  # maybe a commented-out name
             what = f"'{indices[0].word}' may be an index or a comment"
             hint = "write '# ' with a space for a comment, and indices in a list of their own"
             raise self.error(indices[0].line, what, hint)

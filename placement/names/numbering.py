@@ -204,7 +204,7 @@ _SLOTS = 8  # blades per cage
 _Z = 24  # blades per cabinet, the length of the z axis
 _SAMPLE = 64  # nodes on which candidates are tried before all nodes are
 _MORE = 32  # columns and rows of cabinets that are tried, from those that the nodes need
-_TIES = 64  # equally good candidates that are tried on all nodes
+_TIES = 64  # number of equally good candidates to try on all nodes
 
 
 @dataclass(frozen=True, slots=True)

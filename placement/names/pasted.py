@@ -37,7 +37,7 @@ _RANK_FILE = re.compile(r"rank\s+\d+\s*=", re.ASCII)
 _PBS_JOB = re.compile(r"^Job Id: ", re.M)
 _PBS_STATE = re.compile(r"^[ \t]+job_state[ \t]*=[ \t]*(\w)", re.M)
 _SLOTS = re.compile(r"[A-Za-z0-9_][\w.\-]*/\d[\w.\-/*+,\s]*", re.ASCII)
-#: The field of each kind of record that says its nodes.
+#: The field with the nodes, for each kind of record.
 _FIELDS = {
     **dict.fromkeys(("JobId", "StepId"), "NodeList"),
     "NodeName": "NodeName",

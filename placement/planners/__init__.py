@@ -69,7 +69,7 @@ class Moment(NamedTuple):
     best: Ints | None
 
 
-#: Is called with how far a search has come, and ends it by returning True.
+#: Called with the progress of a search; returning True ends it.
 Watch = Callable[[Moment], bool | None]
 
 
@@ -166,7 +166,7 @@ class Choice:
     why: str = ""  # one sentence; '' for the usual one
     # Figures that `--json` shows besides the usual ones
     facts: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()  # what to beware of, one sentence each
+    warnings: tuple[str, ...] = ()  # warnings, one sentence each
     # The order of the ranks, and what other nodes would win; None where the strategy predicts
     # nothing
     outlook: Outlook | None = None
@@ -200,7 +200,7 @@ if TYPE_CHECKING:
     Predicting = Callable[[Machine, Request], Choice]
 
 
-#: What the planners ``slurm-…`` simulate; an output that compares with them says so.
+#: What the planners ``slurm-…`` simulate; stated in outputs that compare with them.
 BASELINE = "Slurm 22.05.8 (slurm-tree-24.11: 24.11.5), select/cons_tres with CR_Core, whole nodes"
 
 #: The planners that simulate topology/tree, of older and of newer Slurms.

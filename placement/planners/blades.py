@@ -19,7 +19,7 @@ from nidmap.placement.support.array_types import Ints, Mask
 from nidmap.placement.support.arrays import rank_within
 from nidmap.placement.topologies import links, router_coords
 
-#: Blades put down in all trials together: small jobs are tried from many starts, large from few.
+#: Total number of blades placed over all trials: small jobs get many starts, large ones few.
 TRIALS = 6_000
 
 
@@ -214,7 +214,7 @@ class _BladeSearch:
         self.near = head[np.argsort(tail, kind="stable")]
         turn = np.zeros(len(group), dtype=np.int64)
         turn[router[free.usable]] = free.turn[free.usable]
-        #: Which router goes first where links do not tell: most nodes, most links, first turn.
+        #: Tie-breakers between routers: most nodes, most links, earliest column.
         self.rank = np.argsort(np.lexsort((turn, -degree, -self.room)))
         self.forced, self.count = np.unique(router[free.must]), count
 

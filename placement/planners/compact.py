@@ -88,7 +88,7 @@ def _choose_members(levels: list[Ints], must: Mask, count: int) -> Mask:
     for level in levels[TOGETHER:]:
         size, forced = _units_held(np.where(inside, level + 1, 0), must)
         # Members outside have label 0.
-        size[0] = 0  # all that is outside
+        size[0] = 0  # the members outside
         inside &= np.isin(level + 1, largest_units(size, forced, count))
     return inside
 

@@ -188,7 +188,7 @@ def pick_nodes(job: SlurmJob) -> Ints | None:
         if not stretches:
             return None
         lightest = [classes[-1] for classes in stretches]
-        able = [  # while none is enough only the first can be the best
+        able = [  # as long as none is large enough, only the first can be best
             alike if runs.size[alike].max() >= left else alike[:1] for alike in lightest
         ]
         best = _best_run(runs, np.sort(np.concatenate(able)), left)
@@ -210,7 +210,7 @@ def _cut_runs(job: SlurmJob) -> _Runs:
     0 there, where it means "none yet" elsewhere).
     """
     free, nodes = np.flatnonzero(job.free), np.flatnonzero(job.free & ~job.must)
-    if len(free) == len(nodes):  # the usual case, in no time
+    if len(free) == len(nodes):  # fast path for the usual case
         breaks = (np.diff(nodes) != 1) | (np.diff(job.weight[nodes]) != 0)
         edges = np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(nodes)]])
         first, last = (edges[:-1], edges[1:]) if len(nodes) else (edges[:0], edges[:0])

@@ -172,7 +172,7 @@ def _fill_leaves(tree: Switches, pool: Pool, top: int, nearest: bool) -> Ints | 
     loose = np.flatnonzero(pool.open & ~pool.taken)
     by_leaf = loose[np.argsort(tree.leaf_of[loose], kind="stable")]
     leaf = tree.leaf_of[by_leaf]
-    if len(loose) == pool.left:  # in whatever order
+    if len(loose) == pool.left:  # in any order
         return np.concatenate([np.flatnonzero(pool.taken), loose])
     begun = by_leaf[used[leaf]][: pool.left]
     left = pool.left - len(begun)

@@ -24,7 +24,7 @@ from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.reading import load
 from nidmap.placement.support.registry import Registry, modules_in
 
-#: The formats that are tried first, the commonest first of all.
+#: The formats that are tried first, the most common ones at the beginning.
 _FIRST = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
     *("torus-coordinates", "system-map", "topology-conf"),
@@ -43,13 +43,13 @@ _MODULES = modules_in(__path__[0], *_SHARED)
 #: ``-``.
 BUNDLED = (*_FIRST, *sorted(_MODULES.keys() - {*_FIRST}))
 
-#: What others print of the same, and what to print instead.
+#: Unsupported outputs with the same contents, and what to print instead.
 _OTHER_FORMS = {
     "lldpcli": (r"^LLDP neighbors:|^lldp\.\S+\.via=", "lldpcli show neighbors -f json is"),
     "iblinkinfo": (r"==\( *\d+X .*\)==>", "ibnetdiscover --ports lists the same cables"),
 }
 
-#: How much of a text its format is recognised by.
+#: Number of characters from which a format is recognised.
 HEAD = 64 * 1024
 
 

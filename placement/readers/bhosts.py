@@ -51,7 +51,7 @@ def _read_rows(
     lines: list[str], header: re.Pattern[str], states: bool, source: str
 ) -> Iterator[StatedNode]:
     begun, width = False, 0
-    full: set[str] = set()  # names that fill their column
+    full: set[str] = set()  # names as wide as their column, maybe cut off
     for number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0][0] == "#":

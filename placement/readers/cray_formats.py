@@ -194,7 +194,7 @@ def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) 
     message.
     """
     values = keys.tolist()
-    if len(set(values)) == len(values):  # as almost always, and ten times as fast to tell
+    if len(set(values)) == len(values):  # almost always, and ten times as fast to check
         return []
     first: dict[int, int] = {}
     rows = [row for row, key in enumerate(values) if first.setdefault(key, row) != row]

@@ -20,7 +20,7 @@ from nidmap.placement.readers.yaml_json import load_json
 from nidmap.placement.records import Dump
 
 _KEY = re.compile(r'"R_lite"\s*:')
-#: Kinds of resources below a rank, and what we call their number.
+#: Kinds of resources below a rank, and our names for their counts.
 _CHILDREN = {"core": "cores", "gpu": "gpus"}
 
 

@@ -74,7 +74,7 @@ def _read_row(words: list[str], columns: list[str]) -> dict[str, str] | None:
         for empty in itertools.combinations(hidden, count):
             kept = [name for name in columns if name not in empty]
             row = dict(zip(kept, words, strict=False))
-            row["STATE"] = row.get("STATE", "").rstrip("*")  # its nodes are offline besides
+            row["STATE"] = row.get("STATE", "").rstrip("*")  # its nodes are offline as well
             if not row.get("NNODES", "").isdigit() or row["STATE"] not in (*_STATES, *_SUMS):
                 continue
             full = len(words) == len(kept) - (row["NNODES"] == "0")

@@ -26,7 +26,7 @@ from nidmap.placement.records import Dump, Finding, NodeRecords
 
 _COMPONENTS = re.compile(r'"Components"\s*:\s*\[', re.IGNORECASE)
 _SWITCH_TYPES = {"routerbmc", "routermodule", "hsnboard"}
-#: A flag that says a Ready node is not well.
+#: A flag on a Ready node that has problems.
 _ALERT = "alert"
 
 

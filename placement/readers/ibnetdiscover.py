@@ -50,7 +50,7 @@ _ADAPTER = re.compile(
 )
 #: Lines above the list that a shell or a tool around ibnetdiscover may have printed.
 _PREAMBLE = 20
-#: What an adapter calls its host while nobody has told it the name.
+#: An adapter's description before its host's name is set.
 NO_NAME = {"localhost", "localhost.localdomain", "(none)", "none"}
 #: A switch's own adapter, which computes for SHARP: no host is missing behind it.
 _SHARP = "Mellanox Technologies Aggregation Node"

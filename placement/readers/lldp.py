@@ -31,7 +31,7 @@ from nidmap.placement.records import Dump, Finding
 from nidmap.placement.support.hosts import HostNames
 from nidmap.placement.support.quantities import counted
 
-#: Capabilities of what computes for nobody.
+#: Capabilities of devices that are neither hosts nor switches.
 _NO_HOST = {"Telephone", "Tel", "Wlan", "Repeater", "Docsis"}
 
 #: What a switch calls its own port for management, what hosts call theirs, and hosts their others.
@@ -142,7 +142,7 @@ class _SeenFabric(Cables):
         self.left_out = _find_management(sights, self.kind)
         kept = [sight for sight in sights if sight not in self.left_out]
         if not any(self.kind(x) == "host" for s in kept for x in (s.device, s.other)):
-            self.left_out, kept = set(), sights  # there is no other network
+            self.left_out, kept = set(), sights  # there is only this network
         self.managing = {name for s in self.left_out for name in (s.device, s.other)}
         self.seen_by: dict[str, list[_Sight]] = {}
         for sight in kept:

@@ -41,7 +41,7 @@ WORDS = {
     "reboot_issued": "reboot", "reboot_requested": "reboot", "resv": "reserved", "unk": "unknown",
 }  # fmt: skip
 
-#: From what a job may use at once to what it can never have.
+#: From states in which a job can start at once to those that never become usable.
 ORDER = (
     "up", "idle", "planned", "powering_up", "powered_down", "power_down", "powering_down",
     "mixed", "allocated", "completing", "perfctrs", "blocked", "reserved", "inactive",
@@ -49,7 +49,7 @@ ORDER = (
     "error", "unknown", "not_responding", "down",
 )  # fmt: skip
 
-#: Flags that leave a node as free as it was.
+#: Flags that do not affect whether a node is free.
 NEUTRAL = {
     *("cloud", "dynamic_norm", "dynamic_future", "external"),
     *("resume", "undrain", "reboot_canceled"),
@@ -78,7 +78,7 @@ class StatedNode(NamedTuple):
 
     name: str
     state: str  # one of `ORDER`
-    planned: bool = False  # promised to a job that waits
+    planned: bool = False  # promised to a pending job
     line: int = 0  # 0 where lines mean nothing, as in JSON
     figures: Mapping[str, int | str] = {}  # by the names of `FIGURES`, as far as they are printed
     up: bool = True  # in a partition that is up: an idle node that is in none is ``inactive``

@@ -28,10 +28,10 @@ STATES = {
     "state-unknown": "unknown", "unresolvable": "unknown",
 }  # fmt: skip
 
-#: A value that may tell vnodes apart: no size and no truth.
+#: A value that may distinguish vnodes: neither a size nor a boolean.
 _WORD = re.compile(r"(?!(?:true|false|\d+[kmgtp]?[bw])$)\w[\w.:-]*", re.A | re.I)
 _RESOURCE = "resources_available."
-#: PBS's own resources, which tell nothing of where a node is.
+#: PBS's own resources, which do not tell where a node is.
 _OWN = (
     *("arch", "host", "vnode", "ncpus", "ngpus", "nmics", "naccelerators"),
     *("mem", "vmem", "hbmem", "accelerator_memory", "accelerator_model"),

@@ -29,10 +29,10 @@ NUMBER, COORDINATE, WORD = "([0-9]{1,9})", "([0-9]{1,4})", "([a-z_-]{1,32})"
 #: What is kept as a word; all else that a row names is a number, ``hex`` a hexadecimal one.
 WORDS = {"role", "state", "mode", "down", "kind", "medium", "cable"}
 
-_PIECE = 2**16  # rows that are words of Python at a time: bounds the memory
+_PIECE = 2**16  # rows held as Python strings at a time, to limit memory
 #: Lines of the hints that a reader gives.
 _CUT = "was the dump cut short?"
-#: A row of the first that lost its end looks like one of the second.
+#: A truncated row of the first format looks like one of the second.
 _CUT_LOOKS_LIKE = {("meshcoords", "torus-coordinates")}
 
 

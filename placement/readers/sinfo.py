@@ -46,7 +46,7 @@ COLUMNS = {
     "RESERVATION": "reservation",
 }  # fmt: skip
 _CLUSTER = re.compile(r"CLUSTER: *(\S+)\s*")
-#: What is between columns where blanks do not.
+#: Separators between columns other than blanks.
 _BETWEEN = "|;,/"
 #: A comma outside of brackets.
 _COMMA = re.compile(r",(?![^\[\]]*\])")

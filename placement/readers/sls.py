@@ -33,7 +33,7 @@ Kind = TypeVar("Kind", bound=Struct)
 #: NIDs are 31 bits wide.
 MAX_NID = 2**31 - 1
 
-#: What names a node, and a switch with or without its controller.
+#: Types that name a node, and a switch with or without its controller.
 NODE_XNAME = re.compile(r"x[0-9]{1,4}c[0-7]s[0-9]{1,3}b[0-9]{1,3}n[0-9]{1,3}")
 SWITCH_XNAME = re.compile(r"(x[0-9]{1,4}c[0-7]r[0-9]{1,3})(?:b[0-9]+|e[0-9]+)?")
 _NODE_TYPES = {"comptype_node", "node"}

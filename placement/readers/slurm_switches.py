@@ -125,7 +125,7 @@ def _switch_heights(below: Sequence[Sequence[int]]) -> list[int]:
     waiting = [len(children) for children in below]
     height = [-1] * len(below)
     ready = [i for i, n in enumerate(waiting) if not n]
-    for i in ready:  # grows while it is walked
+    for i in ready:  # grows during the loop
         height[i] = max((height[child] + 1 for child in below[i]), default=0)
         for up in above[i]:
             waiting[up] -= 1

@@ -32,7 +32,7 @@ from nidmap.placement.support.quantities import counted
 
 sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)
 
-#: What Slurm takes for no; an empty value counts as no, too.
+#: Values that Slurm reads as false; an empty value counts as false, too.
 _FALSE = ("false", "no", "off", "0", "n", "f", "")
 #: Lists of which the only entry may stand alone.
 _LISTS = ("switches", "blocks", "rings", "block_sizes")

@@ -98,7 +98,7 @@ def ask_availability(
             nodes = _one_partition(nodes, slurm.get("partition"), count)
         return _less_promised(slurm_availability(machine, nodes), slurm_nodes.promised_nodes())
     if source is None:
-        assert machine is not None  # who names neither means Slurm
+        assert machine is not None  # neither was given: Slurm is meant
         return Availability(machine, np.arange(len(machine)), machine.name)
     text, origin = read_list(source, "--from")
     job_here = isinstance(source, OwnNodes) or source in map(os.environ.get, JOB_NODES.values())

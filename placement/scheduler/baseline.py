@@ -34,7 +34,7 @@ from nidmap.placement.switch_tree import forest_roots
 #: The planner that simulates each of Slurm's topology plugins.
 _PLUGINS = {**dict.fromkeys(("", "none", "default", "flat"), "slurm-none"), "tree": "slurm-tree"}
 
-#: What the schedulers are called whose own choice nobody has described.
+#: Schedulers whose own choice is not documented.
 _UNKNOWN = {
     "alps": "ALPS", "pbs": "PBS", "cobalt": "Cobalt", "torque": "Torque", "flux": "Flux",
 }  # fmt: skip

@@ -15,7 +15,7 @@ from nidmap.placement.errors import PlanError, UsageError
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.support.array_types import Array, Ints, Mask
 
-#: What a user asks for who wants nodes of several kinds in one job.
+#: Requests nodes of several kinds in one job.
 ANY = "any"
 
 #: Sets of features up to which they are taken for kinds of nodes.
@@ -38,7 +38,7 @@ def kinds_of(machine: Machine) -> Kinds:
     for column in ("gpus", "features", "cores"):
         values = getattr(machine, column)[rows]
         if not len(rows) or (values == values[0]).all():
-            continue  # the usual case, in no time
+            continue  # fast path for the usual case
         words, code = np.unique(values, return_inverse=True)
         if column == "features":
             plain = np.array([_plain_features(text) for text in words.tolist()])

@@ -22,7 +22,7 @@ else:
 
 T = TypeVar("T")
 
-#: Site files are a few kB; anything of this size is something else.
+#: Site files are a few kB; anything larger is something else.
 MAX_BYTES = 1_000_000
 
 

@@ -39,7 +39,7 @@ class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
     mark: Mark  # ``measured``, ``published`` or ``assumed``
     source: Text  # where it is from: a paper and its section, a dump, a site's guide
     unit: str = ""  # '' where the key or the field says it
-    # Of a measured figure: where the truth lies in 95 of 100 cases
+    # The 95 % confidence interval of a measured figure
     interval: tuple[float, float] | None = None
 
 

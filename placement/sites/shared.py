@@ -114,7 +114,7 @@ def inventory(config: Config, of: Ints) -> dict[str, Any]:
     return table
 
 
-#: What a template may name: the NID or the number within the partition, and an xname's parts.
+#: Fields of a template: the NID or the number within the partition, and an xname's parts.
 FIELDS = ("nid", "number", "cabinet", "chassis", "slot", "board")
 
 _FIELD = re.compile(r"\{([^{}]*)\}")

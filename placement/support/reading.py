@@ -35,7 +35,7 @@ _MEMBERS = 10_000  # of one gzip: each costs a copy of what is left of the piece
 _GRACE_MS = 1000  # how long a FIFO may wait for its writer
 _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
-#: First bytes of what people mistake for a dump.
+#: First bytes of files commonly mistaken for a dump.
 _FOREIGN = {
     b"BZh": "compressed with bzip2",
     b"\xfd7zXZ\x00": "compressed with xz",
@@ -159,7 +159,7 @@ def _await_writer(handle: int, source: str) -> bytes:
         try:
             early = os.read(handle, _PIECE)
         except BlockingIOError:
-            pass  # a writer is there and has not written yet: wait as cat does
+            pass  # a writer is connected but has not written yet: wait as cat does
         else:
             if not early:
                 raise ParseError(source, 0, "is a FIFO that nobody writes to")

@@ -71,7 +71,7 @@ def _to_stdout(raw: bytes) -> None:
     try:
         sys.stdout.flush()
         stream = getattr(sys.stdout, "buffer", None)
-        if stream is None:  # replaced by a text stream, as a test or a closed output is
+        if stream is None:  # replaced by a text stream, by a test or for a closed output
             sys.stdout.write(raw.decode("utf-8", "replace"))
         else:
             stream.write(raw)

@@ -87,7 +87,7 @@ def _ring_links(index: Ints, extents: Sequence[int], axis: int) -> tuple[Ints, I
     if extents[axis] == 1:
         none = np.empty(0, dtype=np.int64)
         return none, none, none
-    turned = len(extents) - 1 - axis  # the index array has x last
+    turned = len(extents) - 1 - axis  # in the index array x comes last
     after = np.roll(index, -1, axis=turned)
     start = np.indices(index.shape)[turned]
     return index.ravel(), after.ravel(), start.ravel()

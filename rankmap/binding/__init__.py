@@ -33,7 +33,7 @@ class BoundOrder(NamedTuple):
     # Words for the launcher's command line; none for Open MPI, whose rankfile says it all
     options: tuple[str, ...]
     variables: dict[str, str]  # to be set in the job's environment
-    remark: str  # its benefit and what that is based on, in one line
+    remark: str  # its benefit and the basis of it, in one line
 
     def text(self, form: str, launcher_order: str = "sorted") -> str:
         """Return the order in a format, with ranks' places if it holds them; see `emit`."""

@@ -194,7 +194,7 @@ def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
     """Return the places with their nearest NICs, the NICs evenly used."""
     everywhere = all(len(nic.near) == len(hardware.cores) for nic in hardware.nics)
     if not hardware.nics or (everywhere and len(hardware.nics) > 1):
-        return [*places]  # which one is near what is not known
+        return [*places]  # their proximity to cores is not known
     used = [0] * len(hardware.nics)
     nics = []
     for levels in _nic_levels(places, hardware).T.tolist():
@@ -257,7 +257,7 @@ class NodeArrangement(NamedTuple):
         """Exchange the best pair of ranks until no exchange improves the cost."""
         places, inside = places.copy(), self.inside
         apart = self.between[np.ix_(places, places)]
-        pays = inside @ apart  # what rank i pays at the place of rank j, the others where they are
+        pays = inside @ apart  # cost of rank i at the place of rank j, with all others unchanged
         outside_gap = self.outside[:, None] - self.outside[None, :]
         for _ in range(10 * len(places)):
             paid, nic = np.diagonal(pays), self.to_nic[places]

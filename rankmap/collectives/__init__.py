@@ -72,17 +72,17 @@ class BlockStep(NamedTuple):
 class Part(NamedTuple):
     """A part of a collective: its consecutive steps."""
 
-    name: str  # what is done, as ``scatter`` or ``ring``
+    name: str  # the operation, such as ``scatter`` or ``ring``
     steps: int  # how many
     step: Callable[[int], BlockStep]  # returns the k-th of them, from 0
     block: float  # bytes of a block
     blocks: int = 1  # blocks of the whole buffer
-    # Whether what arrives is combined with what is there, not put in its place
+    # Whether received data are combined with the buffer instead of replacing it
     combine: bool = False
     # Steps that stand for others which send as much between the same ranks, and for how many; empty
     # where each stands for itself alone
     alike: tuple[tuple[int, int], ...] = ()
-    even: bool = False  # whether steps are this much alike that some of many may stand for all
+    even: bool = False  # whether the steps are similar enough for a sample to represent all
 
 
 def reverse_part(part: Part, name: str, combine: bool = False) -> Part:

@@ -26,7 +26,7 @@ from nidmap.rankmap.predict import Predictor
 if TYPE_CHECKING:
     from nidmap.rankmap.compare import Comparison, Entry
 
-#: What the name of -o asks for.
+#: Format implied by the suffix of -o.
 SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png"}
 
 #: Columns of words: strategy, order, class, link.

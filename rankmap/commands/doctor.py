@@ -34,7 +34,7 @@ from nidmap.rankmap.refine.cache import cache_folder, kernels_compiled, numba_in
 #: Seconds that Slurm may take for each question.
 PATIENCE = 5.0
 
-#: Schedulers besides Slurm, by a program of theirs.
+#: Schedulers besides Slurm, each by one of its programs.
 SCHEDULERS = {"PBS": "pbsnodes", "Flux": "flux", "LSF": "bsub", "Grid Engine": "qhost"}
 
 #: Launchers whose MPI only they themselves can tell.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nidmap.placement.support.array_types import Mask
     from nidmap.rankmap.past_jobs import Verdict
 
-#: What the name of -o asks for.
+#: Format implied by the suffix of -o.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
 
 

@@ -227,7 +227,7 @@ def _make_plans(request: RunRequest) -> Iterator[Prepared]:
     yield prepared
     try:
         expected = job.expected(prepared.order)
-    except Exception as error:  # the order is there, whatever is expected of it
+    except Exception as error:  # the order can be used even if its gain cannot be computed
         from nidmap.rankmap.launch import expectation as expectations
 
         expected = expectations.Expectation(f"{expectations.UNKNOWN}: {error_text(error, 80)}")

@@ -27,7 +27,7 @@ from nidmap.rankmap.search.auto_order import AUTO, order_by_strategy
 from nidmap.rankmap.search.budget import LIMITS
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Ranking
 
-#: The order that every launcher makes where none is stated.
+#: The order of every launcher by default.
 DEFAULT_ORDER = ROW_MAJOR
 
 SCHEMA = "nidmap.compare/1"
@@ -42,8 +42,8 @@ class Entry:
     plan: Plan  # the nodes
     found: Prediction
     ratio: float  # time over the default's time
-    gain: Gain  # how many times as fast as the default, as a range over what is not known
-    default: bool  # whether this is what the scheduler and the launcher do by themselves
+    gain: Gain  # how many times as fast as the default, as a range over all unknowns
+    default: bool  # whether this is the default choice of scheduler and launcher
 
     def document(self) -> dict[str, Any]:
         """Return the entry as JSON."""
@@ -74,9 +74,9 @@ class Comparison:
     """Entries, ``auto`` first, then the fastest; ties in the order requested."""
 
     entries: tuple[Entry, ...]
-    asked: dict[str, Any]  # what was asked: machine, pattern, nodes, ranks, bytes, routing …
+    asked: dict[str, Any]  # the question: machine, pattern, nodes, ranks, bytes, routing …
     notes: tuple[str, ...]  # what was assumed, and what was left out
-    baseline: Baseline  # what the scheduler does by itself
+    baseline: Baseline  # the scheduler's own choice
 
     @property
     def best(self) -> Entry:
@@ -316,7 +316,7 @@ def _named_plans(
 ) -> Iterator[Plan]:
     """Yield the plans of strategies by name."""
     for strategy in dict.fromkeys(strategies):
-        # A strategy that predicts has to look for what is compared here.
+        # A predicting strategy has to search by the criterion that is compared here.
         searches = strategy in PREDICTING
         job, watch = (model.job, progress) if searches else (None, None)
         yield choose_nodes(model.machine, nodes, strategy, job, progress=watch)

@@ -37,7 +37,7 @@ class OrderFormat:
     translation: Translation
     # What its files are called: suffixes, and ``MPICH_RANK_ORDER``, the usual name first
     files: str
-    words: str  # what its files are for, in the help of ``nidmap order``
+    words: str  # description of its files in the help of ``nidmap order``
     # True where slots are numbered along the nodes as the launcher takes them, not as they are
     # listed: the format gets the order renumbered already
     by_launcher: bool = False

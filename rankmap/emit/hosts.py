@@ -132,9 +132,9 @@ class RankLines:
 class NodeLines(NamedTuple):
     """The format with one line per run of consecutive ranks on a node."""
 
-    line: str  # what is written, of ``{number}`` (of the line, from 0), ``{host}`` and ``{count}``
-    pattern: re.Pattern[str]  # what is read, by the same names; a line without a count is one rank
-    wanted: str  # what a message says that a line is not
+    line: str  # template: ``{number}`` (of the line, from 0), ``{host}`` and ``{count}``
+    pattern: re.Pattern[str]  # for reading, with the same names; no count means one rank
+    wanted: str  # the expected form of a line, for messages
     once: str = ""  # what wants each node once, all its ranks in a row; '' where it may come again
     head: str = ""  # lines before the first, of ``{nodes}`` and the ``{first}`` host
 

@@ -31,7 +31,7 @@ class Mapping:
     # From the node of each rank, int64 (n,) by the launcher's numbers, to the value
     text: Callable[[Ints], str]
     limit: int  # bytes that it may have
-    source: str  # where that limit is known from
+    source: str  # source of that limit
 
 
 def mapping_vector(node: Ints) -> str:

@@ -60,7 +60,7 @@ def line_stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> In
             continue
         if not filled:
             lines = (rest if rest.shape[1] >= rest.shape[0] else rest.T).copy()
-            lines[1::2] = lines[1::2, ::-1]  # what is left goes along the longer lines, to and fro
+            lines[1::2] = lines[1::2, ::-1]  # the rest goes along the longer lines, back and forth
             parts.append(lines.ravel())
             break
         parts.append(rest[:, :filled].ravel())

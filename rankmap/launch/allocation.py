@@ -52,13 +52,13 @@ class Allocation:
     # (n,), ranks each node is for: SLURM_TASKS_PER_NODE, repeats or slots of a host file
     tasks: Ints | None = None
     cpus: Ints | None = None  # (n,), SLURM_JOB_CPUS_PER_NODE
-    ranks: int | None = None  # SLURM_NTASKS (or SLURM_NPROCS): what a step without ``-n`` starts
+    ranks: int | None = None  # SLURM_NTASKS (or SLURM_NPROCS): the ranks of a step without ``-n``
     job: str = ""  # job id, '' where none is set
-    # SLURM_NTASKS_PER_NODE: what a step without ``-n`` starts on each node
+    # SLURM_NTASKS_PER_NODE: the ranks per node of a step without ``-n``
     per_node: int | None = None
     # (k,), node of each slot as a host file lists them; None where a list of nodes says it all
     turns: Ints | None = None
-    note: str = ""  # what the user should know of it: that it may be a part of the job
+    note: str = ""  # remark for the user: it may be only part of the job
 
     def counts(self, ranks: int, cpus_per_task: int = 1, nodes: int | None = None) -> Ints:
         """Return how many of a step's ranks Slurm itself puts on each of the job's nodes.

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from nidmap.rankmap.launch.request import RunRequest
     from nidmap.rankmap.predict.job import Job
 
-#: What is said about an order where there was no time to work out more.
+#: Remark on an order if there was no time to compute its gain.
 UNTIMELY = "its gain could not be computed in time"
 
 #: Networks on which Cray MPICH is the site's own library.
@@ -62,7 +62,7 @@ class Prepared(PlannedLaunch):
     # order, laid: the order on the nodes as they are listed, and as the launcher takes them
     order: Placement
     laid: Placement
-    # What is expected of it, where that is worked out (`Expectation`)
+    # Its expected gain, if computed (`Expectation`)
     gain: dict[str, Any] | None = None
 
 
@@ -142,7 +142,7 @@ class JobLaunch:
 
     request: RunRequest
     launcher: Launcher  # with the command and its allocation
-    job: Job  # what is sent; its pattern is '' where none was given
+    job: Job  # the job's traffic; its pattern is '' if none was given
     machine: Machine | None
     # Which nodes, and how many ranks on each, rank r on slot r
     placement: Placement = field(init=False)
@@ -345,7 +345,7 @@ class JobLaunch:
             remarks.append(
                 "this dry run takes the nodes in NID order; a real run asks the launcher"
             )
-        file = request.order_file  # of slots: it has numbers alone, whatever the nodes are
+        file = request.order_file  # a file of slots: it has only numbers, and does not name nodes
         if file and request.job.nodes is None and format_named(file) == "slots":
             remarks.append("the file's slot numbers are applied to the nodes in the job's order")
         count = 0 if allocated is None else len(allocated.nodes)

@@ -21,7 +21,7 @@ from nidmap.placement.errors import LaunchError
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
-#: Role of what is only passed on.
+#: Role of options that are only passed on.
 PASSED = "passed"
 
 #: Roles under which no order of ours can hold, and why.
@@ -36,7 +36,7 @@ class Parsed:
     """A launcher's command line, parsed."""
 
     argv: tuple[str, ...]
-    program: int  # where in `argv` the user's program begins; ``len(argv)`` where there is none
+    program: int  # index in `argv` of the user's program; ``len(argv)`` if there is none
     # Value of each role of the table that was given, the last option winning; an option without a
     # value gives its name
     values: dict[str, str]

@@ -38,7 +38,7 @@ _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 #: without a word, seconds of standing still (no work, no word), and seconds in all.
 _WORK, _SILENT, _STILL, _WHOLE = 1.0, 0.1, 0.4, 4.0
 
-#: Key of the child's last message: what went wrong, '' for nothing.
+#: Key of the child's last message: the error, '' if there is none.
 _END = "end"
 
 #: Seconds between two looks at a child, and clock ticks per second in its ``stat``.
@@ -59,8 +59,8 @@ class PlannedLaunch:
     probe: Launch
     # Node that each rank of `probe` must say: the plan, by the launcher's own numbers
     rank_nodes: list[str]
-    words: str  # which order it is, and what is expected of it
-    remarks: list[str]  # what else the user should know
+    words: str  # description of the order, and its expected gain
+    remarks: list[str]  # further remarks for the user
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PlanningResult:
 
     # The last one that the child has made; None where there is none
     plan: PlannedLaunch | None = None
-    failure: str = ""  # why there is none, or none better; '' where the child came to its end
+    failure: str = ""  # why there is none, or none better; '' if the child completed
 
 
 def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> PlanningResult:
@@ -116,7 +116,7 @@ def _read_answer(heard: bytes, failure: str) -> PlanningResult:
 def _start_child(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple[int, int]:
     """Fork the child; return its id and the pipe through which it answers."""
     low = os.pipe()
-    # Where standard streams are closed, a pipe would take their numbers.
+    # If standard streams are closed, a pipe would get their numbers.
     answer, mouth = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in low)
     for end in low:
         os.close(end)
@@ -143,7 +143,7 @@ def _work_as_child(
         for plan in work():
             _write_line(mouth, {name: getattr(plan, name) for name in PlannedLaunch.__slots__})
         _write_line(mouth, {_END: ""})
-    except BaseException as error:  # whatever it is, the job starts without it
+    except BaseException as error:  # whatever the error, the job starts without the plan
         with contextlib.suppress(BaseException):
             _write_line(mouth, {_END: error_text(error)})
     finally:

@@ -22,7 +22,7 @@ from nidmap.rankmap.pattern import Pattern, parse_pattern
 
 Ordering = Callable[[Pattern, Placement], Placement]
 
-#: Orders that say the slot of each rank by a formula, all in one module.
+#: Orders given by a formula for each rank's slot, all in one module.
 _NUMBERED = ("row-major", "column-major", "round-robin", "folded", "morton", "hilbert")
 
 #: Where each bundled ordering lives: imported only when it is asked for.

@@ -31,7 +31,7 @@ from nidmap.rankmap.score import CostBound, lower_bound, meets_bound, plain_numb
 from nidmap.rankmap.score.distance import Distance, job_distance
 from nidmap.rankmap.score.traffic import cost_of
 
-#: What every launcher does by itself.
+#: Every launcher's default.
 DEFAULT = "row-major"
 
 #: Of more ranks only ``boxes`` is tried.
@@ -59,10 +59,10 @@ class AutoChoice:
     # cost, default_cost: J of it, and of row-major
     cost: float
     default_cost: float
-    bound: CostBound  # what no order is below
+    bound: CostBound  # a lower bound for all orders
     tried: dict[str, float] = field(default_factory=dict)  # J of each order that was made
     failed: dict[str, str] = field(default_factory=dict)  # why an order was not
-    left: str = ""  # what there was no time for
+    left: str = ""  # what was skipped for lack of time
 
     @property
     def optimal(self) -> bool:

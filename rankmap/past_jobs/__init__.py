@@ -63,7 +63,7 @@ class Verdict:
     spread: float  # share of its pairs of nodes that are in different outermost units, 0 to 1
     free: int  # nodes that it could have had, its own among them
     slowdown: Span  # how many times as long its communication takes as on the best of these
-    patterns: tuple[str, ...]  # what it was taken to send; several where it is not known
+    patterns: tuple[str, ...]  # the assumed patterns; several if the pattern is not known
     best: str  # the strategy that chose the best nodes; '' where its own are
     share: Span  # share of its time that it communicates
     ppn: int = 1  # ranks per node that it was judged with
@@ -222,7 +222,7 @@ def _judge_chunk(shared: tuple[Judge, JobNodes], chunk: list[tuple[int, Mask]]) 
     return [judge.verdict(job_nodes, job, free) for job, free in chunk]
 
 
-#: Share of its time that a job communicates where it is not stated, at least and at most: assumed.
+#: Assumed lower and upper limit of a job's share of communication, if it is not stated.
 ASSUMED_SHARE = Span(0.05, 0.2, 0.5)
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -237,7 +237,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     # name, user: of the jobs that are meant; ``*`` and ``?`` stand for anything
     name: str = "*"
     user: str = "*"
-    pattern: str = ""  # as ``--pattern``; '' where it is not known
+    pattern: str = ""  # as for ``--pattern``; '' if unknown
     # Share of a job's time that it communicates, or at least and at most; None means
     # `ASSUMED_SHARE`
     communication: Share | Ends | None = None

@@ -85,7 +85,7 @@ class QuickCost:
         self.model = model
         self.machine = model.machine
         everyone = np.flatnonzero(self.machine.compute)[:1]
-        # Why no time can be told, so that a cost is J; '' where it is seconds
+        # Why no time can be predicted, so that costs are in J; '' if they are in seconds
         self.timeless = without_time(model.place(everyone))
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":

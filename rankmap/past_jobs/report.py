@@ -38,7 +38,7 @@ class Kin:
 
     application: str
     nodes: int  # of each
-    # jobs, worse: how many there are, and how many sat worse than they could have
+    # jobs, worse: their number, and that of jobs placed worse than possible
     jobs: int
     worse: int
     slowdown: float  # the median
@@ -55,7 +55,7 @@ class Summary:
     applications: tuple[Application, ...] = ()
     whose: str = "the last"  # of whom the jobs are, for the sentence: ``your last``, ``the last``
     timeless: str = ""  # why no time can be predicted; '' where it can
-    notes: tuple[str, ...] = ()  # what was assumed and left out
+    notes: tuple[str, ...] = ()  # assumptions and omissions
 
     @property
     def worse(self) -> int:

@@ -27,7 +27,7 @@ class Collective(Pattern):
     """One collective call among all ranks."""
 
     name: str  # a key of `nidmap.rankmap.collectives.FAMILIES`
-    root: int = 0  # rank that sends or receives the whole; 0 where there is none
+    root: int = 0  # root rank; 0 if there is none
     dims: Shape | None = None  # the rank count; None before `Pattern.fit`
 
     @property

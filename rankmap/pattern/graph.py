@@ -48,10 +48,10 @@ class Graph(Pattern):
     # edge
     stated: bool = True
     spec: str = "graph"  # the pattern as it was asked for
-    notes: tuple[str, ...] = ()  # what was done to the file's entries to make a graph of them
+    notes: tuple[str, ...] = ()  # how the file's entries were converted to a graph
     # Its messages with their directions, where these are known and do not carry alike
     directed: Traffic | None = field(default=None, repr=False)
-    # What it was made of, where a prediction may go by the order of its messages
+    # Its recording, if predictions may use the order of messages
     recording: Recording | None = field(default=None, repr=False)
 
     @property
@@ -223,7 +223,7 @@ def from_entries(entries: Entries, both: bool, spec: str) -> Graph:
     was asked for. Of a matrix that is not symmetric it has the messages with their directions.
     """
     low, high, there, back = _pair_weights(entries)
-    entries = entries._replace(sent=NO_TRAFFIC)  # lets go of what was read
+    entries = entries._replace(sent=NO_TRAFFIC)  # frees the memory of the input
     notes = list(entries.notes)
     apart = low != high
     if not apart.all():

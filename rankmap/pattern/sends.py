@@ -33,7 +33,7 @@ class OneEach(UnsizedPattern):
 
     receivers: Callable[[int], Ints]  # returns the rank that each of this many ranks sends to
     spec: str  # the text of this pattern
-    ranks: int | None = None  # None where any number will do
+    ranks: int | None = None  # None if any number will do
 
     def fit(self, ranks: int) -> Pattern:
         """Return the messages; raise UsageError if the pattern is for other rank counts."""

@@ -60,7 +60,7 @@ class Constants:
     # Where that is from: ``measured`` or ``published`` by the site, ``given`` on the command line,
     # or ``assumed``
     memory_source: str = "assumed"
-    source: str = ""  # where `mpi_us` and `hop_ns` are from
+    source: str = ""  # source of `mpi_us` and `hop_ns`
     # GB/s that one rank can send at most; None for no limit of its own
     process_gbs: float | None = None
     # The same where a rank sends to a few others alone, if `process_gbs` is only known of
@@ -77,7 +77,7 @@ class Constants:
     # How many times slower than stated the links are that programs run on; None where it is not
     # known, as of a mini-Cray that does not say
     slowed: float | None = 1.0
-    reach: float = 1.0  # share of what nodes' interfaces carry that exchanges reach
+    reach: float = 1.0  # share of the nodes' injection bandwidth that exchanges reach
     meeting: float = 0.0
 
     @property
@@ -136,7 +136,7 @@ def _memory_bandwidth(machine: Machine) -> tuple[float, str]:
         interfaces = injection_bandwidth(machine)
         moved = float(interfaces.max(initial=0.0, where=np.isfinite(interfaces)))
         return max(MEMORY_GBS, moved), "assumed"
-    # Beside links that are taken for unlimited, copies would be all there is.
+    # With unlimited links, copies would dominate the time.
     return math.inf, "as on links of unknown bandwidth"
 
 

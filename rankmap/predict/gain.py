@@ -40,7 +40,7 @@ from nidmap.rankmap.progress import advance
 #: Share of a recorded run that communication has at most, below which it is said.
 HALF_OF_RUN = 0.5
 
-#: Predicted communication and recorded seconds in MPI fit where they are no farther apart.
+#: Largest factor between predicted communication and recorded seconds in MPI that still fits.
 FITS = 1.5
 
 #: An unknown that moves a figure by no larger share is not spoken of.
@@ -53,11 +53,11 @@ class Unknown(NamedTuple):
     # ``routing``, ``algorithm``, ``process``, ``payload``, ``others``, ``memory``, ``staging``,
     # ``overlap``, ``hops``, ``interface``, ``fit`` or ``rest``
     name: str
-    question: str  # what one would have to know
+    question: str  # the question to be answered
     # low, high: the gain with this unknown alone at its other values
     low: float
     high: float
-    lowest: str = ""  # its value at which the gain is `low`; '' where that is the likely one
+    lowest: str = ""  # the value at which the gain is `low`; '' if that is the likely one
 
 
 class RecordedFit(NamedTuple):
@@ -92,7 +92,7 @@ class Gain(NamedTuple):
     # Share of the baseline's run that is communication, at most: all of it, 1, but for a recording
     # whose seconds are known
     communicates: float = 1.0
-    # None of what was not recorded on this machine, with its seconds
+    # None for anything not recorded on this machine with its times
     recorded: RecordedFit | None = None
 
     @property

@@ -24,7 +24,7 @@ from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.pattern.structured import Lines
 from nidmap.rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
 
-#: What is said where no pattern is given.
+#: Remark if no pattern is given.
 ASSUMED = "no pattern given: assuming an all-to-all of {} per node (--pattern sets another)"
 
 
@@ -34,7 +34,7 @@ MULTIPLIED = ("graph:", "matrix:", "measured:", "sends:", "training:")
 #: More bytes than any message has.
 MOST_BYTES = 1e18
 
-#: Payload of a message where it is not stated.
+#: Payload of a message if not stated.
 USUAL_BYTES = 1e6
 
 #: Ways to do an all-to-all; collectives have their own (`rankmap/collectives`), and every other
@@ -42,7 +42,7 @@ USUAL_BYTES = 1e6
 #: says which MPI it has, ``at-once`` for an all-to-all. A collective takes the usual one.
 ALGORITHMS = ("at-once", "scattered", "pairwise", "ring", "bruck", "library")
 
-#: What the bytes of a pattern are, where they are not a message.
+#: Meaning of a pattern's bytes if it is not a message.
 WHAT = {
     "sort": "of local data per rank",
     "fft": "per message, in rows and columns alike,",
@@ -151,7 +151,7 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     """Return the pattern a text names; measured ones keep their directions and steps."""
     if not isinstance(wanted, str):
         return wanted
-    with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
+    with np.errstate(over="ignore"):  # overflows are refused along with the time
         pattern = parse_pattern(wanted)
     if not isinstance(pattern, Graph) or pattern.spec.startswith("graph:"):
         return pattern

@@ -23,7 +23,7 @@ class LoadCache:
     """The latest results, keyed by everything that they depend on."""
 
     def __init__(self) -> None:
-        self.shared: SharedLoads | None = None  # what all other jobs put on links
+        self.shared: SharedLoads | None = None  # load of all other jobs on the links
         self._crowd = Other(np.zeros(0, dtype=np.int64))
         self._loads: dict[tuple[str, tuple[int, ...]], list[Loads]] = {}
         self._orders: dict[tuple[Any, ...], list[Phase]] = {}

@@ -73,7 +73,7 @@ class Model:
 
     machine: Machine
     job: Job
-    stated: Values | None = None  # what is assumed; None means all that is likely
+    stated: Values | None = None  # assumptions; None means all likely values
     # Steps of an all-to-all that are looked at, at most; None means as many as there is time for
     # (`nidmap.rankmap.predict.phases.most_steps`)
     steps: int | None = None

@@ -179,8 +179,8 @@ def _graph_traffic(
         )
         return traffic, most, sent
     if pattern.spec.startswith(("matrix:", "measured:")):
-        size *= 0.5  # an edge's weight is what goes both ways together
-    a, b, weight = pattern.upper()  # each edge once: as much goes both ways
+        size *= 0.5  # an edge's weight is the sum of both directions
+    a, b, weight = pattern.upper()  # each edge once: both directions carry equally much
     ends = placement.node_of_rank[a], placement.node_of_rank[b]
     forward = Traffic.undirected(*ends, weight * size).by_pair(len(placement.rows))
     most = float(np.diff(pattern.indptr).max(initial=0))

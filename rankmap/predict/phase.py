@@ -38,7 +38,7 @@ class Phase:
 
     name: str
     placement: Placement  # where the ranks are
-    traffic: Traffic  # what all steps send from node to node, each node to itself included
+    traffic: Traffic  # traffic of all steps between nodes, including within each node
     # Yields what is sent one after the other, and how many steps each stands for; None where
     # everything is sent at once
     steps: Callable[[], Iterator[tuple[Traffic, float]]] | None = None

@@ -41,7 +41,7 @@ class PhaseLoads:
 
     phase: Phase
     together: Sent  # all its bytes
-    steps: Iterable[Sent] | None  # one after the other; None where everything is sent at once
+    steps: Iterable[Sent] | None  # the consecutive steps; None if everything is sent at once
     hops: dict[str, float]  # links of each class that a byte passes
     steps_s: float = 0.0  # seconds that the steps need at least, as far as anybody asks
 
@@ -104,7 +104,7 @@ def phase_cost(
     longest = (name for name, seconds in limits.items() if seconds >= bandwidth * (1 - ROUNDING))
     inside = phase.inside / (values.memory * GB) if values.memory else 0.0
     memory = max(0.0, inside - bandwidth)
-    bottleneck = "memory" if memory else next(longest, "link")  # no number is none of them
+    bottleneck = "memory" if memory else next(longest, "link")  # NaN matches none of them
     latency = latency_s(phase, loads.hops, replace(known, hop_ns=values.hop_ns))
     return PhaseCost(bandwidth, memory, latency, messages_s(phase, known, nics), bottleneck)
 

@@ -20,7 +20,7 @@ class Term(NamedTuple):
 
     name: str
     seconds: float
-    rests_on: str  # what it was made from, in words
+    rests_on: str  # description of its basis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +30,11 @@ class PhaseTime:
     name: str
     demand: Demand
     loads: Loads  # with the bandwidths that background traffic leaves
-    bandwidth_s: float  # what the network needs for the bytes
-    memory_s: float  # what the busiest node's memory needs beyond that
+    bandwidth_s: float  # seconds that the network needs for the bytes
+    memory_s: float  # additional seconds of the busiest node's memory
     latency_s: float  # messages that wait for each other
     messages_s: float  # posting and injecting messages
-    bound_s: float  # what no placement could go below
+    bound_s: float  # a lower bound for any placement
     bound_why: str
     hops: dict[str, float]  # mean channels of each class on the way of a byte
     in_turn: float  # messages that wait for each other
@@ -90,12 +90,12 @@ class Prediction:
     # The channel, or the node's own link, that the bytes of all phases keep busy longest
     bottleneck: Worst
     by_class: dict[str, float]  # the same for each link class: seconds
-    bound_s: float  # what no placement of this many nodes on this machine could go below
+    bound_s: float  # a lower bound for any placement of this many nodes on this machine
     bound_why: str
     notes: tuple[str, ...] = ()  # what was assumed
     # What was asked: machine, pattern, nodes, ranks, bytes, routing …
     asked: dict[str, Any] = field(default_factory=dict)
-    # The seconds as a range over what is not known; None where it was not asked for
+    # The seconds as a range over all unknowns; None if not requested
     between: Gain | None = None
 
     @property

@@ -18,7 +18,7 @@ from nidmap.rankmap.readers.monitoring import read_directory
 #: The formats that are read, in words for a message.
 FORMATS = "METIS, npz, csv and Open MPI's monitoring files are read"
 
-#: What a file's name says of its format, where its first bytes say nothing.
+#: Format implied by a file's name if its first bytes do not tell.
 _ENDINGS = {
     **dict.fromkeys((".graph", ".metis", ".chaco"), "metis"),
     **dict.fromkeys((".csv", ".tsv", ".txt", ".mat"), "csv"),
@@ -53,7 +53,7 @@ def recognise(head: bytes, path: str = "") -> str:
     return "csv" if b"," in head or b";" in head else "metis"
 
 
-#: Beginnings of files that users have and that are not read -> why, and what to do.
+#: Beginnings of common but unsupported files -> why, and what to do.
 _UNREAD = {
     b"@ mpip": ("mpiP's report says how much each rank sends, not to whom", "nidmap record does"),
     b"craypat/x": (

@@ -31,7 +31,7 @@ class Entries(NamedTuple):
     ranks: int  # how many ranks there are, at least
     sent: Traffic  # several flows of one pair add up
     stated: bool = True  # True where the file states the number of ranks
-    notes: tuple[str, ...] = ()  # what a user should know of how it was read
+    notes: tuple[str, ...] = ()  # remarks on how it was read
 
 
 def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> Entries:

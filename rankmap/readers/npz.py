@@ -36,7 +36,7 @@ def read(raw: bytes, source: str) -> Entries:
                 return _read_archive(archive, source)
     except NidmapError:
         raise
-    except Exception as error:  # zipfile and numpy's header parser raise what comes
+    except Exception as error:  # zipfile and numpy's header parser may raise anything
         text = f"damaged numpy file: {printable(str(error), 80)}"
         raise ParseError(source, 0, text) from None
 

@@ -25,7 +25,7 @@ from nidmap.rankmap.recording import EVENTS, RecordedPhase, Recording
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
 
-#: Share of the bytes from which on a name stands for all of a recording.
+#: Minimum share of the bytes for a name to describe the whole recording.
 _MOST = 0.8
 
 

@@ -173,7 +173,7 @@ class _Posted:
             for send, receive in zip(sends, receives, strict=False):
                 awaited[send] = receive[0]
             left[envelope[1]] += sends[len(receives) :]
-        for (_, target, _), receives in self.received.items():  # from any, and nobody saw whom
+        for (_, target, _), receives in self.received.items():  # from an unknown source
             sends = sorted(left[target], key=lambda send: self.sends[send][3])
             for send, receive in zip(sends, receives, strict=False):
                 awaited[send] = receive[0]

@@ -13,7 +13,7 @@ from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.pattern.sweep import Sweep
 from nidmap.rankmap.recording import RecordedCollective, RecordedPhase
 
-#: How unequal messages along one dimension may be where a program divides atoms or cells.
+#: Permitted inequality of messages along one dimension, for programs that divide atoms or cells.
 NEARLY_EQUAL = 2.0
 
 

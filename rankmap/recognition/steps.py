@@ -86,7 +86,7 @@ def recorded_run(recording: Recording, library: str) -> RecordedRun:
     sizes = _sizes_called(recording)
     for number, phase in enumerate(recording.phases):
         phase = replace(phase, collectives=tuple(_by_size(number, phase, sizes)))
-        sent.append(phase.messages(choose))  # where there are too many it is refused here
+        sent.append(phase.messages(choose))  # too many are refused here
         for calls_of in _disjoint(phase.collectives):
             steps += _collective_steps(phase.kind, calls_of, choose)
     total = join_traffic(sent).away().by_pair(ranks)

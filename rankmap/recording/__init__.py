@@ -93,7 +93,7 @@ class RecordedPhase:
     """What a program sent from the same places in its code."""
 
     kind: str  # one of `KINDS`
-    site: str  # where the calls stand: library or program, offset, function
+    site: str  # the call site: library or program, offset, function
     calls: int  # steps, or calls of a collective, of the rank that took most
     steps: int  # the same, of all ranks together
     # By pair of ranks: all of a phase of messages; of a collective what differs from rank to rank
@@ -143,7 +143,7 @@ class RecordedOrder:
     # (n,), what messages and their receives have in common, made of tag and communicator, -1: any;
     # of each of `numbers`. None in an older recording.
     tags: Ints | None = None
-    # Whether that is all that ranks did; False: only the beginning, or nobody knows
+    # Whether this covers everything; False: only the beginning, or unknown
     whole: bool = False
 
 
@@ -157,13 +157,13 @@ class Recording:
     program: str = ""  # the command that was recorded
     window: str = ""  # the part of the run that was counted, '' for all of it
     notes: tuple[str, ...] = ()  # what is missing: ranks that left no counts, memory that ran out
-    # What follows what; None where nothing is known (several threads, a window, an older recording)
+    # The order of events; None if unknown (several threads, a window, an older recording)
     order: RecordedOrder | None = None
     hosts: tuple[str, ...] = ()  # the nodes that it ran on; () in an older recording
     machine: str = ""  # the machine, where the environment named one (``$NIDMAP_MACHINE``)
     # From the first call that sends to the return of the last call of MPI; 0 in an older recording
     exchange_s: float = 0.0
-    work_s: float = 0.0  # what a rank spends outside MPI in that time, the one that spends most
+    work_s: float = 0.0  # time outside MPI during that time, of the rank with most
 
     def ran_on(self, machine: Machine) -> bool:
         """Tell whether it was recorded on a machine, judging by its nodes and its name."""

@@ -134,7 +134,7 @@ def load_recording(path: str) -> Recording:
             columns = {name: load(name) for name in (*_SENT, *_CALLED[:2], *_MEMBERS, *_GROUPS)}
             listed = np.full(len(columns["called_phase"]), _LISTED)
             columns |= dict(zip(_CALLED[2:], (np.arange(len(listed)), listed, listed), strict=True))
-            if "called_group.npy" in archive.namelist():  # else each has a list of its own
+            if "called_group.npy" in archive.namelist():  # otherwise each has its own list
                 columns |= {name: load(name) for name in _CALLED[2:]}
             recording = _make_recording(header, columns)
             if f"{_ORDER[0]}.npy" in archive.namelist():
@@ -154,7 +154,7 @@ def load_recording(path: str) -> Recording:
             head = file.read(4)
         what = "damaged recording: it is cut short" if head == b"PK\3\4" else "no recording"
         raise ParseError(path, 0, what if head else "the file is empty", OTHERS) from None
-    except Exception as error:  # zipfile, zlib and numpy's header parser raise what comes
+    except Exception as error:  # zipfile, zlib and numpy's header parser may raise anything
         text = f"damaged recording: {printable(str(error), 80)}"
         raise ParseError(path, 0, text) from None
 

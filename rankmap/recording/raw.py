@@ -40,7 +40,7 @@ from nidmap.rankmap.recording import (
 #: Kind of a phase, class of the bytes of its calls (0: any), and call sites.
 _PhaseKey = tuple[str, int, tuple[str, ...]]
 
-#: Bins of time that the library keeps apart where a window is asked for.
+#: Number of time bins that the library distinguishes if a window is requested.
 _BINS = 64
 
 
@@ -230,7 +230,7 @@ def _read_headers(path: str) -> list[_RecordHeader]:
 def _note_losses(
     headers: list[_RecordHeader], ranks: list[_RecordHeader], size: int
 ) -> tuple[str, ...]:
-    if size == 1 and len(headers) > 1:  # what another MPI's launcher starts knows of no other
+    if size == 1 and len(headers) > 1:  # started by another MPI's launcher
         return (
             f"{len(headers)} processes were each rank 0 of 1: if they are one program, its launcher"
             " belongs to another MPI than the program (srun: --mpi=pmi2 or pmix)",

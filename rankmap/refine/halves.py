@@ -23,7 +23,7 @@ from nidmap.rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, ke
 class Queue(NamedTuple):
     """The vertices that may move, in one heap per half with the largest gain on top."""
 
-    gain: Floats  # (n,), by how much the cost falls where a vertex moves
+    gain: Floats  # (n,), decrease of the cost if a vertex moves
     place: Ints  # (n,), where it is in its heap; -1: in none
     heaps: Ints  # (2, n)
     counts: Longs  # (3,), vertices in both heaps, and the work done

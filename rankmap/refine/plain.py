@@ -169,7 +169,7 @@ def swap_ranks(edges: Traffic, node: Ints, far: Floats, outer: Floats, rounds: i
     table = outer.copy() if len(outer) else np.zeros((n, len(far)))
     _add_costs(table, edges, far, node)
     for _ in range(rounds):
-        more = table - table[np.arange(n), node][:, None]  # what each rank costs more elsewhere
+        more = table - table[np.arange(n), node][:, None]  # additional cost of each rank elsewhere
         u, v, gain = _best_swaps(more, node, len(far))
         u, v = _independent_pairs(u, v, gain, 2 * far[node[u], node[v]], edges, n)
         if not len(u):
@@ -207,7 +207,7 @@ def _best_swaps(more: Floats, node: Ints, nodes: int) -> tuple[Ints, Ints, Float
     gain = -both[np.arange(len(node)), to]
     wanting = np.flatnonzero(gain > 1e-9 * max(1e-300, float(gain.max(initial=0.0))))
     wanting = wanting[np.argsort(-gain[wanting], kind="stable")]
-    # The rank that leaves node `to` most gladly: one for each pair of nodes, so each is taken once.
+    # The rank that gains most by leaving node `to`: one per pair of nodes, so each is taken once.
     key = node[wanting] * nodes + to[wanting]
     wanting = wanting[np.sort(np.unique(key, return_index=True)[1])]
     low = np.append(start, len(order))

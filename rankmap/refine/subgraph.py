@@ -23,7 +23,7 @@ class PlacedRanks(NamedTuple):
     far: Floats  # (nodes, nodes), distances
     # (ranks, nodes), what edges to ranks elsewhere would cost with the rank on each node
     outer: Floats
-    member: Ints  # (ranks,), the ranks node by node; whoever goes by it fills it first
+    member: Ints  # (ranks,), the ranks node by node; filled by its users
     local: Ints  # (ranks,), -1 everywhere, for `induced_graph`
 
 
@@ -109,7 +109,7 @@ def add_pull(g: Csr, mine: Ints, where: Ints, cut: Longs, far: Floats, sub: Csr)
     """
     ptr, adj, w = g.ptr, g.adj, g.w
     low, middle, high = cut[0], cut[1], cut[2]
-    more = np.zeros(len(far) + 1)  # how much farther from the nodes after the cut, summed up
+    more = np.zeros(len(far) + 1)  # summed extra distance from the nodes after the cut
     apart = 0.0
     for i in range(low, high):
         share = -1.0 / (middle - low) if i < middle else 1.0 / (high - middle)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from nidmap.placement.machine import Machine
 
-    #: What each rank brings: its processor, Slurm's name for it, what it asks for.
+    #: Contribution of each rank: its processor, Slurm's name for it, its request.
     Offer = tuple[str, str, "_RankRequest"]
     #: What a rank brings that cannot take part: whether it is asked wrongly, and why.
     Refusal = tuple[bool, str]
@@ -195,7 +195,7 @@ def _reordered(
             outcome = (*_answer_offers(offers or [], comm.Get_size(), machine), None)
         except BaseException as error:
             outcome = array("q"), "", _pack_refusal(error)
-            if not isinstance(error, Exception):  # what ends rank 0 ends the others too
+            if not isinstance(error, Exception):  # whatever ends rank 0 ends the others too
                 comm.bcast(outcome, root=0)
                 raise
     ranks, talk, refusal = comm.bcast(outcome, root=0)

@@ -46,7 +46,7 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
         if "-" in specs:
             raise UsageError("-m - cannot be read later, when --inside needs it", "use -m FILE")
         if specs:
-            load.load_machine(*specs)  # what is wrong with it is said before the ranks start
+            load.load_machine(*specs)  # faults in it are reported before the ranks start
         variables = {"NIDMAP_ASK": asking_command(options)}
         variables |= {"NIDMAP_WORLD": "1"} if world else {}
         libraries = preload.libraries_for(command, env, mpicc)

@@ -31,7 +31,7 @@ from nidmap.rankmap.search.auto_order import order_by_strategy
 #: First line of a question.
 _HEAD = "nidmap 1"
 
-#: Words for what a question's second line says besides a pattern.
+#: Words on a request's second line other than a pattern.
 _GRAPH, _WORLD = "graph", "world"
 
 #: Of each process: its host, and Slurm's name for it, '' for none.
@@ -42,7 +42,7 @@ class Reranked(NamedTuple):
     """The processes in their new order."""
 
     ranks: Ints  # (n,), entry r is the old rank of the process that gets rank r
-    warning: str  # what went otherwise than was wished, '' for nothing
+    warning: str  # deviations from the request; '' for none
     # By what the best order was chosen, time or J, and what it is expected to win; '' where it was
     # not chosen here
     remark: str = ""

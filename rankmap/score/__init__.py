@@ -39,7 +39,7 @@ class Score:
     max_node_traffic: float  # largest weight of the edges that leave one node
     max_ranks_a_node: int
     min_ranks_a_node: int
-    bound: CostBound  # the best that is known; 0 where nothing better is
+    bound: CostBound  # the best known bound, possibly 0
 
     @property
     def lower_bound(self) -> float:

@@ -51,7 +51,7 @@ MOST_TABLED = 12288
 #: Pairs of routers that are looked at together; each has the links of its groups.
 _PAIRS = 1 << 16
 
-#: The number of links where there is no path.
+#: Number of links if there is no path.
 UNREACHED = 254
 
 #: Links that are assumed to a node whose router is unknown: one more than the longest path.
@@ -351,7 +351,7 @@ def machine_distance(machine: Machine) -> Distance:
     if machine.topology.kind.startswith("dragonfly"):
         try:
             paths = Paths(groups_of(machine))
-        except NidmapError:  # links that no rule can make: the levels are all there is
+        except NidmapError:  # no rule can create such links: only the levels remain
             return Levels(blocks, names, far)
         return Routers(blocks, names, machine.router[:, 0].astype(np.int64), paths)
     stated = tuple(machine.topology.parameters.get("dist", ()))[: len(names)]

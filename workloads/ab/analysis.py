@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from nidmap.placement.support.array_types import Floats
 
-#: How often the intervals hold the truth, over all looks together.
+#: Confidence level of all interim looks together.
 LEVEL = 0.95
 
 
@@ -109,7 +109,7 @@ def _verdict_words(entry: Mapping[str, Any], trusted: bool) -> str:
     return "faster" if entry["ratio"] > 1 else "slower"
 
 
-#: A predicted range ends where its third digit does: this much beyond it is still inside.
+#: A predicted range has three digits: values this much beyond it still count as inside.
 _SAME = 0.005
 
 

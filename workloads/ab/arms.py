@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from nidmap.rankmap.launch.job import JobLaunch, Prepared
     from nidmap.rankmap.launch.request import RunRequest
 
-#: What the arms are called that have no name of the user's.
+#: Names of the arms that the user does not name.
 DEFAULT, PLAN, ORDER = "default", "plan", "order"
 
-#: What an arm may be called: a part of file names.
+#: Valid names of arms, which become parts of file names.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
 
@@ -36,12 +36,12 @@ class Arm:
     name: str
     order: str  # ``default``, a strategy's name or a file
     members: list[int]  # of each rank of the arm, the rank of the default launch that sits there
-    notes: list[str] = field(default_factory=list)  # what a user should know of it
+    notes: list[str] = field(default_factory=list)  # remarks for the user
     launch: Launch = field(default_factory=lambda: Launch(()))
     # What the model expects of it: ``words``, and ``gain`` (None where nothing is known); None for
     # the default
     expected: dict[str, Any] | None = None
-    words: str = ""  # which order it is, as ``nidmap run`` says it; '' for the default
+    words: str = ""  # description of its order, as in ``nidmap run``; '' for the default
 
     def document(self) -> dict[str, Any]:
         """Return the arm as the header of a samples file stores it."""

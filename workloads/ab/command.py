@@ -42,13 +42,13 @@ SCHEMA = "nidmap.ab/1"
 _SAMPLES = "samples.csv"
 
 
-#: Times in a row that a launch that fails is begun anew.
+#: How often in a row a failing launch is restarted.
 RETRIES = 2
 
 #: Seed of the turns.
 SEED = 0
 
-#: Seconds in which a launch that is asked to end must have done so.
+#: Seconds within which a launch must end when asked to.
 GRACE = 10.0
 
 
@@ -212,7 +212,7 @@ class Measurement:
     launches: Launches = field(default_factory=lambda: Launches(GRACE))
     ended: str = "complete"  # ``complete``, ``decided``, ``budget``, ``interrupted`` or ``failed``
     exit_code: int = 0  # the program's own where it failed, 130 where it was interrupted
-    cut_short: str = ""  # what kept it from its end, '' for nothing
+    cut_short: str = ""  # why it did not complete; '' if it did
 
     def run(self) -> None:
         """Launch until there is a decision or a limit; samples are kept whatever happens."""

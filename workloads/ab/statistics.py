@@ -30,7 +30,7 @@ from nidmap.placement.support.array_types import Floats
 #: Fewest blocks for which an interval is given.
 FEWEST = 6
 
-#: Ends this many times apart say nothing, unless both are on one side of 1.
+#: Intervals with ends this many times apart are useless, unless both are on one side of 1.
 _VAGUE = 2.0
 
 #: More blocks than a user is ever advised to measure.
@@ -49,7 +49,7 @@ _POWER = 0.8416212335729143
 #: Blocks before which a measurement does not stop, however clear it looks.
 FIRST_LOOK = 8
 
-#: A next look comes after this many more blocks as a part of those that there are.
+#: The next look comes after this share of additional blocks.
 _PART = 8
 
 #: Measurements without a difference that the width is found with, at most, and their blocks
@@ -65,7 +65,7 @@ class Interval:
     # low, high: ends of the interval
     low: float
     high: float
-    smallest: float  # smallest ratio above 1 that this noise lets one see, 4 times out of 5
+    smallest: float  # smallest ratio above 1 that is detectable in this noise, 4 times out of 5
     blocks: int
     # How many more blocks would say something, about; 0 where these do: they show a difference, or
     # the ends are less than a factor of two apart

@@ -15,11 +15,11 @@ from nidmap.placement.errors import ParseError, UsageError, printable
 #: Seconds of each unit of time.
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
 
-#: What the programs of ``nidmap bench`` say at their end, and how one is told from its command.
+#: The last line of programs of ``nidmap bench``, and how their commands are recognised.
 _BENCH_TIME = re.compile(r"^nidmap: (?:communication|total) took ([0-9.e+-]+) s$", re.MULTILINE)
 _BENCH = re.compile(r"(?:^|[ /])nidmap bench ")
 
-#: Bytes at the end of an output that are looked at.
+#: Number of bytes at the end of an output that are searched.
 _MOST_BYTES = 1 << 26
 
 

@@ -33,13 +33,13 @@ from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.score.distance import machine_distance
 from nidmap.workloads.trials import SEED
 
-#: Pairs of units (two routers, two chassis …) that are looked at, for each way they lie.
+#: Number of pairs of units (two routers, two chassis …) to try, per relative position.
 PAIRS = 6
 
-#: Nodes up to which an all-to-all is looked at.
+#: Number of nodes up to which an all-to-all is tried.
 EVERYONE = 64
 
-#: How many others a node sends to at the same time.
+#: Numbers of simultaneous receivers of a node.
 FANS = (2, 3, 6)
 
 #: Random permutations.
@@ -217,10 +217,10 @@ def pairs_by_level(machine: Machine, rows: Ints, ppn: int) -> dict[str, list[tup
     return dict(by_level)
 
 
-#: A class is the bottleneck where it takes this many times as long as any other.
+#: A class is the bottleneck if it takes this many times as long as any other.
 MARGIN = 1.05
 
-#: No margin is better than this one: the first such set counts.
+#: Margins above this are equally good: the first such set is used.
 ENOUGH = 1.25
 
 #: Sets that are measured for each class.

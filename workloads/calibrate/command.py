@@ -84,7 +84,7 @@ def calibrate(
     common = Common(**shared)
     if current_launch() is None:
         _check_output(output)
-        machine_from(specs)  # what is wrong with it is said before anything starts
+        machine_from(specs)  # faults in it are reported before anything starts
         _start_ranks(launcher, common.ranks)
     return leave_command(run_guarded(lambda: _on_ranks(common, specs, seconds, output)))
 

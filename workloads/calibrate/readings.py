@@ -42,7 +42,7 @@ Reading = Callable[[], dict[str, float]]
 #: Bytes of a flow at first, and at most; bytes into and out of a node at most.
 FIRST, MOST, NODE_MOST = 1 << 16, 1 << 25, 1 << 28
 
-#: How much shorter the messages are with which the others are compared.
+#: Ratio of the long to the short messages that are compared.
 SHORTER = 8
 
 #: Bytes of the copies inside a node.
@@ -54,10 +54,10 @@ GAP_BYTES = 1 << 15
 #: Steps of the staged exchange at most.
 STEPS = 8
 
-#: Empty messages to and fro between two ranks.
+#: Number of empty messages back and forth between two ranks.
 TIMES = 10
 
-#: Seconds between two looks of a rank that waits for an exchange of others.
+#: Polling interval in seconds of a rank that waits for others' exchange.
 NAP = 0.01
 
 #: Messages that are under way at the same time where their rate is measured.

@@ -31,7 +31,7 @@ from nidmap.workloads.calibrate.choice import ENOUGH, NODE, FlowTimes, MeasurePl
 #: A rank is as fast as its node where it reaches this share of it.
 AS_FAST = 0.97
 
-#: A class is seen where it takes this many times as long as any other one.
+#: A class is detectable if it takes this many times as long as any other.
 CLEAR = 1.04
 
 #: A routing does not explain the times where the logarithms of the predicted ones are off by more
@@ -104,11 +104,11 @@ class MeasuredFigure:
 
     key: str  # as in a site file: ``bandwidth.blue``
     value: float
-    what: str  # what it is, for the reader
+    what: str  # description for the reader
     unit: str = ""
     interval: tuple[float, float] | None = None
     mark: str = "measured"
-    stated: float | None = None  # what the machine's configuration says
+    stated: float | None = None  # the value in the machine's configuration
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import numpy as np
 from nidmap.placement.support.array_types import Array
 from nidmap.workloads.fft.plan import Field
 
-#: Bytes that are worked on at a time: half of a core's second cache on the machines of today.
+#: Bytes that are processed at a time: half of a typical L2 cache.
 CHUNK = 1 << 19
 
 

@@ -212,7 +212,7 @@ class Transform:
             One that `empty` made, whose memory is worked in.
         """
         source = spectrum.reshape(self._layout.local_spectrum)
-        if len(self._backward) == 1:  # what becomes real data is overwritten
+        if len(self._backward) == 1:  # input that becomes real data is overwritten
             copy = array_in(self._buffer, source.shape)
             np.copyto(copy, source)
             source = copy

@@ -177,7 +177,7 @@ def _library_links() -> list[tuple[str, str, str]]:
     return [(f, plain, f"{plain}.2") for f in folders if not os.path.exists(f"{f}/{plain}")]
 
 
-#: What programs inside are told.
+#: Environment of programs inside.
 _INSIDE = {
     **dict.fromkeys(("TMPDIR", "SLURM_PMIX_TMPDIR"), str(HOME / "tmp")),
     "PRTE_MCA_oob_tcp_if_include": lay.MANAGEMENT,

@@ -33,7 +33,7 @@ DEFAULT_NAME = "minicray"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
-#: What makes namespaces.
+#: Commands that create namespaces.
 _UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
             "--uts", "--ipc"]  # fmt: skip
 
@@ -46,7 +46,7 @@ _CAP_SYS_ADMIN = 21
 #: Signals that reach the program that is run inside.
 _PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
-#: Seconds that one that fails has to say why.
+#: Seconds that a failing mini-Cray has to report why.
 _LAST_WORDS = 60.0
 
 #: Seconds that a mini-Cray has to end after it was asked to.
@@ -72,7 +72,7 @@ class Standing:
         """Take it down and wait until all of it is gone."""
         with contextlib.suppress(OSError):
             os.close(self.lifeline)
-        with handle_signals([signal.SIGINT], signal.SIG_IGN):  # what is taken down is to be gone
+        with handle_signals([signal.SIGINT], signal.SIG_IGN):  # must complete once it has begun
             self.process.wait()
 
 
@@ -125,7 +125,7 @@ def _make_listener(name: str) -> socket.socket:
 
 def _feed_plan(fd: int, plan: dict[str, Any]) -> None:
     with contextlib.suppress(BrokenPipeError), os.fdopen(fd, "wb") as pipe:
-        pipe.write(json.dumps(plan).encode() + b"\n")  # else the daemon has failed: it says so
+        pipe.write(json.dumps(plan).encode() + b"\n")  # else the daemon reports its failure
 
 
 def _await_ready(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Standing:
@@ -158,7 +158,7 @@ def _last_words(process: subprocess.Popen[bytes]) -> str:
     return f"it was ended by signal {-code}{' (out of memory?)' if code == -signal.SIGKILL else ''}"
 
 
-#: What an error's words mean for a user; the first that is in them counts.
+#: Explanations of errors by words in them; the first match counts.
 _HINTS = (
     ("sch_tbf", "modprobe sch_tbf, as root, where the kernel has it as a module"),
     ("unrecognized option", "util-linux 2.38 or newer is needed"),

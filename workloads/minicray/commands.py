@@ -186,7 +186,7 @@ def down(name: str) -> None:
     say(f"mini-Cray {name} is down")
 
 
-#: What starts ranks, as distributions call it where they have several MPIs.
+#: Launchers, as distributions with several MPIs name them.
 _MPIEXECS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpirun.openmpi", "mpiexec.mpich",
              "mpiexec.hydra")  # fmt: skip
 

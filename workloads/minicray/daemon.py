@@ -58,11 +58,11 @@ JOB = "NIDMAP_MINICRAY_JOB"
 #: Variable by which a client says which MPI its programs have, as ``-m …,mpi=`` does.
 MPI = "NIDMAP_MINICRAY_MPI"
 
-#: What an outer launch leaves in an environment, and must not reach ranks in here.
+#: Variables of an outer launch that must not reach ranks inside.
 _FOREIGN = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "SINFO_", "SQUEUE_", "SCONTROL_", "PMI_",
             "PMIX_", "PMI2_", "OMPI_COMM_", "PRTE_", "HYDRA_")  # fmt: skip
 
-#: What the kernel counts of all that a device sends, in its order.
+#: The kernel's counters of sent data, in its order.
 _COUNTED = ("bytes", "packets", "errors", "dropped")
 
 #: Seconds that a command has to end by itself once its client is gone.
@@ -96,7 +96,7 @@ class Daemon:
     def _private_files(self) -> None:
         """Hide /run and /dev/shm behind private memory, and /etc/hosts behind our names."""
         mount("", "/")
-        below = os.open("/run", os.O_RDONLY | os.O_DIRECTORY)  # what was in it stays where it was
+        below = os.open("/run", os.O_RDONLY | os.O_DIRECTORY)  # keeps its contents accessible
         mount("minicray", "/run", "tmpfs", data="mode=755")
         _mirror_directory(f"/proc/self/fd/{below}", Path("/run"), without=("netns", "minicray"))
         os.close(below)
@@ -397,7 +397,7 @@ def _stand_up(daemon: Daemon, ready: int) -> socket.socket:
             listener.bind(str(CONTROL))
             CONTROL.chmod(0o600)
             listener.listen(64)
-        except BaseException as error:  # whatever it is, the starter is to hear of it
+        except BaseException as error:  # whatever the error, report it to the starter
             foreseen = isinstance(error, (NidmapError, OSError)) and str(error)
             pipe.write(json.dumps({"error": str(error) if foreseen else repr(error)}) + "\n")
             pipe.flush()

@@ -30,7 +30,7 @@ _BATCH = 600.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-#: What a refusal means for a user.
+#: Explanations of refusals for users.
 _MEANINGS = (
     ("qdisc kind is unknown", "this kernel has no tbf, which limits the links (sch_tbf)"),
     ("Unknown device type", "this kernel has no veth, which the links are made of"),

@@ -47,7 +47,7 @@ MTU = 9000
 ETHERNET, INTERNET, TRANSPORT = 14, 20, 20 + 12
 HEADER = ETHERNET + INTERNET + TRANSPORT
 
-#: How the predictor calls what the routers do: one way to each node.
+#: The predictor's name for the routers' routing: one path to each node.
 ROUTING = "single"
 
 #: Addresses: nodes and routers on the fabric, nodes on the management bridge.
@@ -70,7 +70,7 @@ _SPACE, _CABLE, _NODE = 1 << 20, 1 << 18, 24 << 20
 #: Slowest and fastest link that a token bucket can hold apart from the rest, bytes per second.
 _SLOWEST, _FASTEST = 1e3, 1e10
 
-#: What helps where a machine is too large.
+#: Hint for machines that are too large.
 _SMALLER = "name a smaller machine, such as minicray:dragonfly"
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
@@ -100,7 +100,7 @@ class Net:
     scale: float  # how many times slower the links are than the machine's own
     node_rate: float  # bytes per second a node may inject and receive
     rates: Floats  # (c,), bytes per second of each channel
-    notes: tuple[str, ...] = ()  # what had to be assumed
+    notes: tuple[str, ...] = ()  # assumptions
 
     @property
     def routers(self) -> int:

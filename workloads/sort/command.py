@@ -125,7 +125,7 @@ class Sort(SortTrial):
         with raise_together(comm):
             self.items = make_items(data, rank, size, items, payload=payload)
         self.before = hash_sums(self.items)
-        self.seen = Seen()  # what the last repetition did
+        self.seen = Seen()  # statistics of the last repetition
 
     def sort(self, watch: Phases) -> Array:
         """Sort the items by the plan."""

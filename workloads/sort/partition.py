@@ -30,7 +30,7 @@ Stopwatch = Callable[[str], AbstractContextManager[object]]
 
 SPLITTERS = {"histogram": histogram, "bisection": bisection}
 
-#: Below this share of messages that hold anything, they are sent one by one.
+#: If the share of non-empty messages is below this, they are sent one by one.
 SPARSE = 0.25
 
 

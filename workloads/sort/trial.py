@@ -26,7 +26,7 @@ class SortTrial(ABC):
     def __init__(self, comm: Comm) -> None:
         self.comm, self.ranks = comm, Ranks(comm)
         self.result: Array | None = None
-        self.before = np.zeros(0, np.uint64)  # sums of the data's hashes, which the result has too
+        self.before = np.zeros(0, np.uint64)  # sums of the data's hashes
 
     def prepare(self, watch: Phases) -> None:  # noqa: B027  # most have nothing to prepare
         """Do the part of a repetition that does not count towards its total."""
@@ -49,7 +49,7 @@ class SortTrial(ABC):
 
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds."""
-        self.result = None  # not next to the next one
+        self.result = None  # free it before the next one is made
         watch = Phases(self.phases)
         self.prepare(watch)
         began = time.perf_counter()

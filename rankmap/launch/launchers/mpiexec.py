@@ -64,7 +64,7 @@ _MAPPING = re.compile(
 )
 
 
-#: What a host file of Hydra may say of a host besides its slots.
+#: Options of a host in Hydra's host file besides its slots.
 _HOST_OPTION = re.compile(r"(?<!\S)(?:ifhn|user|username|binding)=\S+")
 
 

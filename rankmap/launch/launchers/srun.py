@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CraySrun", "HostfileSrun"]
 
-#: What is said where neither the command nor Slurm names a PMI.
+#: Remark if neither the command nor Slurm names a PMI.
 _ALONE = (
     "srun has no --mpi and Slurm's MpiDefault is none: ranks of an MPI that needs PMI start as"
     " singletons (srun --mpi=list shows the choices)"

@@ -151,7 +151,7 @@ def test_what_is_no_list_of_nodes_says_what_it_is(text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("-----\nLLDP neighbors:\n-----\nInterface:  swp1, via: LLDP\n", "what lldpcli prints is"),
+        ("-----\nLLDP neighbors:\n-----\nInterface:  swp1, via: LLDP\n", "output of lldpcli is"),
         ("lldp.swp1.via=LLDP\nlldp.swp1.chassis.name=n1\n", "lldpcli show neighbors -f json is"),
         ('CA: n1 mlx5_0:\n 0x01 1 1[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==> 1 1[  ] "s" ( )\n',
          "ibnetdiscover --ports lists the same"),
