@@ -145,8 +145,8 @@ def test_groups_of_xnames(tmp_path):
     ("specs", "error", "word"),
     [
         ((), UsageError, "no machine"),
-        (("edison", "theta"), UsageError, "two machines"),
-        (("torus:4", "torus:5"), UsageError, "two machines"),
+        (("edison", "theta"), UsageError, "different machines"),
+        (("torus:4", "torus:5"), UsageError, "different machines"),
         (("no/such/file",), ParseError, "no such file"),
         (("edisson",), ParseError, "edison"),
         (("torrus:4x4",), UsageError, "torus"),
