@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers: documents that are ready, and errors as ``application/problem+json`` (RFC 9457)."""
+"""Answers: prepared documents, and errors as ``application/problem+json`` (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-
 #: The status of each kind of error; 409 for all others.
 _STATUSES = {BusyError: 429, TooSlowError: 504, LaunchError: 503, DefectError: 500}
 
-#: Seconds after which one who was refused as one too many may come again.
+#: Seconds after which a client that was refused for overload may retry.
 _AGAIN = "2"
 
 
@@ -46,7 +46,7 @@ class RenderedAnswer(NamedTuple):
 
     @classmethod
     def of(cls, raw: bytes, level: int = 0, kind: str = JSON, tag: str = "") -> RenderedAnswer:
-        """Return a document; level 0 leaves it unpacked, no tag: one that follows from it."""
+        """Render a document; level 0 leaves it uncompressed, no tag derives one from it."""
         packed = gzip.compress(raw, level, mtime=0) if level else raw
         return cls(raw, packed, tag or hashlib.sha256(raw).hexdigest()[:16], kind)
 
@@ -65,26 +65,26 @@ class RenderedAnswer(NamedTuple):
 
 
 def json_document(value: object, tag: str = "") -> RenderedAnswer:
-    """Return a value as JSON; its tag follows from it where none is given."""
+    """Return a value as JSON, with a tag derived from it unless one is given."""
     return RenderedAnswer.of(msgspec.json.encode(value), 6, tag=tag)
 
 
 def kept_document(name: str, text: str) -> RenderedAnswer:
-    """Return a script or a style whose name changes with what it holds: it is asked for once."""
+    """Return a script or style whose name changes with its contents, cacheable for ever."""
     made = RenderedAnswer.of(text.encode(), 9, _KINDS[name.rpartition(".")[2]])
     return made._replace(cache="private, max-age=31536000, immutable")
 
 
 @lru_cache(maxsize=256)
 def takes_gzip(accept: str) -> bool:
-    """Tell whether the other end takes gzip, by its Accept-Encoding."""
+    """Tell whether the client accepts gzip, by its Accept-Encoding."""
     return parse_accept_header(accept).quality("gzip") > 0
 
 
 def error_answer(
     status: int, detail: str, hint: str = "", headers: dict[str, str] | None = None
 ) -> Answer:
-    """Return an error: one line of what is wrong, and a hint."""
+    """Return an error: one line on the fault, and a hint."""
     body = {
         "type": "about:blank",
         "title": http.HTTPStatus(status).phrase,
@@ -97,7 +97,7 @@ def error_answer(
 
 
 def problem_of(error: NidmapError) -> Answer:
-    """Return the answer for an error of nidmap's own."""
+    """Return the answer for one of nidmap's own errors."""
     statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
     status = next(statuses, 409)
     headers = {"Retry-After": _AGAIN} if status == 429 else None

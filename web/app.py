@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Quart application: the page, and the parts of the JSON API that do not lie ready.
+"""The Quart application: the page, and the parts of the JSON API that are not prepared.
 
 Quart is Flask's interface on ASGI: views are coroutines, so that a long
 calculation holds no thread, and a view is cancelled when its
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 #: Seconds in which a request's body must have come.
 PATIENCE = 20.0
 
-#: Answers of this many bytes are packed, and from this many on in a thread.
+#: Answers of this many bytes are compressed, and from this many on in a thread.
 _WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
 _PACKED = (JSON, "application/problem+json", "text/", "image/svg+xml")
 _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-#: What nginx must be told of an answer that comes bit by bit.
+#: Header that keeps nginx from buffering a streamed answer.
 _AT_ONCE = {"X-Accel-Buffering": "no"}
 
-#: Lines of JSON: who accepts them is called with how far a search is.
+#: Lines of JSON: clients that accept them get the progress of a search.
 LINES = "application/x-ndjson"
 
 
@@ -70,7 +70,7 @@ def make_app(service: Service) -> quart.Quart:
 def _make_view(
     service: Service, answer: Callable[..., Awaitable[Any]], question: type[msgspec.Struct] | None
 ) -> Callable[[], Awaitable[quart.Response]]:
-    """Return the view of one path; where its answer is bytes they are JSON."""
+    """Return the view for one path; if its answer is bytes they are JSON."""
 
     async def view() -> quart.Response:
         wanted = await _read_question(question) if question else None
@@ -84,7 +84,7 @@ def _make_view(
 
 
 async def _compress(response: quart.Response) -> quart.Response:
-    """Pack an answer where the other end can unpack it."""
+    """Compress an answer if the client accepts that."""
     packable = (
         takes_gzip(quart.request.headers.get("Accept-Encoding", ""))
         and response.status_code not in (204, 304)
@@ -104,14 +104,14 @@ def _make_response(answer: Answer) -> quart.Response:
 
 
 def _stream_answer(parts: AsyncIterator[bytes], kind: str) -> quart.Response:
-    """Return what comes bit by bit, for however long."""
+    """Return an answer that is streamed, for however long it takes."""
     response = quart.Response(parts, headers=_AT_ONCE, content_type=kind)
     response.timeout = None
     return response
 
 
 async def _refuse(error: Exception) -> quart.Response:
-    """Answer with an error; of what nobody foresaw the server's own messages say more."""
+    """Answer with an error; unexpected ones carry the server's own message."""
     if isinstance(error, HTTPException):
         kept = {k: v for k, v in error.get_headers() if k in ("Allow", "Retry-After")}
         return _make_response(
@@ -125,7 +125,7 @@ async def _refuse(error: Exception) -> quart.Response:
 
 
 def _json_answer(raw: bytes) -> quart.Response:
-    """Return JSON; what a GET returns gets a tag by which it is asked for again."""
+    """Return JSON, with a tag for revalidation if it answers a GET."""
     if quart.request.method == "POST":
         return quart.Response(raw, content_type=JSON)
     known = quart.request.headers.get("If-None-Match", "")
@@ -133,7 +133,7 @@ def _json_answer(raw: bytes) -> quart.Response:
 
 
 async def _read_question(kind: type[msgspec.Struct]) -> msgspec.Struct:
-    """Return what is asked, by query or body; 400, 408, 413 or 415 where it is something else."""
+    """Return the request from query or body; 400, 408, 413 or 415 if it is invalid."""
     try:
         if quart.request.method != "POST":
             return msgspec.convert(quart.request.args.to_dict(), kind, strict=False)
@@ -152,7 +152,7 @@ async def _page(service: Service, _: None) -> quart.Response:
         title = service.machine.name
         return quart.Response(page_shell(title), content_type="text/html; charset=utf-8")
     guard, path = service.guard, quote(service.settings.prefix)
-    response = quart.Response(b"", 303, {"Location": "./"})  # whatever a proxy calls it
+    response = quart.Response(b"", 303, {"Location": "./"})  # relative, since a proxy may rename it
     if guard.token:
         response.set_cookie(guard.cookie, guard.token, httponly=True, samesite="Lax", path=path)
     return response
@@ -208,7 +208,7 @@ async def _finish(service: Service, wanted: requests.Finish) -> bytes:
 
 
 async def _figure(service: Service, wanted: msgspec.Struct) -> quart.Response | bytes:
-    """Answer one of `nidmap.web.figures`, which is called as its path is."""
+    """Answer with one of `nidmap.web.figures`, selected by path."""
     name = quart.request.path.rpartition("/")[2]
     if LINES not in quart.request.headers.get("Accept", ""):
         return await service.figure(name, wanted)
@@ -230,7 +230,7 @@ async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIt
         job.cancel()
 
 
-#: What is not part of the API.
+#: Paths outside the API.
 _OTHER_PATHS = (
     Path("GET", "/", _page, None, "The page."),
     Path("GET", "/openapi.json", _openapi, None, "The API for programs."),

@@ -52,7 +52,7 @@ def code_column(values: Array) -> dict[str, list[Any]]:
 
 
 def folded_rows(rows: Iterable[int] | Ints) -> str:
-    """Return rows as ranges, the order kept."""
+    """Return rows as ranges, keeping their order."""
     values = np.asarray(list(rows) if not isinstance(rows, np.ndarray) else rows, dtype=np.int64)
     if not len(values):
         return ""
@@ -62,7 +62,7 @@ def folded_rows(rows: Iterable[int] | Ints) -> str:
 
 
 def document(machine: Machine) -> dict[str, Any]:
-    """Return what the page needs to know of a machine once."""
+    """Return what the page needs to know about a machine once."""
     topology = machine.topology
     return {
         "schema": SCHEMA,
@@ -98,14 +98,14 @@ def _node_columns(machine: Machine) -> dict[str, Any]:
 
 
 def _cable_column(machine: Machine) -> dict[str, Any]:
-    """Return GB/s of each node's slowest cable, where nodes differ in them."""
+    """Return GB/s of each node's slowest cable, if nodes differ."""
     if machine.attachment_gbs is None:
         return {}
     return {"cable_gbs": code_column(slowest_attachment(machine).round(3))}
 
 
 def _router_columns(machine: Machine) -> dict[str, Any]:
-    """Return the routers' names, and the outermost unit that each is in (-1: none)."""
+    """Return the routers' names, and each one's outermost unit (-1: none)."""
     names, coords = router_names(machine), router_coords(machine)
     unit = coords[:, 0].tolist() if coords.shape[1] else [-1] * len(names)
     return {"count": len(names), "name": names.tolist(), "unit": unit}
@@ -121,7 +121,7 @@ def _link_columns(machine: Machine) -> dict[str, Any]:
 
 
 def _offered_choices(machine: Machine) -> dict[str, Any]:
-    """Return the choices for a plan and an order on this machine."""
+    """Return the available strategies for a plan and an order on this machine."""
     kinds = kinds_of(machine)
     left_out = {"exclude", *([] if (machine.cname != "").any() else ["cnames"])}
     try:

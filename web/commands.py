@@ -35,7 +35,7 @@ _users = click.option("--show-users", "users", is_flag=True, help="Show the user
 
 
 def _path_of(value: str) -> str:
-    """Return a prefix from / to /, as requests have it."""
+    """Return a prefix with a leading and trailing /, as in requests."""
     if not re.fullmatch(r"[\w./~@%+-]*", value, re.ASCII) or ".." in value:
         raise UsageError(f"--prefix {printable(value)}: is not a path", "--prefix /nidmap/")
     return f"/{unquote(value).strip('/')}/".replace("//", "/")
@@ -75,7 +75,10 @@ def web() -> None:
 )
 @_users
 @click.option(
-    "--user", "owner", metavar="NAME", help="Whose jobs come first; default, with a token: yours."
+    "--user",
+    "owner",
+    metavar="NAME",
+    help="User whose jobs come first; default, with a token: you.",
 )
 @_from
 @click.option(
@@ -94,7 +97,7 @@ def web() -> None:
 )  # fmt: skip
 @click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0,
-    help="Longest time of a plan or comparison, in seconds.",
+    help="Time limit of a plan or comparison, in seconds.",
 )  # fmt: skip
 def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **options: Any) -> None:
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
@@ -121,7 +124,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     file = options["applications"]
     known = past_jobs.read_applications(file) if file else ()
     if options["link_loads"]:
-        measured.measured(machine, options["link_loads"], 1)  # what is wrong is said at once
+        measured.measured(machine, options["link_loads"], 1)  # report faults at once
     listening = server.bound_socket(path) if path else closing(server.bind_socket(host, port))
     with listening as sock:
         named = kept and kept != "none"
@@ -220,12 +223,12 @@ def _served_machine(specs: tuple[str, ...]) -> Machine:
     import quart
     import uvicorn
 
-    _ = quart.Quart, uvicorn.Config  # what is missing is said before the machine is read
+    _ = quart.Quart, uvicorn.Config  # report missing packages before reading
     return machine_from(specs)
 
 
 def _newest_dump(specs: tuple[str, ...]) -> float | None:
-    """Return when the newest of the machine's dumps was written; None where none is a file."""
+    """Return when the newest of the machine's dumps was written; None if none is a file."""
     times = [os.stat(spec).st_mtime for spec in specs if os.path.isfile(spec)]
     return max(times, default=None)
 
@@ -240,7 +243,7 @@ def _live_sources(machine: Machine, named: tuple[str, ...]) -> tuple[str, ...]:
             raise UsageError("--from dump cannot be combined with another --from")
         return ()
     files = tuple(source for source in named if source != "slurm")
-    snapshot.ask_sources(machine, files)  # a file that cannot be read is said at once
+    snapshot.ask_sources(machine, files)  # report unreadable files at once
     return named
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures that the page shows, made by the functions of the command line.
+"""The figures that the page shows, computed by the functions of the command line.
 
 Each takes the machine, the nodes that plans may choose from and a request, and returns
 what JSON takes; they run in processes of their own (`nidmap.web.workers`), where a
@@ -65,7 +65,7 @@ _AS_IS = ("", "row-major")
 
 
 def takes_long(wanted: msgspec.Struct) -> bool:
-    """Tell whether a question may take seconds, so that quick ones need not wait for it."""
+    """Tell whether a question may take seconds, so that quick ones need not queue behind it."""
     match wanted:
         case requests.Plan():
             return _wanted_strategy(wanted) in PREDICTING
@@ -76,7 +76,7 @@ def takes_long(wanted: msgspec.Struct) -> bool:
 
 
 def maps_graphs(wanted: msgspec.Struct) -> bool:
-    """Tell whether a question searches with kernels that may have to be compiled first."""
+    """Tell whether a question needs search kernels that may have to be compiled first."""
     match wanted:
         case requests.Plan():
             searches = _wanted_strategy(wanted) in PREDICTING
@@ -86,7 +86,7 @@ def maps_graphs(wanted: msgspec.Struct) -> bool:
             return False
     try:
         return searches and parse_pattern(safe_pattern(wanted.pattern) or "alltoall").dims is None
-    except NidmapError:  # the question itself says what is wrong
+    except NidmapError:  # the question itself reports the fault
         return False
 
 
@@ -134,7 +134,7 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> repli
 def _wanted_order(
     model: Predictor, placement: Placement, wanted: requests.Describe
 ) -> Placement | None:
-    """Return the order that is asked for; None for the one that every launcher makes."""
+    """Return the requested order; None for the default order of all launchers."""
     if wanted.slots:
         return placement.with_order(np.array(wanted.slots), Origin(wanted.order, wanted.pattern))
     if wanted.order in _AS_IS:
@@ -170,7 +170,7 @@ def _default_choice(
 def sentence(
     machine: Machine, said: replies.Described, busiest: tuple[str, str, float] | None
 ) -> str:
-    """Return what is above the picture of nodes whose prediction is known."""
+    """Return the caption of a picture of nodes whose prediction is known."""
     assert said.prediction is not None
     parts = [_count_sentence(machine, said)]
     if busiest is None:
@@ -187,7 +187,7 @@ def sentence(
 
 
 def _ranged_time(predicted: replies.Prediction) -> str:
-    """Return a time with its range, and the parts it is made of."""
+    """Return a time with its range and its terms."""
     between = predicted.between or {"low": predicted.time_s, "high": predicted.time_s}
     low, likely, high = map(time_text, (between["low"], predicted.time_s, between["high"]))
     range_text = "" if low == high else f" ({low} to {high})"
@@ -195,7 +195,7 @@ def _ranged_time(predicted: replies.Prediction) -> str:
 
 
 def _count_sentence(machine: Machine, answer: replies.Described) -> str:
-    """Return the nodes and what they touch: the outermost level and the innermost."""
+    """Return the nodes and what they touch at the outermost and the innermost level."""
     touches = answer.touches
     ends = dict.fromkeys([*list(touches)[:1], *list(touches)[-1:]])
     words = ", ".join(_grouped(touches[level], level) for level in ends)
@@ -204,7 +204,7 @@ def _count_sentence(machine: Machine, answer: replies.Described) -> str:
 
 
 def _grouped(number: int, noun: str) -> str:
-    """Return a number with groups of three digits and its noun, as the page writes all others."""
+    """Format a number with digit groups and its noun, as everywhere on the page."""
     return f"{number:,} {counted(number, noun).partition(' ')[2]}"
 
 
@@ -252,7 +252,7 @@ def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any
 
 
 def _report_row(done: float, text: str) -> None:
-    """Say which row of a comparison is being made, after its search."""
+    """Report which row of a comparison is being computed, after its search."""
     share = round(_SEARCHING + (1 - _SEARCHING) * done, 3)
     report_progress(lambda: {"text": text, "share": share})
 
@@ -263,7 +263,7 @@ def _report_part(now: Moment) -> bool:
 
 
 def _report_search(now: Moment) -> bool:
-    """Report the progress of a search; return whether it is to end with the best so far.
+    """Report the progress of a search; return whether to end with the best so far.
 
     What a search judges by is not what its answer is predicted with, and is no time to show.
     """
@@ -278,7 +278,7 @@ def _wanted_strategy(wanted: requests.Plan) -> str:
 
 
 def order(machine: Machine, offer: Offer, wanted: requests.Order) -> replies.Ordered:
-    """Order ranks on nodes, as ``nidmap order`` does, or write an order that is known.
+    """Order ranks on nodes, as ``nidmap order`` does, or write a known order.
 
     The document that ``nidmap order --json`` prints is under ``order``.
     """
@@ -306,7 +306,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> replies.Ord
 
 
 def _rank_neighbours(ranking: Placement, pattern: Any) -> replies.Neighbours | None:
-    """Return whom each rank talks to; None where that is too much for a page."""
+    """Return each rank's partners; None if that is too much for a page."""
     blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
     for edges in pattern.edges(1 << 18):
         a, b = edges.source, edges.target
@@ -321,7 +321,7 @@ def _rank_neighbours(ranking: Placement, pattern: Any) -> replies.Neighbours | N
 
 
 def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> replies.Hops:
-    """Return how many links the shortest way has from one node's router to every other's.
+    """Return the number of links on shortest paths from one node's router to all others.
 
     With a routing they are the mean of the ways that it takes.
     """
@@ -349,7 +349,7 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> replies.Hops:
 
 
 def _wanted_job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:
-    """Return the job that is asked about, where a page may ask about this many ranks."""
+    """Return the requested job, if a page may ask about this many ranks."""
     _refuse_ranks(nodes, wanted.ppn)
     return Job(safe_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
 
@@ -363,7 +363,7 @@ def _refuse_ranks(nodes: int, ppn: int) -> None:
 
 
 def safe_pattern(spec: str) -> str:
-    """Return a pattern's text, refusing those that would read a file of the server's host."""
+    """Return a pattern's text, refusing those that would read a file on the server."""
     name = spec.strip().partition(":")[0]
     if name in FILE_PATTERNS:
         raise UsageError(
@@ -374,7 +374,7 @@ def safe_pattern(spec: str) -> str:
 
 
 def _order_name(strategy: str) -> str:
-    """Return an order's name; options of other makers might name files, so none are taken."""
+    """Return an order's name, refusing options of third-party orders, which might name files."""
     name = strategy or "row-major"
     if name not in orders.names():
         raise UsageError(
@@ -384,7 +384,7 @@ def _order_name(strategy: str) -> str:
 
 
 def _node_request(machine: Machine, offer: Offer, wanted: requests.Choice) -> NodeRequest:
-    """Return the wish for nodes: of the free ones, or of those of them that a text names."""
+    """Return the request for nodes: free ones, or those of them that a text names."""
     free, states = offer.candidates, offer.states
     if wanted.from_.strip():
         listed = np.zeros_like(free)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may ask: the host that is asked for, the token, and where a request comes from."""
+"""Who may access the server: the requested host, the token, and the request's origin."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from werkzeug.http import parse_cookie
 from nidmap.placement.errors import OutputError, UsageError, os_reason, printable
 from nidmap.web.answers import Answer, error_answer
 
-#: What every answer carries.
+#: Headers of every answer.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -46,7 +46,7 @@ _BEARER = re.compile(r"bearer[ ]+(\S+)[ ]*", re.IGNORECASE)
 
 
 def own_names(host: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Return the names under which a server that is bound to `host` may be asked for."""
+    """Return the names under which a server bound to `host` may be addressed."""
     names = {"localhost", "127.0.0.1", "[::1]", *more}
     address = _host_address(host)
     if host.lower() not in ("", "localhost") and not (address and address.is_loopback):
@@ -55,14 +55,14 @@ def own_names(host: str, more: Iterable[str] = ()) -> frozenset[str]:
 
 
 def _host_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return a host's address; None where it is a name."""
+    """Return a host's address; None if it is a name."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host.strip("[]"))
     return None
 
 
 def token_in(path: str) -> str:
-    """Return the token that a file holds; a file that is not there is made, with a new one."""
+    """Return the token in a file, creating the file with a new token if it does not exist."""
     shown = f"--token {printable(path)}"
     try:
         if not os.path.exists(path):
@@ -101,7 +101,7 @@ class Guard:
     def refusal(
         self, method: str, path: str, query: str, headers: Mapping[str, str]
     ) -> Answer | None:
-        """Return how a request is refused, None where it is not.
+        """Return how a request is refused; None if it is not.
 
         `query`: what is after the ``?``; a token there counts for the page only. `headers`:
         by lower-case name.
@@ -124,7 +124,7 @@ class Guard:
         return None
 
     def _is_foreign(self, method: str, path: str, headers: Mapping[str, str]) -> bool:
-        """Tell whether another site's page asks; a link there may open the page, no more."""
+        """Tell whether another site's page makes the request; it may only link to the page."""
         other = headers.get("sec-fetch-site", "") in ("cross-site", "same-site")
         opens = (method, path, headers.get("sec-fetch-mode", "")) == ("GET", "/", "navigate")
         origin = headers.get("origin", "")

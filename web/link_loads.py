@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load of a job on the links, in a form that a page can draw."""
+"""A job's load on the links, in a form that a page can draw."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def document(prediction: Prediction, limit: int) -> replies.Prediction:
 
 
 def _channel_weights(loads: Loads) -> Floats:
-    """Return the seconds of every channel, or its bytes where no link is limited."""
+    """Return the seconds of every channel, or its bytes if no link is limited."""
     seconds = loads.seconds()
     return seconds if seconds.any() else loads.load
 
@@ -79,7 +79,7 @@ def busiest_channels(loads: Loads, weight: Floats, share: Floats, limit: int) ->
 
 
 def busiest_channel(prediction: Prediction) -> tuple[str, str, float] | None:
-    """Return class, ends and how many times the mean of its class the busiest channel carries.
+    """Return the busiest channel's class, ends and load relative to its class's mean.
 
     None where nothing goes from router to router. The mean is over the
     channels of the class that carry anything.
@@ -96,7 +96,7 @@ def busiest_channel(prediction: Prediction) -> tuple[str, str, float] | None:
 
 
 def _name_ends(channels: Channels, row: int) -> str:
-    """Name what a channel joins: two groups, or two routers."""
+    """Name the ends of a channel: two groups, or two routers."""
     machine = channels.machine
     coords = router_coords(machine)
     a, b = coords[channels.source[row]], coords[channels.target[row]]
@@ -107,7 +107,7 @@ def _name_ends(channels: Channels, row: int) -> str:
 
 
 def group_matrix(prediction: Prediction) -> dict[str, Any] | None:
-    """Return the traffic from group to group (slice to slice, leaf to leaf); None where unknown."""
+    """Return the traffic between groups (slices, leaves); None if unknown."""
     loads = prediction.loads
     machine = loads.channels.machine
     topology, coords = machine.topology, router_coords(machine)
@@ -152,7 +152,7 @@ def _unit_labels(machine: Machine, level: str, axis: int, units: Ints) -> list[s
 
 
 def group_links(loads: Loads) -> dict[str, Any]:
-    """Return the busiest channel of each two outermost units, and of each by itself (a == b).
+    """Return the busiest channel of each two outermost units, and within each (a == b).
 
     Also of units where the job has no nodes, through which routers send its packets.
     """
@@ -184,6 +184,6 @@ def _between_groups(loads: Loads, label: Ints, count: int) -> tuple[Floats, Floa
 
 
 def _sum_pairs(a: Ints, b: Ints, amount: Floats, count: int) -> Floats:
-    """Return the sum of the amounts by pair of units; -1 is none."""
+    """Return the sum of the amounts by pair of units; -1 stands for none."""
     both = (a >= 0) & (b >= 0)
     return add_by_key(a[both] * count + b[both], amount[both], count * count).reshape(count, count)

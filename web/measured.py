@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured link loads, by their counters: JSON of ``nidmap minicray links``, CSV, perfquery.
+"""Measured link loads from counters: JSON of ``nidmap minicray links``, CSV, perfquery.
 
 A CSV has a head of column names and a row a link: its ``bytes`` over the time that was measured,
 and the link by the predictor's name in ``link`` (``c0-0c0s0a0->c0-0c0s1a0 green``,
@@ -58,7 +58,7 @@ class _Counters(msgspec.Struct):
 
 
 class _Row(NamedTuple):
-    """A link by its name, or by its ends."""
+    """A link by name, or by its ends."""
 
     name: str
     ends: tuple[str, str]
@@ -67,7 +67,7 @@ class _Row(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """What files of counters tell of links."""
+    """What counter files say about links."""
 
     rows: list[_Row]
     unknown: int  # ports that no dump of the fabric has
@@ -75,7 +75,7 @@ class _Told(NamedTuple):
 
 
 def measured(machine: Machine, paths: Sequence[str], links: int) -> replies.Measured:
-    """Return the loads of a machine's links from files of counters, the busiest ones listed."""
+    """Return the loads of a machine's links from counter files, the busiest ones listed."""
     if not paths:
         raise UsageError("no link counters are served", "nidmap web serve --link-loads FILE")
     known = channels(machine, "")
@@ -103,7 +103,7 @@ def measured(machine: Machine, paths: Sequence[str], links: int) -> replies.Meas
 
 
 def _read_files(machine: Machine, paths: Sequence[str]) -> _Told:
-    """Return what files tell of the links; of several with counters, the last less the first."""
+    """Return the links in files; of several with counters, the last minus the first."""
     readings, tables, fabric = list[port_counters.Reading](), dict[str, list[_Row]](), list[str]()
     for path in paths:
         raw = read_bytes(path)
@@ -133,7 +133,7 @@ def _read_files(machine: Machine, paths: Sequence[str]) -> _Told:
 
 
 def _fabric_links(machine: Machine, files: list[str]) -> LinkRecords | None:
-    """Return the links of ibnetdiscover's output, of a file or of what the machine was made of."""
+    """Return the links in ibnetdiscover's output, from a file or the machine's own dump."""
     for path in files or [path for path in machine.sources if os.path.isfile(path)]:
         text = load(path)
         name = resembling(text[:HEAD])
@@ -143,7 +143,7 @@ def _fabric_links(machine: Machine, files: list[str]) -> LinkRecords | None:
 
 
 def _read_rows(path: str, raw: bytes) -> Iterator[_Row]:
-    """Yield the links that a table tells."""
+    """Yield the links in a table."""
     if len(raw) > _MOST_BYTES:
         raise ParseError(path, 0, f"has {len(raw)} bytes; at most {_MOST_BYTES} are read")
     if raw.lstrip().startswith(b"{"):
@@ -161,7 +161,7 @@ def _read_rows(path: str, raw: bytes) -> Iterator[_Row]:
 
 
 def _read_table(path: str, text: str) -> Iterator[_Row]:
-    """Yield the links that the rows of a CSV tell."""
+    """Yield the links in the rows of a CSV."""
     table = csv.DictReader(io.StringIO(text))
     heads = {head.strip().lower() for head in table.fieldnames or ()}
     if "bytes" not in heads or not ("link" in heads or {"from", "to"} <= heads):
@@ -182,7 +182,7 @@ def _read_table(path: str, text: str) -> Iterator[_Row]:
 
 
 def _channel_bytes(known: Channels, machine: Machine, rows: list[_Row]) -> tuple[Floats, Mask, int]:
-    """Return the bytes of every channel, which are told, and how many rows name none.
+    """Return the bytes of every channel, which ones are known, and unnamed rows' count.
 
     Nodes' own links are none, and known.
     """

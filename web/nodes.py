@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nidmap.web.requests import Emit
     from nidmap.web.snapshot import Snapshot
 
-#: Nodes that one answer describes.
+#: Maximum number of nodes that one answer describes.
 MOST = 1000
 
 #: Bad words that are named; more are counted.
@@ -70,7 +70,7 @@ def resolve(machine: Machine, text: str) -> replies.Resolved:
 
 
 def _read_wrapped(machine: Machine, text: str) -> replies.Resolved:
-    """Return the rows of a text, of the list inside its wrapping where that names more."""
+    """Return the rows of a text, or of the list inside its wrapping if that names more."""
     reading = _read_rows(machine, text)
     if reading.ok or len(text) > _LONGEST_WRAPPED:
         return reading
@@ -82,7 +82,7 @@ def _read_wrapped(machine: Machine, text: str) -> replies.Resolved:
 
 
 def _queued_jobs(machine: Machine, text: str) -> list[replies.NamedJob]:
-    """Return the jobs of a list by squeue, as text or as JSON, where it names several."""
+    """Return the jobs of a squeue listing, as text or JSON, if it has several."""
     known = None
     if text.lstrip().startswith("{"):
         with contextlib.suppress(NidmapError):
@@ -96,7 +96,7 @@ def _queued_jobs(machine: Machine, text: str) -> list[replies.NamedJob]:
 
 
 def _table_jobs(text: str) -> Iterator[tuple[str, str]]:
-    r"""Yield id and nodes of each row of a table by squeue."""
+    r"""Yield id and nodes of each row of a squeue table."""
     head, *rows = text.strip().split("\n")
     names = head.split()
     if names[:1] != ["JOBID"] or not names[-1].startswith("NODELIST"):
@@ -108,7 +108,7 @@ def _table_jobs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _unwrap_words(text: str) -> Iterator[str]:
-    """Yield a text without what may be around its names, each of the same length.
+    """Yield a text without possible wrapping around names, each of the same length.
 
     The last one is not text of the same length: the nodes of all jobs in what
     ``squeue --json`` printed.
@@ -123,7 +123,7 @@ def _unwrap_words(text: str) -> Iterator[str]:
 
 
 def _blank_directive(match: re.Match[str]) -> str:
-    """Keep the nodes of one ``#SBATCH`` line."""
+    """Keep only the nodes of a ``#SBATCH`` line."""
     line = match.group()
     kept = [" "] * len(line)
     for listed in _NODELIST.finditer(line):
@@ -143,7 +143,7 @@ def _blank_quotes(text: str) -> str:
 
 
 def _read_rows(machine: Machine, text: str) -> replies.Resolved:
-    """Return the rows that a text names as it stands, and what in it names nothing."""
+    """Return the rows that a text names as it is, and what in it names nothing."""
     none = np.empty(0, dtype=np.int64)
     try:
         return _rows_document(machine, rows_of(machine, text, repeats=True), [], 0)
@@ -164,7 +164,7 @@ def _read_rows(machine: Machine, text: str) -> replies.Resolved:
 
 
 def _split_words(machine: Machine, text: str) -> Iterator[str]:
-    """Yield the names in a text, and the words of a line that cannot be read."""
+    """Yield the names in a text, and the words of unreadable lines."""
     try:
         yield from NodeList.parse(text, most=len(machine))
     except ParseError:
@@ -191,7 +191,7 @@ def _bad_words(machine: Machine, words: list[str]) -> dict[str, ParseError | Non
 
 
 def _find_problem(text: str, word: str, error: ParseError) -> replies.NameProblem:
-    """Return the fault of a word of a text, or of the text at a line."""
+    """Return the fault of a word in a text, or of the text at a line."""
     line, column = _word_place(text, word, error.line)
     return replies.NameProblem(printable(word), line, column, error.text, error.hint)
 
@@ -212,7 +212,7 @@ def _rows_document(
 
 
 def _known_words(machine: Machine) -> set[str]:
-    """Return the words that surely name one node: host names, cnames and NIDs."""
+    """Return the words that certainly name one node: host names, cnames and NIDs."""
     words = set(machine.names.tolist())
     words.update(cname for cname in machine.cname.tolist() if cname)
     words.update(map(str, machine.nid[machine.nid >= 0].tolist()))
@@ -220,7 +220,7 @@ def _known_words(machine: Machine) -> set[str]:
 
 
 def _word_place(text: str, word: str, line: int = 0) -> tuple[int, int]:
-    """Return the line and column, from 1, at which a word is by itself."""
+    """Return the line and column, from 1, at which a word stands alone."""
     if not word:
         return line, 0
     match = re.search(rf"(?<![^\s,]){re.escape(word)}(?![^\s,*:])", text)
@@ -234,7 +234,7 @@ def _word_place(text: str, word: str, line: int = 0) -> tuple[int, int]:
 
 
 def describe_nodes(machine: Machine, now: Snapshot, text: str) -> replies.Nodes:
-    """Return all that is known of some nodes."""
+    """Return all that is known about some nodes."""
     _refuse_many(NodeList.length_of(text))
     rows = rows_of(machine, text, repeats=True)
     _refuse_many(len(rows))

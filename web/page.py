@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: its shell, the file that holds everything and opens from disk, and pictures of it.
+"""The page: its shell, the self-contained file that opens from disk, and its pictures.
 
 A browser refuses ES modules from ``file://``, and each is a request of its own, so that the page
 has one script: each module of ``static/`` in a function of its own, in the order in which they
@@ -54,7 +54,7 @@ _LEFT = re.compile(r"^(?:import|export)\b.*$", re.M)
 
 
 def page_shell(title: str) -> str:
-    """Return the page as it is served: no data, no script and no style in it."""
+    """Return the page as served, without data, script or style."""
     script, style = served_files()
     return _render_page(
         title=title,
@@ -69,7 +69,7 @@ def page_shell(title: str) -> str:
 
 @lru_cache(maxsize=1)
 def served_files() -> dict[str, str]:
-    """Return the page's script and style by names that change with what they hold."""
+    """Return the page's script and style under names that change with their contents."""
     script, style = bundle_modules(page_modules()), (STATIC / STYLE).read_text(encoding="utf-8")
     return {
         f"page-{hashlib.sha256(text.encode()).hexdigest()[:12]}.{suffix}": text
@@ -106,7 +106,7 @@ def export_page(title: str, data: Mapping[str, Any]) -> str:
 
 
 def page_modules() -> dict[str, str]:
-    """Return the texts of the page's modules by their paths below ``static/``."""
+    """Return the texts of the page's modules by path below ``static/``."""
     return {
         path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(STATIC.rglob("*.js"))
@@ -114,12 +114,12 @@ def page_modules() -> dict[str, str]:
 
 
 def _trust_html(text: str) -> Markup:
-    """Mark our own files' text as HTML; what others wrote is in it as `_inert_json` JSON only."""
+    """Mark our own files' text as HTML; foreign text is in it only as `_inert_json` JSON."""
     return Markup(text)  # noqa: S704 - see above
 
 
 def _inert_json(data: Mapping[str, Any]) -> str:
-    """Return data as JSON that cannot end the element it is in."""
+    """Return data as JSON that cannot end its enclosing element."""
     text = msgspec.json.encode(data).decode()
     for mark, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"),
                        ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):  # fmt: skip
@@ -153,7 +153,7 @@ def bundle_modules(modules: Mapping[str, str], entry: str = ENTRY) -> str:
 
 
 def needed_modules(modules: Mapping[str, str], entry: str = ENTRY) -> list[str]:
-    """Return the modules that one needs, itself the last, each after those that it imports."""
+    """Return the modules that one needs, itself last, each after its imports."""
     ordered: list[str] = []
     _visit_module(modules, entry, ordered, [])
     return ordered
@@ -218,7 +218,7 @@ def _bundle_script() -> str:
 
 
 def paint_png(svg: str, width: int) -> bytes:
-    """Return a picture as PNG, `width` pixels wide; its words need a font on this machine."""
+    """Return a picture as PNG, `width` pixels wide; text needs a font on this machine."""
     import resvg_py
 
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width))
@@ -241,13 +241,13 @@ class MarkedRows(NamedTuple):
 
 
 def file_name(machine: Machine, form: str) -> tuple[str, str]:
-    """Return the name of a file that is removed, and its media type."""
+    """Return the name of an exported file, and its media type."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", machine.name)[:60] or "machine"
     return f"{name}.{form}", _KINDS[form]
 
 
 def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]:
-    """Return a file's content and the sentence that is in it.
+    """Return a file's content and its caption.
 
     `wanted`: what is marked and how it is shown; pattern, ranks and order are for the sentence.
     """
@@ -271,10 +271,10 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
 def page_data(
     machine: Machine, now: Snapshot, marks: list[MarkedRows], wanted: Export
 ) -> dict[str, Any]:
-    """Return all that a page shows which has no server to ask."""
+    """Return all data of a page that has no server to ask."""
     state = now.document(machine)
     for job in state.jobs:
-        job.mine = False  # whoever opens the file may be somebody else
+        job.mine = False  # somebody else may open the file
     columns = document(machine) | {"show_users": any(job.user for job in now.jobs), "live": False}
     return {
         "schema": "nidmap.export/1",
@@ -296,7 +296,7 @@ def page_data(
 def _describe_mark(
     machine: Machine, now: Snapshot, mark: MarkedRows, wanted: Export
 ) -> replies.Described:
-    """Return the cost of the first mark's job, and the number of its nodes that are down."""
+    """Return the cost of the first mark's job, and how many of its nodes are down."""
     job = Describe(
         nodes_of(machine, mark.rows).fold(), wanted.ppn, wanted.pattern, wanted.bytes,
         order=wanted.order, slots=wanted.slots, kind=wanted.kind, links=300,
@@ -316,7 +316,7 @@ def _describe_machine(machine: Machine, now: Snapshot) -> str:
 
 
 def _marks_with_nodes(machine: Machine, wanted: Export) -> list[MarkedRows]:
-    """Return the marks that name a node."""
+    """Return the marks that contain a node."""
     marks: list[MarkedRows] = []
     for mark in (requests.Mark(wanted.nodes), *wanted.marks):
         if mark.nodes.strip():
@@ -328,7 +328,7 @@ def _marks_with_nodes(machine: Machine, wanted: Export) -> list[MarkedRows]:
 def _colours_of(
     machine: Machine, now: Snapshot, marks: list[MarkedRows], wanted: Export
 ) -> dict[str, Any]:
-    """Return how a page colours its nodes, with the figures that it cannot ask a server for."""
+    """Return how a page colours its nodes, with figures that need a server."""
     offer = now.offer(machine)
     if wanted.colour == "rank":
         nodes = nodes_of(machine, marks[0].rows).fold()

@@ -43,7 +43,7 @@ _OURS = re.compile(r"^[ ]*(?:# Port(?: extended)? counters: |(?:Data Counters|Er
 
 
 class Reading(NamedTuple):
-    """The data counters of one port as they stood, in words."""
+    """The data counters of one port at one time, in words."""
 
     source: str
     line: int
@@ -62,12 +62,12 @@ class CableBytes(NamedTuple):
 
 
 def is_report(text: str) -> bool:
-    """Tell whether a text is of perfquery or ibqueryerrors."""
+    """Tell whether a text is output of perfquery or ibqueryerrors."""
     return bool(_OURS.search(text[:65536]))
 
 
 def read_ports(text: str, source: str) -> list[Reading]:
-    """Return the readings of a file, in its order."""
+    """Return the readings in a file, in its order."""
     reports = _Reports(source)
     for number, line in enumerate(split_lines(text, source), 1):
         reports.take(number, line.strip())
@@ -121,7 +121,7 @@ class _Reports:
         self.found.append(Reading(self.source, line, (owner, port), bits, *counts))
 
     def _count(self, line: int, name: str, text: str | None) -> int:
-        """Return a counter, which must be one that still counts."""
+        """Return a counter, refusing one that has saturated."""
         if text is None or not re.fullmatch("[0-9]{1,20}", text):
             said = f"has no {name}" if text is None else f"{name} '{text}' is no number"
             raise ParseError(self.source, line, said, "is the output cut off?")
@@ -134,7 +134,7 @@ class _Reports:
 def carried_bytes(
     readings: Iterable[Reading], fabric: LinkRecords
 ) -> tuple[list[CableBytes], int, bool]:
-    """Return what cables between switches carried, how many ports are not in the fabric.
+    """Return what cables between switches carried, and the number of unknown ports.
 
     Also whether it is the difference of readings; else it is what they counted since their reset.
 
@@ -153,13 +153,13 @@ def carried_bytes(
 
 
 def _widest(found: list[Reading]) -> list[Reading]:
-    """Return the readings of a port by its counters of most bits."""
+    """Return the readings of a port by its widest counters."""
     bits = max(reading.bits for reading in found)
     return [reading for reading in found if reading.bits == bits]
 
 
 def _difference(found: list[Reading]) -> Reading:
-    """Return what a port counted from its first reading to its last; of one, what it says."""
+    """Return a port's count between first and last reading; a single reading's value."""
     for early, late in pairwise(found):
         if late.outgoing < early.outgoing or late.incoming < early.incoming:
             where = at_line(early.source, early.line)
@@ -173,7 +173,7 @@ def _difference(found: list[Reading]) -> Reading:
 
 
 class _Switches:
-    """The ports of ibnetdiscover's output by what perfquery calls them."""
+    """The ports in ibnetdiscover's output by perfquery's names for them."""
 
     def __init__(self, fabric: LinkRecords) -> None:
         guids = [] if fabric.guid is None else fabric.guid.tolist()
@@ -198,11 +198,11 @@ class _Switches:
                 self.far[far] = near
 
     def knows(self, reading: Reading) -> bool:
-        """Tell whether the fabric has a switch or a host of this LID or GUID."""
+        """Tell whether the fabric has a switch or host with this LID or GUID."""
         return reading.port[0] in self.switch or reading.port[0] in self.others
 
     def port_of(self, reading: Reading) -> tuple[str, int] | None:
-        """Return the switch and port of a reading that has a cable to another switch, or None."""
+        """Return the switch and port of a reading with a cable to another switch, or None."""
         owner, port = reading.port
         names = self.switch.get(owner, set())
         if len(names) > 1:
@@ -215,7 +215,7 @@ class _Switches:
         return place if place in self.far else None
 
     def carried(self, told: Mapping[tuple[str, int], Reading]) -> Iterable[CableBytes]:
-        """Yield both directions of every cable that an end tells; the sender's word counts."""
+        """Yield both directions of every cable with a reading; the sender's takes precedence."""
         cables: dict[tuple[str, str], list[tuple[str, int]]] = {}
         for near, far in sorted(self.far.items(), key=min):
             cables.setdefault((near[0], far[0]), []).append(near)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of the API: one Struct per answer, from which its description is made (OpenAPI).
+"""Answers of the API: one Struct per answer, from which its OpenAPI description is made.
 
 What is an own answer of the page is made as its Struct. Documents that commands print too
 (``compare``, ``plan``, ``order``) and those of a machine, which are large, stay as they are made
@@ -14,11 +14,11 @@ from msgspec import Struct
 
 
 class Document(Struct):
-    """An answer that may say more than this."""
+    """An answer that may contain more than these fields."""
 
 
 class Exact(Struct, forbid_unknown_fields=True):
-    """An answer that says this and no more."""
+    """An answer that contains exactly these fields."""
 
 
 class Problem(Exact):
@@ -42,7 +42,7 @@ class Codes(Exact):
 
 
 class NodeColumns(Document):
-    """The columns of the nodes; where they are, by level, in `coords`."""
+    """The columns of the nodes; their positions, by level, are in `coords`."""
 
     nid: list[int]
     name: list[str]
@@ -54,7 +54,7 @@ class NodeColumns(Document):
 
 
 class RouterColumns(Exact):
-    """The routers, and the outermost unit that each is in (-1: none)."""
+    """The routers, and the outermost unit of each (-1: none)."""
 
     count: int
     name: list[str]
@@ -99,7 +99,7 @@ class Layout(Document):
 
 
 class RunningJob(Exact, omit_defaults=True):
-    """A job that holds nodes; `user` and `mine` only where they are known and shown."""
+    """A job that holds nodes; `user` and `mine` only if known and shown."""
 
     id: str
     rows: str
@@ -125,7 +125,7 @@ class ListedJob(Exact, omit_defaults=True):
 
 
 class PartitionNodes(Exact):
-    """One of Slurm's partitions: its nodes that compute, and those that are free."""
+    """One of Slurm's partitions: its compute nodes, and the free ones."""
 
     name: str
     count: int
@@ -164,7 +164,7 @@ class Jobs(Exact):
 
 
 class JudgedJob(Exact, omit_defaults=True):
-    """A job and its slowdown against its best placement; None where it could not be judged yet."""
+    """A job and its slowdown against its best placement; None if not judged yet."""
 
     id: str
     rows: str
@@ -185,7 +185,7 @@ class JudgedJob(Exact, omit_defaults=True):
 
 
 class Slowdowns(Exact):
-    """The jobs, ordered by slowdown; `timeless` says why costs are no times, or is ''."""
+    """The jobs, ordered by slowdown; `timeless` says why costs are not times, or is ''."""
 
     schema: str
     timeless: str
@@ -213,7 +213,7 @@ class Status(Exact):
 
 
 class Node(Exact):
-    """All that is known of a node."""
+    """All that is known about a node."""
 
     row: int
     coords: dict[str, int]
@@ -240,7 +240,7 @@ class Nodes(Exact):
 
 
 class NameProblem(Exact):
-    """A word that names nothing, and where it is (from 1; 0: not known)."""
+    """A word that names nothing, and its position (from 1; 0: unknown)."""
 
     token: str
     line: int
@@ -257,7 +257,7 @@ class NamedJob(Exact):
 
 
 class Resolved(Exact):
-    """The rows that a text names, in its order and each once, and the words that name nothing."""
+    """The rows that a text names, in order and each once, and the words that name nothing."""
 
     ok: bool
     count: int
@@ -270,7 +270,7 @@ class Resolved(Exact):
 
 
 class Hops(Exact, rename={"from_": "from"}):
-    """Links from one node's router to all others'; -1 where there is no way."""
+    """Links from one node's router to all others'; -1 if there is no path."""
 
     from_: int
     name: str
@@ -296,7 +296,7 @@ class Finished(Exact):
 
 
 class Range(Document):
-    """A figure: least, likely and most, and the unknowns."""
+    """A figure: low, likely and high, and the unknowns."""
 
     low: float | None
     likely: float | None
@@ -326,7 +326,7 @@ class RouterShares(Exact):
 
 
 class Prediction(Exact, omit_defaults=True):
-    """A time, its range, its parts, and the loads of links; `groups` where asked for."""
+    """A time, its range, its terms, and the loads of links; `groups` if requested."""
 
     time_s: float
     between: dict[str, Any] | None
@@ -381,7 +381,7 @@ class SchedulersChoice(Exact):
 
 
 class Described(Exact):
-    """A set of nodes in one sentence, and the loads of its links; `reason` where there are none."""
+    """A set of nodes in one sentence, and its link loads; `reason` if there are none."""
 
     schema: str
     count: int
@@ -396,7 +396,7 @@ class Described(Exact):
 
 
 class ComparedPlan(Document):
-    """A plan with an order of its ranks, and its figures against the default's."""
+    """A plan with a rank order, and its figures against the default's."""
 
     strategy: str
     order: str
@@ -421,7 +421,7 @@ class Compared(Document):
 
 
 class Planned(Document):
-    """A plan: its nodes in the order of the job's slots, and why these."""
+    """A plan: its nodes in the order of the job's slots, and the reason."""
 
     schema: str
     strategy: str
@@ -442,7 +442,7 @@ class Neighbours(Exact):
 
 
 class Ordered(Exact):
-    """The slot of every rank, as ``nidmap order --json`` has it, and the launcher's file."""
+    """The slot of every rank, as in ``nidmap order --json``, and the launcher's file."""
 
     schema: str
     order: dict[str, Any]

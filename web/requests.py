@@ -52,7 +52,7 @@ Question = Annotated[Word, Meta(
 
 
 class Nodes(Struct):
-    """Nodes that are to be described."""
+    """Nodes to describe."""
 
     nodes: Annotated[str, Meta(
         min_length=1, max_length=2000, examples=["12-15"],
@@ -69,7 +69,7 @@ class View(Struct):
 
 
 class Hops(Struct, rename={"from_": "from"}):
-    """Links that are to be counted."""
+    """Links to count."""
 
     from_: Annotated[str, Meta(min_length=1, max_length=300, description="A node.")]
     routing: Annotated[Word, Meta(
@@ -78,13 +78,13 @@ class Hops(Struct, rename={"from_": "from"}):
 
 
 class Measured(Struct):
-    """Links whose counters are wanted."""
+    """Links whose counters are requested."""
 
     links: Annotated[Links, Meta(description="How many, the busiest first.")] = 200
 
 
 class Slowdowns(Struct, frozen=True):
-    """The pattern of running jobs, where the site's file of applications does not state it."""
+    """The pattern of running jobs, if the site's applications file does not state it."""
 
     pattern: Annotated[Word, Meta(
         description="Any pattern; a stencil and an all-to-all if none is given.")
@@ -102,7 +102,7 @@ class Resolve(Struct, forbid_unknown_fields=True):
 
 
 class Describe(Struct, forbid_unknown_fields=True):
-    """A set of nodes that is to be judged."""
+    """A set of nodes to evaluate."""
 
     nodes: Some
     ppn: Ppn = 1
@@ -119,7 +119,7 @@ class Describe(Struct, forbid_unknown_fields=True):
 
 
 class Choice(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """The restrictions of a choice of nodes."""
+    """The restrictions on a choice of nodes."""
 
     count: Count
     ppn: Ppn = 1
@@ -134,7 +134,7 @@ class Choice(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
 
 
 class Compare(Choice, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """Plans that are to be set side by side."""
+    """Plans to compare."""
 
     pattern: Word = "alltoall"
     strategies: Words = []
@@ -143,7 +143,7 @@ class Compare(Choice, forbid_unknown_fields=True, rename={"from_": "from"}):
 
 
 class Plan(Choice, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """Nodes that are wanted."""
+    """A request for nodes."""
 
     strategy: Word = ""
     pattern: Word = ""
@@ -151,7 +151,7 @@ class Plan(Choice, forbid_unknown_fields=True, rename={"from_": "from"}):
 
 
 class Order(Struct, forbid_unknown_fields=True):
-    """Ranks that are to be ordered."""
+    """Ranks to order."""
 
     nodes: Some
     ppn: Ppn = 1
@@ -163,13 +163,13 @@ class Order(Struct, forbid_unknown_fields=True):
 
 
 class Finish(Struct, forbid_unknown_fields=True):
-    """A search that is to end with the best that it has found."""
+    """A search that shall end with the best found so far."""
 
     question: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class Emit(Struct, forbid_unknown_fields=True):
-    """Nodes that are to be written down."""
+    """Nodes to write in some format."""
 
     nodes: Some
     format: Word = "nodelist"
@@ -185,7 +185,7 @@ class Mark(Struct, forbid_unknown_fields=True):
 
 
 class Export(Struct, forbid_unknown_fields=True):
-    """A picture or a page that is to be removed."""
+    """A picture or page to export."""
 
     format: Literal["svg", "png", "html"] = "svg"
     nodes: Text = ""
@@ -218,7 +218,7 @@ def decode_body(raw: bytes | str, kind: type[T]) -> T:
 
 
 def _whole_numbers(value: Any) -> Any:
-    """Return a value with whole numbers as integers: JSON's 4.0 is one too."""
+    """Return a value with whole numbers as integers, such as JSON's 4.0."""
     if isinstance(value, dict):
         return {key: _whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -290,7 +290,7 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
 def _describe_structs(
     kinds: Sequence[type[msgspec.Struct]], prefix: str
 ) -> tuple[dict[type[msgspec.Struct], Any], dict[str, Any]]:
-    """Return the schema of each Struct, and the parts of all by their names after a prefix."""
+    """Return the schema of each Struct, and all parts by name after a prefix."""
     schemas, parts = msgspec.json.schema_components(
         kinds, ref_template=f"#/components/schemas/{prefix}{{name}}"
     )
@@ -301,7 +301,7 @@ def _describe_structs(
 def _describe_path(
     path: Path, known: dict[type[msgspec.Struct], Any], schemas: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what is stated about one path; the fields that a GET asks leave the schemas."""
+    """Return the description of a path; the fields of a GET are moved out of the schemas."""
     question, statuses = path.request.__name__ if path.request else "", _ALWAYS
     if path.request:
         statuses = statuses | _CALCULATED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server: sockets, limits on connections, uvicorn, and what is before the application.
+"""The server: sockets, limits on connections, uvicorn, and what precedes the application.
 
 Every request passes the `Gateway` once; what readers ask for most, the state
 and whether it is new, is answered there.
@@ -48,7 +48,7 @@ _SLICE = 8 * 2**10
 #: Seconds in which the head of a request must have come.
 PATIENCE = 20.0
 
-#: Connections at once; who asks on more is told that the server is busy.
+#: Maximum number of connections; further ones are told that the server is busy.
 CONNECTIONS = 1500
 
 #: glibc's name for the number of heaps.
@@ -59,7 +59,7 @@ FILES = 4096
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes any free one."""
+    """Return a listening socket; port 0 takes any free port."""
     try:
         addresses = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -83,7 +83,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 @contextlib.contextmanager
 def bound_socket(path: str) -> Iterator[socket.socket]:
-    """Listen on a Unix socket that its owner alone may use; it is removed at the end."""
+    """Listen on a Unix socket for its owner only; it is removed at the end."""
     path = os.path.expanduser(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         mask = os.umask(0o177)
@@ -106,7 +106,7 @@ def bound_socket(path: str) -> Iterator[socket.socket]:
 
 
 def _remove_socket(path: str) -> None:
-    """Remove a socket that no one listens on any more."""
+    """Remove a socket on which no one listens any more."""
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
@@ -136,7 +136,7 @@ def run(service: Service, sock: socket.socket) -> None:
 
 
 async def serve(service: Service, server: uvicorn.Server, sock: socket.socket) -> None:
-    """Serve until the server is told to end; then end all that was started."""
+    """Serve until told to end; then end everything that was started."""
     service.start()
     watching = asyncio.ensure_future(_close_idle(server))
     try:
@@ -168,7 +168,7 @@ def make_server(service: Service) -> uvicorn.Server:
 
 
 class _Sliced(H11Protocol):
-    """HTTP/1.1 read slice by slice: h11 limits only the size of incomplete headers."""
+    """HTTP/1.1 read in slices, since h11 limits only the size of incomplete headers."""
 
     def data_received(self, data: bytes) -> None:
         """Take the received bytes, up to the first that are not HTTP."""
@@ -179,7 +179,7 @@ class _Sliced(H11Protocol):
 
 
 async def _close_idle(server: uvicorn.Server) -> None:
-    """Hang up on those who send no whole request in time: uvicorn would wait for ever."""
+    """Close connections without a complete request in time; uvicorn would wait for ever."""
     waiting: dict[Any, tuple[Any, float]] = {}
     while True:
         await asyncio.sleep(PATIENCE / 4)
@@ -198,7 +198,7 @@ async def _close_idle(server: uvicorn.Server) -> None:
 
 
 def _end_tidily(number: int, frame: object) -> None:
-    """Leave as a tool that SIGTERM has ended, but tidily."""
+    """Exit like a tool ended by SIGTERM, but cleanly."""
     del frame
     raise click.exceptions.Exit(128 + number)
 
@@ -214,7 +214,7 @@ _ALWAYS = _as_bytes(HEADERS)
 _NOT_KEPT = _as_bytes({"Cache-Control": "no-store"})
 
 
-#: What a browser shows that comes without the token.
+#: The page for a browser without the token.
 _LOCKED = b"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>nidmap: no token</title></head><body>
 <h1>This page needs its token</h1>
@@ -243,7 +243,7 @@ class Gateway:
         scope, over = self._inside(scope), False
 
         async def reply(message: dict[str, Any]) -> None:
-            """Send with the headers of every answer; nothing once the server has given it up."""
+            """Send with the headers of every answer; nothing after the server has given it up."""
             if over:
                 return
             if message["type"] == "http.response.start":
@@ -267,7 +267,7 @@ class Gateway:
         await reply({"type": "http.response.body", "body": raw})
 
     def _inside(self, scope: Scope) -> Scope:
-        """Return a request's scope without the prefix, which a proxy may have taken off itself."""
+        """Return a request's scope without the prefix, which a proxy may already have removed."""
         prefix = self._service.settings.prefix
         if prefix == "/" or not scope["path"].startswith(prefix):
             return scope
@@ -275,7 +275,7 @@ class Gateway:
         return scope | {"path": path, "raw_path": path.encode()}
 
     async def _answer(self, scope: Scope, headers: dict[str, str]) -> Answer | None:
-        """Return the answer made here; None for those that the application makes."""
+        """Return the answer made here; None for those made by the application."""
         method, path, service = scope["method"], scope["path"], self._service
         query = scope["query_string"].decode("latin-1")
         refused = service.guard.refusal(method, path, query, headers)
@@ -308,12 +308,12 @@ class Gateway:
 
 
 def _header_length(header: tuple[bytes, bytes]) -> int:
-    """Return the bytes of a line of a head: ``name: value`` and its end."""
+    """Return the bytes of a header line: ``name: value`` and its end."""
     return len(header[0]) + len(header[1]) + 4
 
 
 def _join_headers(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers by lower-case name, repeated ones joined."""
+    """Return the headers by lower-case name, with repeated ones joined."""
     joined: dict[str, str] = {}
     for name, value in pairs:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of one server: the machine's documents, its live state, its calculations."""
+"""The state of one server: the machine's documents, its live state, its computations."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     #: The machine's columns, and the layout's views by id.
     _Drawn = tuple[RenderedAnswer, dict[str, RenderedAnswer]]
 
-#: Seconds between two questions to the sources at least.
+#: Minimum seconds between two queries of the sources.
 LEAST = 1.0
 
-#: Share of the time in which sources may be busy with our questions, however slow they are.
+#: Maximum share of time for which our queries may keep slow sources busy.
 _BUSY = 0.25
 
 #: Seconds after which a page that asks no more is closed, and between two questions then.
@@ -107,7 +107,7 @@ class Service:
         self._judged: dict[requests.Slowdowns, JobVerdicts] = {}
 
     def start(self) -> None:
-        """Begin to ask the sources, and to make what the first viewer will ask for."""
+        """Start querying the sources, and prepare what the first viewer will request."""
         self.live.start()
         asyncio.ensure_future(self._drawn())  # noqa: RUF006 - kept as `_drawing`
 
@@ -124,11 +124,11 @@ class Service:
         return snapshot
 
     def has_document(self, path: str) -> bool:
-        """Tell whether a path is answered by a document."""
+        """Tell whether a path is answered by a prepared document."""
         return path in self._files or path in _DOCUMENTS
 
     async def document(self, path: str, view: str = "") -> RenderedAnswer:
-        """Return the document that is ready under a path.
+        """Return the prepared document for a path.
 
         `path`: one that `has_document`. `view`: of the layout, one view by its id; '' for all.
         """
@@ -150,7 +150,7 @@ class Service:
         return views[view]
 
     async def _drawn(self) -> _Drawn:
-        """Return the documents that never change, made once and in a thread."""
+        """Return the documents that never change, created once in a thread."""
         if self._drawing is None:
             self._drawing = asyncio.ensure_future(asyncio.to_thread(self._draw))
         return await asyncio.shield(self._drawing)
@@ -169,7 +169,7 @@ class Service:
         return json_document(columns), {name: json_document(view) for name, view in views.items()}
 
     async def figure(self, name: str, wanted: msgspec.Struct, told: Told = None) -> bytes:
-        """Return one of `nidmap.web.figures` as JSON; a search's reports are told."""
+        """Return one of `nidmap.web.figures` as JSON, passing on a search's progress."""
         lane = self.long if figures.takes_long(wanted) else self.short
         if figures.maps_graphs(wanted):
             await self._compiled(told)
@@ -192,7 +192,7 @@ class Service:
             await asyncio.shield(self._compiling)
 
     async def slowdowns(self, wanted: requests.Slowdowns) -> replies.Slowdowns:
-        """Return the jobs that run now with their slowdowns; only new ones are judged."""
+        """Return the running jobs with their slowdowns; only new ones are judged."""
         verdicts = self._judged.pop(wanted, None)
         if verdicts is None:
             pattern = figures.safe_pattern(wanted.pattern)
@@ -207,7 +207,7 @@ class Service:
         return await verdicts.of(self.live.snapshot)
 
     def status(self) -> replies.Status:
-        """Return how the server is doing."""
+        """Return the server's status."""
         now = self.live.snapshot
         return replies.Status(
             machine=self.machine.name,
@@ -224,7 +224,7 @@ class Service:
 
 
 class LiveSnapshot:
-    """Keeps the newest snapshot, asking its sources in the background.
+    """Holds the newest snapshot, querying its sources in the background.
 
     `sources`: ``slurm`` or files (`nidmap.web.snapshot`); empty: the machine's own states, for
     ever. `ask`: returns a new snapshot, or raises a NidmapError. `every`: seconds between two
@@ -256,34 +256,34 @@ class LiveSnapshot:
 
     @property
     def age(self) -> int | None:
-        """Seconds since the data was taken; None where that is not known."""
+        """Seconds since the data was taken; None if unknown."""
         taken = self.snapshot.taken
         return None if taken is None else max(0, round(time.time() - taken))
 
     def start(self) -> None:
-        """Begin to ask in the background; a Live without sources has nothing to ask."""
+        """Start querying in the background; without sources there is nothing to query."""
         if self.sources and self._task is None:
             self._first = asyncio.Event()
             self._task = asyncio.ensure_future(self._keep_asking())
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop querying."""
         if self._task is not None:
             self._task.cancel()
 
     def watch(self) -> None:
-        """Note that somebody looks: sources that were not asked for long are asked now."""
+        """Note that somebody is looking; sources not queried for long are queried now."""
         self._watched = time.monotonic()
         if self._wanted is not None:
             self._wanted.set()
 
     @property
     def has_answer(self) -> bool:
-        """Whether the sources have been asked once, or there are none."""
+        """Whether the sources have been queried once, or there are none."""
         return self._first is None or self._first.is_set()
 
     async def answered(self) -> None:
-        """Wait until the sources have been asked once: which nodes are free is not known before."""
+        """Wait until the sources have been queried once, as free nodes are unknown before."""
         if self._first is not None:
             await self._first.wait()
 
@@ -303,19 +303,19 @@ class LiveSnapshot:
                     await asyncio.wait_for(self._wanted.wait(), _UNWATCHED)
 
     async def renew(self) -> None:
-        """Ask once and keep the answer; where there is none, the last one goes stale."""
+        """Query once and keep the answer; without one, the last answer goes stale."""
         signs = [] if SLURM in self.sources else [_file_state(path) for path in self.sources]
         if signs and all(signs) and signs == self._seen and not self.snapshot.stale:
             return  # files, and none has changed
         try:
             snapshot = await self._ask()
             self._seen = signs
-        except Exception as error:  # whatever it is, viewers keep the last good answer
+        except Exception as error:  # whatever the error, viewers keep the last good answer
             snapshot = replace(self.snapshot, stale=True, error=printable(error_text(error), 300))
         self._keep(snapshot)
 
     def _keep(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot, and write it down as it is sent."""
+        """Keep a snapshot, serialised as it is sent."""
         old = self._written
         document = snapshot.document(self.machine)
         document.version = old.version if old else 1

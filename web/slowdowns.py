@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The placement of running jobs, and how broken up the free nodes are: for a table and metrics.
+"""The placement of running jobs, and the fragmentation of free nodes: table and metrics.
 
 A job is held to the best placement of as many nodes among those free now and its own, by the
 function that ``nidmap jobs`` judges past jobs with (`nidmap.rankmap.past_jobs`): with its own
@@ -39,26 +39,26 @@ if TYPE_CHECKING:
 #: Seconds for which a job's figures are good: what is free next to it changes meanwhile.
 GOOD = 300.0
 
-#: What a job has no figures for that could not be judged in time.
+#: Reason given for jobs that could not be judged in time.
 _NOTHING = ("spread", "best", "slowdown", "slowdown_low", "slowdown_high", "judged")
 
 
 class Question(NamedTuple):
-    """The baseline of running jobs."""
+    """The pattern by which running jobs are judged."""
 
     applications: tuple[Application, ...] = ()  # the first that fits a job says what it sends
     ppn: int = 1  # ranks per node of a job that does not tell its own
 
 
 class JudgedJobs(NamedTuple):
-    """Figures of jobs by id, None where it was too late for them; why costs are no times, or ''."""
+    """Figures of jobs by id, None if time ran out; and why costs are not times, or ''."""
 
     figures: dict[str, dict[str, Any] | None]
     timeless: str
 
 
 class JobVerdicts:
-    """Keeps the figures of the running jobs, job by job, for one question."""
+    """Caches the figures of running jobs, job by job, for one question."""
 
     def __init__(self, lane: Lane, question: Question) -> None:
         self._lane = lane
@@ -68,7 +68,7 @@ class JobVerdicts:
         self._turn = asyncio.Lock()
 
     async def of(self, now: Snapshot) -> replies.Slowdowns:
-        """Return the jobs that hold nodes now, the slowest against its best placement first."""
+        """Return the jobs that hold nodes now, the worst slowdown first."""
         async with self._turn:
             await self._judge_others(now)
         jobs = [
@@ -81,7 +81,7 @@ class JobVerdicts:
         )
 
     async def _judge_others(self, now: Snapshot) -> None:
-        """Judge the jobs whose figures are missing or old, and forget those of ended ones."""
+        """Judge jobs with missing or outdated figures, and forget ended ones."""
         begun = time.time()
         running = {_key(job): job for job in now.jobs}
         self._known = {
@@ -105,14 +105,14 @@ class JobVerdicts:
 
 
 def _key(job: RunningJob) -> tuple[str, bytes]:
-    """Return the key under which a job's figures are kept: the job may shrink while it runs."""
+    """Return the cache key of a job's figures; a job may shrink while it runs."""
     return job.id, job.rows.tobytes()
 
 
 def judge_running(
     machine: Machine, now: Snapshot, question: Question, wanted: Collection[str]
 ) -> JudgedJobs:
-    """Judge jobs among those that run, the largest first."""
+    """Judge some of the running jobs, the largest first."""
     inside = {name: now.offer(machine, name).candidates for name in now.partitions}
     judge, job_nodes = Judge(machine, question.applications), _running_job_nodes(now, question.ppn)
     keys = set(wanted)
@@ -130,7 +130,7 @@ def judge_running(
 
 
 def _running_job_nodes(now: Snapshot, ppn: int) -> JobNodes:
-    """Return the running jobs on their rows: all have had their nodes ever since."""
+    """Return the running jobs on their rows, which they have held since their start."""
     records = [job.record or JobRecord(job.id, NodeList(), job.name) for job in now.jobs]
     jobs = tuple(
         JobRecord(job.id, NodeList(), job.name, job.user, ppn=job.ppn or ppn) for job in records
@@ -142,7 +142,7 @@ def _running_job_nodes(now: Snapshot, ppn: int) -> JobNodes:
 
 
 def _job_figures(verdict: Verdict) -> dict[str, Any]:
-    """Return one job's figures with the conditions that they hold under."""
+    """Return one job's figures with the conditions under which they hold."""
     low, likely, high = (round(value, 4) for value in verdict.slowdown)
     return {
         "touches": verdict.touches, "spread": verdict.spread, "best": verdict.best,
@@ -152,7 +152,7 @@ def _job_figures(verdict: Verdict) -> dict[str, Any]:
 
 
 def _free_by_unit(machine: Machine, free: Mask) -> tuple[str, list[str], list[int], float]:
-    """Return the outermost level, its units, their free nodes and how broken up these are.
+    """Return the outermost level, its units, their free nodes and the fragmentation.
 
     0: as many of the free nodes are in one unit as fit there; 1: each is far from all others.
     """
@@ -166,7 +166,7 @@ def _free_by_unit(machine: Machine, free: Mask) -> tuple[str, list[str], list[in
 
 
 def metrics(machine: Machine, now: Snapshot, jobs: Sequence[replies.JudgedJob]) -> bytes:
-    r"""Write the free nodes now, and what was found of the jobs, as OpenMetrics text."""
+    r"""Write the free nodes and the jobs' figures as OpenMetrics text."""
     registry = CollectorRegistry()
     registry.register(_Gauges(machine, now, jobs))
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
@@ -174,7 +174,7 @@ def metrics(machine: Machine, now: Snapshot, jobs: Sequence[replies.JudgedJob]) 
 
 
 class _Gauges(Collector):
-    """The gauges of one moment; a value that is not known has no line."""
+    """The gauges at one moment; unknown values have no line."""
 
     def __init__(self, machine: Machine, now: Snapshot, jobs: Sequence[replies.JudgedJob]) -> None:
         self._machine, self._now, self._jobs = machine, now, jobs
@@ -184,7 +184,7 @@ class _Gauges(Collector):
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the families: free nodes, jobs, and how far the states can be relied on."""
+        """Yield the families: free nodes, jobs, and how reliable the states are."""
         machine, now = self._machine, self._now
         level, units, counts, fragmentation = _free_by_unit(machine, now.free(machine))
         yield _gauge_family("free_nodes", "Free nodes of each outermost unit of the network.",
@@ -221,7 +221,7 @@ class _Gauges(Collector):
 
 
 def _job_labels(job: replies.JudgedJob, judged: bool) -> dict[str, str]:
-    """Return what tells a job's line from others', with what it was judged with."""
+    """Return the labels that identify a job's line, and what it was judged with."""
     known = {"pattern": " ".join(job.patterns), "ppn": str(job.ppn)} if judged else {}
     return {"job": job.id, **known}
 
@@ -229,7 +229,7 @@ def _job_labels(job: replies.JudgedJob, judged: bool) -> dict[str, str]:
 def _gauge_family(
     name: str, text: str, samples: Iterable[tuple[dict[str, str], float | None]]
 ) -> GaugeMetricFamily:
-    """Return one family of gauges; a value that is not known has no line."""
+    """Return one family of gauges; unknown values have no line."""
     known = [(labels, value) for labels, value in samples if value is not None]
     family = GaugeMetricFamily(f"nidmap_{name}", text, labels=list(known[0][0]) if known else [])
     for labels, value in known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live state: states of nodes and the jobs on them, as of one moment.
+"""Live state: the states of nodes and the jobs on them at one moment.
 
 They come from Slurm's commands, from a file, or from the machine's own dump.
 """
@@ -50,14 +50,14 @@ SCHEMA = "nidmap.state/1"
 #: The source that asks Slurm.
 SLURM = "slurm"
 
-#: What a node is to a viewer, in the order of the codes.
+#: Kinds of nodes for viewers, in the order of their codes.
 _KINDS = ("free", "busy", "held", "down", "service")
 _FREE, _BUSY, _HELD, DOWN, _SERVICE = range(5)
 
 #: Seconds after which Slurm's settings are asked for again.
 _SETTINGS = 600
 
-#: What every plan says where nothing tells the nodes' states.
+#: Remark on every plan if the nodes' states are unknown.
 _ASSUMED = "which nodes are free is not known: all are taken as free (serve with --from)"
 
 #: Longest text of a job that is shown.
@@ -77,7 +77,7 @@ class RunningJob:
     record: JobRecord | None = None  # as its source has it, but for the nodes: never shown
 
     def document(self) -> replies.RunningJob:
-        """Return the job for an answer."""
+        """Return the job in the form of an answer."""
         ppn = self.record.ppn if self.record else 0
         rows = folded_rows(self.rows)
         return replies.RunningJob(
@@ -119,7 +119,7 @@ class Snapshot:
     version: int = 1  # grows with every change of what is above, but not with `taken` alone
 
     def now(self, machine: Machine) -> Machine:
-        """Return the machine as of now: its free nodes may be planned on."""
+        """Return the machine in its present state, whose free nodes may be planned on."""
         state = self.state.astype(np.result_type(self.state, "U9"))
         for job in self.jobs:
             held = job.rows[np.isin(state[job.rows], FREE_STATES)]
@@ -131,7 +131,7 @@ class Snapshot:
         return self.now(machine).free
 
     def offer(self, machine: Machine, partition: str = "") -> Offer:
-        """Return the nodes that a plan may use now in one of Slurm's partitions; '': in all."""
+        """Return the nodes that a plan may use now in one of Slurm's partitions; '' for all."""
         now = self.now(machine)
         if partition:
             if partition not in self.partitions:
@@ -160,7 +160,7 @@ class Snapshot:
         return {"taken": self.taken, "stale": self.stale, "error": self.error}
 
     def document(self, machine: Machine) -> replies.State:
-        """Return the snapshot for an answer."""
+        """Return the snapshot in the form of an answer."""
         return replies.State(
             schema=SCHEMA,
             version=self.version,
@@ -179,7 +179,7 @@ class Snapshot:
         )
 
     def _partitions(self, machine: Machine) -> list[replies.PartitionNodes]:
-        """Return Slurm's partitions with their nodes that compute and those that are free."""
+        """Return Slurm's partitions with their compute nodes and the free ones."""
         free = self.free(machine)
         return [
             replies.PartitionNodes(
@@ -193,7 +193,7 @@ class Snapshot:
 
 
 def _kind_of(word: str) -> int:
-    """Return the kind of a state's word; an unknown one is neither free nor down."""
+    """Return the kind of a state; an unknown one is neither free nor down."""
     plain = word.rstrip("*~#!%$@^+-")
     if word in FREE_STATES:
         return _FREE
@@ -203,7 +203,7 @@ def _kind_of(word: str) -> int:
 
 
 def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
-    """Return the states that the machine's own dump or site gives.
+    """Return the states from the machine's own dump or site.
 
     `taken`: unix time of the dump; None where there is none.
     """
@@ -229,7 +229,7 @@ def _as_stated(bare: Snapshot, source: str, answer: Availability) -> Snapshot:
 def _with_jobs(
     machine: Machine, bare: Snapshot, jobs: Sequence[JobRecord], users: bool, owner: str
 ) -> Snapshot:
-    """Return a snapshot with these jobs in it, users' names kept or left out."""
+    """Return a snapshot with these jobs added, with or without users' names."""
     hidden = [] if users else [job.user for job in jobs]
     names = [name for job in jobs for name in job.nodes.unique]
     all_rows = find_hosts(machine.names, np.array(names, dtype=np.str_), "the list of jobs")
@@ -246,7 +246,7 @@ def _with_jobs(
 
 
 def _mask_names(text: str, names: Iterable[str]) -> str:
-    """Return a text without the names in it: people put their own into their jobs' names.
+    """Return a text without the names in it, since job names often contain user names.
 
     A name of one or two letters is masked where it is a word: it is inside most others.
     """
@@ -263,7 +263,7 @@ def _mask_names(text: str, names: Iterable[str]) -> str:
 
 
 def usual_sources(machine: Machine) -> tuple[str, ...]:
-    """Return the sources where none is named: Slurm where it is here and may know the machine."""
+    """Return the default sources: Slurm, if it is here and may know the machine."""
     here = all(shutil.which(command) for command in ("sinfo", "squeue"))
     return (SLURM,) if here and machine.scheduler in ("", "slurm") else ()
 
@@ -271,7 +271,7 @@ def usual_sources(machine: Machine) -> tuple[str, ...]:
 def ask_sources(
     machine: Machine, sources: tuple[str, ...], users: bool = False, owner: str = ""
 ) -> Snapshot:
-    """Ask all sources and return their states together.
+    """Query all sources and return their combined states.
 
     `sources`: ``slurm`` or files: a dump with states (``sinfo -N -l``, xtprocadmin …), the output
     of ``squeue --json``, or a list of the free nodes. Empty: the machine's own states. `users`:

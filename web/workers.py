@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calculations in processes of their own, which are ended when they take too long.
+"""Computations in separate processes, which are ended if they take too long.
 
 A `Lane` has a few `concurrent.futures` executors of one process each, so that
 one calculation can be ended without the others. Questions that are answered
@@ -67,19 +67,19 @@ _number, _end, _next = 0, math.inf, 0.0
 
 
 class BusyError(NidmapError):
-    """Too many calculations are under way or wait already."""
+    """Too many computations are running or queued."""
 
 
 class TooSlowError(NidmapError):
-    """A calculation took longer than it may."""
+    """A computation exceeded its time limit."""
 
 
 class DefectError(NidmapError):
-    """A calculation failed unexpectedly."""
+    """A computation failed unexpectedly."""
 
 
 class Lane:
-    """Calculations of one kind for one machine.
+    """Computations of one kind for one machine.
 
     `processes`: calculations at once. `waiting`: questions that may wait for a process.
     `seconds`: longest calculation.
@@ -111,7 +111,7 @@ class Lane:
         told: Told = None,
         seconds: float | None = None,
     ) -> Any:
-        """Return ``function(machine, *arguments)``, calculated in another process.
+        """Return ``function(machine, *arguments)``, computed in another process.
 
         Where the caller is cancelled, as when its client has hung up, the
         calculation is ended too.
@@ -148,7 +148,7 @@ class Lane:
             raise
 
     def finish(self, question: str) -> bool:
-        """Let a search end with the best so far; return whether one of that name goes on."""
+        """End a search with the best so far; return whether one of that name is running."""
         searching = [worker for worker in self._all if question and worker.question == question]
         for worker in searching:
             worker.finish()
@@ -159,7 +159,7 @@ class Lane:
         if self._asked.get(question) is job:
             del self._asked[question]
         if not job.cancelled():
-            job.exception()  # seen, also where nobody waits for it any more
+            job.exception()  # retrieve it even if nobody waits any more
 
     async def _calculate(
         self,
@@ -195,7 +195,7 @@ class Lane:
                     self._idle.append(worker)
 
     def _alive(self) -> _Worker | None:
-        """Return an idle worker, None where there is none; workers that have ended are dropped."""
+        """Return an idle worker, None if there is none; ended workers are dropped."""
         while self._idle:
             worker = self._idle.pop()
             if worker.lives():
@@ -219,14 +219,14 @@ class Lane:
         self._all.discard(worker)
 
     def close(self) -> None:
-        """End all processes, whatever they do."""
+        """End all processes, whatever they are doing."""
         self._closed = True
         for worker in list(self._all):
             self._end(worker)
 
 
 class _Worker:
-    """An executor of one process, whose id is known so that it can be ended; what it is asked."""
+    """An executor with one process of known id, so that it can be ended, and its request."""
 
     def __init__(self, machine: Machine) -> None:
         context = get_context("forkserver")
@@ -243,7 +243,7 @@ class _Worker:
     async def call(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float, told: Told
     ) -> Any:
-        """Calculate, passing progress reports on."""
+        """Compute, passing progress reports on."""
         self._number += 1
         end = time.monotonic() + _LATE * seconds
         loop, line = asyncio.get_running_loop(), self._line.fileno()
@@ -267,7 +267,7 @@ class _Worker:
             told(report)
 
     def lives(self) -> bool:
-        """Tell whether its process is there: its end of the line is closed with it."""
+        """Tell whether its process is alive: its end of the pipe closes with it."""
         try:
             while self._line.poll():
                 self._line.recv()  # reports that came too late
@@ -276,7 +276,7 @@ class _Worker:
         return True
 
     def finish(self) -> None:
-        """Let what is searched for now end with the best so far."""
+        """End the running search with the best so far."""
         with contextlib.suppress(OSError):
             self._line.send(self._number)
 
@@ -293,7 +293,7 @@ class _Worker:
 def _prepare_process(
     machine: Machine, strategies: dict[str, str], environment: dict[str, str], line: Connection
 ) -> None:
-    """Begin a process: its machine, its bounds, and what it does at the server's end."""
+    """Set up a process: its machine, its limits, and its end with the server."""
     global _machine, _line
     _machine, _line = machine, line
     STRATEGIES.update(strategies)  # as the front door told the server
@@ -314,7 +314,7 @@ def _end_with_server() -> None:
 
 
 def report_progress(said: Callable[[], dict[str, Any]]) -> bool:
-    """Report the progress of a calculation; return whether it is to end with the best so far.
+    """Report a computation's progress; return whether to end with the best so far.
 
     `said`: makes what is said, where it is time to say something.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which channels of a network carry how many bytes, by which routing.
+"""How many bytes each channel of a network carries, under a given routing.
 
 A demand (`Demand`: bytes between nodes) and a routing by its exact name give
 the load of every directed channel. Loads are fluid: the bytes that the
@@ -107,7 +107,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
 
 
 def usual_loss(machine: Machine) -> float:
-    """Return how much longer channels likely take where all bytes are diverted, as a share."""
+    """Return the likely relative slowdown of channels if all bytes are diverted."""
     return float(machine.topology.parameters.get("loss", LOSS))
 
 
@@ -123,7 +123,7 @@ def check_routing(machine: Machine, routing: str) -> str:
 
 
 def _routing_module(machine: Machine, routing: str) -> ModuleType:
-    """Return the module of a routing: that of the machine's kind, but ``adaptive`` has its own."""
+    """Return the module of a routing: that of the machine's kind, or of ``adaptive``."""
     return _import_module(routing if routing == "adaptive" else MODULES[machine.topology.kind])
 
 
@@ -159,7 +159,7 @@ def loads(
 def loads_of_each(
     machine: Machine, demands: Sequence[Demand], routing: str = "", loss: float | None = None
 ) -> Iterator[Loads]:
-    """Yield the `loads` of each of some demands, as steps of an exchange are: one by one.
+    """Yield the `loads` of each of several demands, such as the steps of an exchange.
 
     Where routers adapt, demands that have the same routers are divided faster together.
     """
@@ -202,7 +202,7 @@ def loads_of_each(
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:
-    """Return the expected channels of each class on the way between routers.
+    """Return the expected number of channels of each class between routers.
 
     `source`, `target` (m,): router indices. `routing`: '' is the machine's default. Returns (m,
     classes): one column per class, as in `Channels.kinds`.

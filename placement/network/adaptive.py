@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing ``adaptive``: bytes divided between minimal ways and detours as well as possible.
+"""Routing ``adaptive``: bytes split between minimal paths and detours as well as possible.
 
 Every router pair divides its bytes between two kinds of ways. In different groups
 these are the ways of ``minimal`` and those of ``valiant``, over a third group; in one
@@ -70,7 +70,7 @@ FEW_WITH_SPINES = "fewer than three groups: adaptive is the same as minimal"
 
 
 class Pairs:
-    """Router pairs of different groups, each with a share of its own.
+    """Router pairs in different groups, each with its own share.
 
     `listed` (p,): of each demand the rows of sources and of targets, and bytes. `joined` (n, n):
     groups between which bytes take the ways here.
@@ -104,7 +104,7 @@ class Pairs:
 
 
 class Between:
-    """All router pairs of two groups together, with one share."""
+    """All router pairs between two groups, with a common share."""
 
     def __init__(self, total: GroupTraffic) -> None:
         self.total, self.sums = total, total.away.sum(axis=-2)
@@ -134,12 +134,12 @@ def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
 
 
 def divide(machine: Machine, demand: Demand) -> Ways:
-    """Divide a demand between minimal ways and detours as well as possible; see `divide_each`."""
+    """Split a demand between minimal paths and detours as well as possible; see `divide_each`."""
     return next(divide_each(machine, [demand], np.zeros(1)))
 
 
 def divide_each(machine: Machine, demands: Sequence[Demand], enough: Floats) -> Iterator[Ways]:
-    """Divide each demand between minimal ways and detours, as well as possible or enough.
+    """Split each demand between minimal paths and detours, as well as possible or enough.
 
     They go through the same tables together: what takes time is not the sums but to ask for them.
 
@@ -170,7 +170,7 @@ def divide_each(machine: Machine, demands: Sequence[Demand], enough: Floats) -> 
 
 
 def _split_batches(machine: Machine, demands: Sequence[Demand], enough: Floats) -> Iterator[_Batch]:
-    """Yield runs of demands that share tables, those with few pairs apart from others."""
+    """Yield runs of demands that share tables, keeping those with few pairs separate."""
     if not demands:
         return
     used = np.unique(np.concatenate([demand.routers_used() for demand in demands]))
@@ -186,7 +186,7 @@ def _split_batches(machine: Machine, demands: Sequence[Demand], enough: Floats) 
 
 
 def _pairs_of(demand: Demand) -> int:
-    """Return how many pairs of routers exchange bytes, at most."""
+    """Return an upper bound on the number of router pairs that exchange bytes."""
     return len(demand.source) + int((np.bincount(demand.within.line) ** 2).sum())
 
 
@@ -213,16 +213,16 @@ class _Batch:
 
     @cached_property
     def shares(self) -> _Shares:
-        """The bytes that can be divided."""
+        """The bytes that can be split."""
         return _Shares(self.touched.sought, self.total, self.variables)
 
     def minimal(self) -> GroupTraffic:
-        """Return the bytes on minimal ways."""
+        """Return the bytes on minimal paths."""
         return _fill_ways(self.touched.sought, self.touched.second, self.shares, self.enough)
 
 
 class _Shares:
-    """Shares on minimal ways: of bytes between groups, then of bytes inside groups."""
+    """Shares on minimal paths: of bytes between groups, then of bytes within groups."""
 
     def __init__(
         self, touched: TouchedGroups, total: GroupTraffic, variables: Pairs | Between
@@ -238,7 +238,7 @@ class _Shares:
         self.demand = np.concatenate([variables.demand, self.near // total.inner[0].size])
 
     def take(self, share: Floats) -> GroupTraffic:
-        """Return the bytes that take minimal ways."""
+        """Return the bytes that take minimal paths."""
         share = np.where(self.free, share, self.certain)
         count = len(self.variables.g)
         inner = self.total.inner.copy()
@@ -246,7 +246,7 @@ class _Shares:
         return GroupTraffic(*self.variables.take(share[:count]), inner)
 
     def weigh(self, price: PathPrices) -> Floats:
-        """Return the weight of a byte of each variable on one kind of way, minimal or detour."""
+        """Return the weight of a byte of each variable on one kind of path, minimal or detour."""
         inner = price.inner.reshape(-1)[self.near]
         weight: Floats = np.maximum(np.concatenate([self.variables.weigh(price), inner]), TINY)
         return weight
@@ -255,7 +255,7 @@ class _Shares:
 def _fill_ways(
     touched: TouchedGroups, second: ChannelTables, shares: _Shares, enough: Floats
 ) -> GroupTraffic:
-    """Return the bytes that take minimal ways: pairs shift others until no channel is fuller.
+    """Return the bytes on minimal paths once pairs displaced others and no channel is fuller.
 
     High powers may shift too far in the end, so the best division is the best that was come by.
 
@@ -289,7 +289,7 @@ def _fill_ways(
 
 
 def _even_share(none: ChannelTables, every: ChannelTables) -> Floats:
-    """Return the share of all bytes on minimal ways that is best, float64 (demands,).
+    """Return the best uniform share of bytes on minimal paths, float64 (demands,).
 
     `none`, `every`: seconds of the channels where no bytes, and where all, take minimal ways.
     Between them the largest is convex.
@@ -310,7 +310,7 @@ def _even_share(none: ChannelTables, every: ChannelTables) -> Floats:
 def _choose_fewest(
     best: GroupTraffic, least: Floats, minimal: GroupTraffic, largest: Floats, enough: Floats
 ) -> tuple[GroupTraffic, Floats]:
-    """Return of two divisions of each demand the one with the smaller largest load, and that.
+    """Return, per demand, the better of two splits by largest load, and that load.
 
     The first that is small enough stays.
     """
@@ -323,13 +323,13 @@ def _choose_fewest(
 
 
 def _share_of(logit: Floats) -> Floats:
-    """Return shares of logits; all or nothing at both ends."""
+    """Return the shares for logits, exactly 0 or 1 at both ends."""
     share: Floats = np.where(np.abs(logit) < SURE, 1 / (1 + np.exp(-logit)), logit > 0)
     return share
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive") -> Floats:
-    """Return the expected channels of each class between routers, float64 (m, classes).
+    """Return the expected number of channels of each class between routers, float64 (m, classes).
 
     On an idle network, where every byte takes minimal ways (those over a
     third group where there are no others).

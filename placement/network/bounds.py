@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least time that traffic can take, whatever the routing, and whatever the placement.
+"""Lower bounds on the time of traffic, for any routing and any placement.
 
 *This placement* (`cut_time`). Bytes that leave a part of the network cross the
 channels that leave it, by any routing. So for every part the bytes out over
@@ -66,7 +66,7 @@ class NetworkParts(NamedTuple):
 
 
 def cut_time(machine: Machine, demand: Demand) -> float:
-    """Return the least time of a demand where its nodes are, by any routing, in seconds.
+    """Return a lower bound in seconds on a demand's time between its nodes, for any routing.
 
     What nodes' own links need is not looked at.
     """
@@ -87,7 +87,7 @@ def best_bound(
     busiest: float = 0.0,
     among: Mask | None = None,
 ) -> Bound:
-    """Return the least time of any placement of some nodes, by any routing.
+    """Return a lower bound on the time of any placement of some nodes, for any routing.
 
     `count`: nodes to place. `out`: bytes that every node sends to the others at least (their
     least; in an all-to-all of k ranks per node and b bytes: (count - 1) k² b). `pair`: bytes that
@@ -110,7 +110,7 @@ def best_bound(
 
 
 def _best_own(machine: Machine, count: int, eligible: Mask, out: float, busiest: float) -> Bound:
-    """Return the time that nodes' own links allow, for the fastest nodes."""
+    """Return the time allowed by nodes' own links, for the fastest nodes."""
     fast = np.sort(injection_bandwidth(machine)[eligible])[::-1]
     seconds = max(out / (fast[count - 1] * GB), busiest / (fast[0] * GB))
     why = f"a node sends {max(out, busiest) / GB:.3g} GB at {fast[0]:.3g} GB/s"
@@ -118,7 +118,7 @@ def _best_own(machine: Machine, count: int, eligible: Mask, out: float, busiest:
 
 
 def _crossing_time(amount: Floats, gbs: Floats) -> Floats:
-    """Return bytes over GB/s; 0 where no channel is known (it then cannot be crossed)."""
+    """Return bytes over GB/s; 0 if no channel is known (it cannot be crossed then)."""
     known = np.where(gbs > 0, gbs, np.inf)
     seconds: Floats = amount / (known * GB)
     return seconds
@@ -126,7 +126,7 @@ def _crossing_time(amount: Floats, gbs: Floats) -> Floats:
 
 @once
 def partitions(machine: Machine) -> list[NetworkParts]:
-    """Return the partitions of a machine, made once: of routers, and from the outside in."""
+    """Return a machine's partitions, cached: of routers, and from the outside in."""
     coords, links = router_coords(machine).astype(np.int64), channels(machine)
     labels = [("router", np.arange(len(coords)))]
     torus = machine.topology.kind == "torus"
@@ -153,7 +153,7 @@ def _list_subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]
 
 
 def _list_slabs(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
-    """Yield the slabs of each thickness along each axis; of long axes some of all."""
+    """Yield the slabs of each thickness along each axis, sampled on long axes."""
     for axis, extent in enumerate(machine.topology.extents[: coords.shape[1]]):
         widths = {extent // 2 >> k for k in range(extent.bit_length())} - {0}
         for width in range(1, extent // 2 + 1) if extent <= ALL_SLABS else sorted(widths):
@@ -161,7 +161,7 @@ def _list_slabs(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
 
 
 def _eligible_room(machine: Machine, part: Ints, parts: int, eligible: Mask) -> Ints | None:
-    """Return how many eligible nodes each part has; None where a node is in two parts."""
+    """Return each part's number of eligible nodes; None if a node is in two parts."""
     table = machine.router[eligible]
     label: Ints = np.where(table >= 0, part[table], -1)
     first = label[:, 0]
@@ -194,7 +194,7 @@ def _least_time(count: int, out: float, pair: float, room: Ints, gbs: Floats) ->
 
 
 def _bytes_leaving(inside: Floats, out: float, pair: float) -> Floats:
-    """Return f(n) of the module's text, at least 0."""
+    """Return f(n) of the module's docstring, at least 0."""
     return np.maximum(inside * out - inside * (inside - 1) * pair, 0.0)
 
 

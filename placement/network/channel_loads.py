@@ -20,7 +20,7 @@ from nidmap.placement.topologies import links, router_names
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Channels:
-    """The directed channels of a machine's network, one row each (c rows).
+    """The directed channels of a machine's network, one per row (c rows).
 
     Parallel links that share their load equally (a black bundle) are one
     channel with the bandwidth of all; cables of switches, of which a message
@@ -56,7 +56,7 @@ class Channels:
         return np.array([f"{a}->{b} {word}{nth}" for a, b, word, nth in parts], dtype=np.str_)
 
     def earlier(self, some: Ints | slice) -> Ints:
-        """Return the place of some channels among those with the same ends and class, from 0."""
+        """Return the rank of channels among those with the same ends and class, from 0."""
         key = self.source.astype(np.int64) << 40 | self.target.astype(np.int64) << 8 | self.kind
         wanted = np.arange(len(key))[some]
         if len(wanted) == 1:  # the busiest one, asked for over and over
@@ -135,7 +135,7 @@ class Worst(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """The bytes on channels by two divisions between minimal ways and detours."""
+    """The bytes on channels under two splits between minimal paths and detours."""
 
     # minimal, best: (c,), None on detours; divided so that the busiest channel takes least
     minimal: Floats
@@ -148,7 +148,7 @@ TAKEN = np.linspace(0.0, 1.0, 17)
 
 
 def busiest_by_share(load: Floats | Ways, bandwidth: Floats) -> Floats:
-    """Return the seconds of the busiest channel for each entry of `TAKEN`; one without detours.
+    """Return the busiest channel's seconds for each entry of `TAKEN`; one without detours.
 
     `load` (c,): bytes. `bandwidth` (c,): GB/s.
     """
@@ -162,7 +162,7 @@ def busiest_by_share(load: Floats | Ways, bandwidth: Floats) -> Floats:
 
 
 class Sending(NamedTuple):
-    """The time of messages that are sent together."""
+    """The time of messages sent together."""
 
     seconds: float
     busy: float  # share of that for which the busiest channel is busy
@@ -170,7 +170,7 @@ class Sending(NamedTuple):
 
 
 def pay_for_detours(by_share: Floats, least_s: float, cost: float) -> Sending:
-    """Return the least seconds of any share of the detours.
+    """Return the least seconds over all shares of the detours.
 
     `by_share` (k,): of the busiest channel, as `busiest_by_share` has it. `least_s`: what nodes'
     own links and ranks need. `cost`: what is added where all detours are taken, as a share.
@@ -184,7 +184,7 @@ def pay_for_detours(by_share: Floats, least_s: float, cost: float) -> Sending:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loads:
-    """Bytes on every channel of a network when a whole demand is sent.
+    """Bytes on every channel of a network when an entire demand is sent.
 
     Loads of the same machine and routing add (a job and its background).
     """
@@ -228,11 +228,11 @@ class Loads:
         )
 
     def by_share(self) -> Floats:
-        """Return the seconds of the busiest channel by entry of `TAKEN`; one without detours."""
+        """Return the busiest channel's seconds by entry of `TAKEN`; one without detours."""
         return busiest_by_share(self.ways or self.carried, self.channels.bandwidth[self.used])
 
     def losing(self, loss: float, least_s: float = 0.0) -> Loads:
-        """Return the loads where all bytes on detours make sending take 1 + `loss` times as long.
+        """Return the loads if sending takes 1 + `loss` times as long with all bytes on detours.
 
         `least_s`: what else sending needs; with the nodes' own links where these need longer.
         """
@@ -250,7 +250,7 @@ class Loads:
         return replace(self, carried=carried, slower=slower, notes=(*self.notes[:-1], note))
 
     def seconds(self) -> Floats:
-        """Return how long every channel takes in seconds, float64 (c,).
+        """Return the seconds that every channel takes, float64 (c,).
 
         0.0 where a channel is unlimited.
         """
@@ -259,7 +259,7 @@ class Loads:
         return out
 
     def used_seconds(self) -> Floats:
-        """Return the seconds of the channels that are used, float64 (k,)."""
+        """Return the seconds of the channels in use, float64 (k,)."""
         usable = self.channels.bandwidth[self.used] * GB
         return np.asarray(self.carried * self.slower / usable)
 
@@ -286,7 +286,7 @@ class Loads:
         return ends | dict(zip(kinds, most.tolist(), strict=True))
 
     def worst(self) -> Worst:
-        """Return the slowest part: a channel, or a node's injection or ejection.
+        """Return the bottleneck: a channel, or a node's injection or ejection.
 
         Of equals the first is named: injection, ejection, then the channels
         in their order. Where no link is limited, the largest load counts and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free nodes that no path joins to the others: a job cannot have them next to the rest."""
+"""Free nodes without a path to the others, which a job cannot combine with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nidmap.placement.support.array_types import Ints, Mask
 
 
 def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> tuple[Mask, str]:
-    """Return the free nodes that links join to each other, and a note on those left out.
+    """Return the free nodes that are connected to each other, and a note on the rest.
 
     Of the parts that a network falls into without its missing links, the one
     with most free nodes counts, or that of the nodes which must be kept.
@@ -35,7 +35,7 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
 
 
 def _joined_kinds(machine: Machine, rails: Rails, counts: Ints) -> Mask:
-    """Return kinds of nodes that are all joined to each other, those of most nodes first."""
+    """Return kinds of nodes that are all connected to each other, the largest first."""
     cabled: Mask = np.any(rails.part[rails.member] >= 0, axis=1)
     if leaves_top_out(machine):
         return cabled

@@ -65,7 +65,7 @@ class Demand:
 
     @classmethod
     def of(cls, machine: Machine, traffic: Traffic) -> Demand:
-        """Return the demand that traffic between nodes puts on the network.
+        """Return the demand of traffic between nodes on the network.
 
         `traffic`: ends are rows of the machine; what a node sends to itself is left out.
         """
@@ -82,21 +82,21 @@ class Demand:
 
     @property
     def total(self) -> float:
-        """Bytes that leave all nodes together."""
+        """Total bytes that leave the nodes."""
         return float(self.out.sum())
 
     def own_s(self, machine: Machine) -> float:
-        """Return the seconds of the busiest node's own link; 0 where it is unlimited."""
+        """Return the seconds of the busiest node's own link; 0 if it is unlimited."""
         sent = np.maximum(self.out, self.into) / (injection_bandwidth(machine) * GB)
         return float(sent.max(initial=0.0))
 
     def refuse_other(self, machine: Machine) -> None:
-        """Raise UsageError where this is the demand of another machine."""
+        """Raise UsageError if this is the demand of another machine."""
         if len(machine) != len(self.out) or router_count(machine) != self.routers:
             raise UsageError("this demand belongs to another machine")
 
     def routers_used(self) -> Ints:
-        """Return the routers that send or get anything, ascending."""
+        """Return the routers that send or receive anything, ascending."""
         used = np.zeros(self.routers, dtype=bool)
         for routers in (self.source, self.target, self.within.end):
             used[routers] = True
@@ -128,7 +128,7 @@ class Demand:
             yield used[source], used[target], amount[kept]
 
     def leaving(self, label: Ints, count: int) -> tuple[Floats, Floats]:
-        """Return the bytes that leave and that enter the routers of each label.
+        """Return the bytes that leave, and that enter, the routers with each label.
 
         `label` (routers,): 0 … count-1; -1 for a router of no part. Returns `out, into` (count,).
         """
@@ -142,7 +142,7 @@ class Demand:
         return np.maximum(out, 0.0), np.maximum(into, 0.0)
 
     def reversed(self) -> Demand:
-        """Return the demand with every message sent the other way."""
+        """Return the demand with every message in the opposite direction."""
         turned = _between_routers(self.routers, [(self.target, self.source, self.amount)])
         back = self.nodewise.reversed()
         key = hash((self.key, "reversed"))
@@ -150,7 +150,7 @@ class Demand:
 
 
 def _require_routers(machine: Machine, rows: Ints) -> None:
-    """Raise where a node has no router."""
+    """Raise if a node has no router."""
     lost = (machine.router[rows] < 0).all(axis=1)
     if lost.any():
         name = machine.names[rows[int(np.argmax(lost))]]
@@ -163,7 +163,7 @@ def _require_routers(machine: Machine, rows: Ints) -> None:
 def _attachment_pairs(
     machine: Machine, a: Ints, b: Ints
 ) -> Iterator[tuple[Ints, Ints, Mask | slice, Floats | float]]:
-    """Yield for each pair of attachments the routers, which messages have it, and their share."""
+    """Yield, for each pair of attachments, routers, messages that use it, and their share."""
     table = machine.router
     if table.shape[1] == 1:
         yield table[a, 0].astype(np.int64), table[b, 0].astype(np.int64), slice(None), 1.0
@@ -179,7 +179,7 @@ def _attachment_pairs(
 def _between_routers(
     routers: int, listed: list[tuple[Ints, Ints, Floats]]
 ) -> tuple[Ints, Ints, Floats]:
-    """Return each router pair once with all its bytes, ascending; s == t dropped."""
+    """Return each router pair once with its total bytes, ascending; s == t dropped."""
     none = np.zeros(0, dtype=np.int64)
     columns = zip((none, none, np.zeros(0)), *listed, strict=True)
     source, target, amount = (np.concatenate(column) for column in columns)
@@ -192,7 +192,7 @@ def _between_routers(
 def _on_routers(
     machine: Machine, lines: AllToAlls
 ) -> tuple[AllToAlls, list[tuple[Ints, Ints, Floats]]]:
-    """Return all-to-alls over routers, and the correction between a node's own switches."""
+    """Return all-to-alls over routers, corrected for a node's own switches."""
     if not len(lines):
         return NO_ALL_TO_ALLS, []
     line, row, ranks, routers = lines.line, lines.end, lines.weight, router_count(machine)
@@ -223,7 +223,7 @@ def _on_routers(
 def _shared_parts(
     rails: Rails, line: Ints, row: Ints
 ) -> Iterator[tuple[tuple[int, int], int, float]]:
-    """Yield two kinds of nodes, a part that both are on, and the factor of all their pairs there.
+    """Yield pairs of node kinds, a part that both are on, and the factor for pairs there.
 
     What nodes of two kinds exchange is what all of both do, less what those of each do among
     themselves; that has a factor of its own.
@@ -247,7 +247,7 @@ def _shared_parts(
 
 
 def _refuse_apart(rails: Rails, line: Ints, row: Ints, kinds: tuple[int, int]) -> None:
-    """Raise where a line has nodes of two kinds that no path joins."""
+    """Raise if a line has nodes of two kinds that no path connects."""
     low, high = (np.flatnonzero(rails.kind[row] == kind) for kind in kinds)
     _, a, b = np.intersect1d(line[low], line[high], return_indices=True)
     rails.refuse_apart(row[low[a]], row[high[b]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dragonflies, Aries, Slingshot and DragonFly+: all routings but ``adaptive``.
+"""Dragonflies, Aries, Slingshot and DragonFly+: all routings except ``adaptive``.
 
 Most take at most one global (blue) hop. A black bundle counts as one link,
 parallel blue links count one by one:
@@ -52,7 +52,7 @@ FEW = "fewer than three groups: valiant is the same as minimal"
 
 
 def channels(machine: Machine) -> Channels:
-    """Return two channels per row of the machine's links; the same for every routing."""
+    """Return two channels per row of the machine's links, equal for every routing."""
     return groups_of(machine).channels
 
 
@@ -105,7 +105,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
 
 
 def path_hops(groups: Groups, source: Ints, target: Ints, over: Mask) -> Floats:
-    """Return the expected channels of each class on minimal paths, or over a third group.
+    """Return the expected channels of each class on minimal paths, or via a third group.
 
     A channel's price is 1 in its class: what a path costs is the hops it has.
 
@@ -130,7 +130,7 @@ def path_hops(groups: Groups, source: Ints, target: Ints, over: Mask) -> Floats:
 
 
 def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
-    """Return the channel by which a router forwards to some nodes, -1 where one is attached.
+    """Return the channel by which a router forwards to nodes; -1 if one is attached.
 
     Returns (routers, nodes).
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dragonfly as its routings see it: groups of routers, and the links between groups.
+"""A dragonfly as seen by its routings: groups of routers, and the links between groups.
 
 A group that is not in one piece (a router has lost all its links to the others) counts as
 several: here a group is such a piece. Inside a group a bundle (black) is one path; links
@@ -39,7 +39,7 @@ MOST_INSIDE, MOST_BETWEEN = 50_000_000, 25_000_000
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of routers in one piece, padded to the size of the largest."""
+    """Groups of routers, padded to the size of the largest."""
 
     channels: Channels
     # count, width: groups, and routers of the machine's largest one
@@ -65,12 +65,12 @@ class Groups:
 
     @property
     def routers(self) -> int:
-        """Routers of the machine."""
+        """Number of the machine's routers."""
         return len(self.group)
 
     @property
     def lanes(self) -> tuple[int, int, int]:
-        """The shape of tables of all channels inside groups."""
+        """The shape of tables of all channels within groups."""
         return self.count, self.width, self.local.lanes
 
     def gates(self, units: Ints, others: Ints) -> Floats:
@@ -87,7 +87,7 @@ class Groups:
 
     @cached_property
     def joins(self) -> Floats:
-        """Weight of a link's groups to each other as third ones, float64 (count, count).
+        """Weight of groups as third groups to each other, float64 (count, count).
 
         The root of their links, of most: a third group gets bytes as links lead to it and on.
         """
@@ -95,7 +95,7 @@ class Groups:
 
     @cached_property
     def linked(self) -> Mask:
-        """Whether a link joins two groups, bool (count, count); not a group and itself."""
+        """Whether a link joins two groups, bool (count, count); False on the diagonal."""
         return np.asarray(self.pair_links > 0)
 
     @cached_property
@@ -123,7 +123,7 @@ class Groups:
 
     @cached_property
     def complete(self) -> bool:
-        """Whether equally many links join every two groups."""
+        """Whether every two groups are joined by equally many links."""
         return bool(((self.joins == 1) | self.same).all())
 
     @cached_property
@@ -141,7 +141,7 @@ class Groups:
         return table
 
     def detours(self, units: Ints) -> tuple[Ints, Floats]:
-        """Return over which routers detours between two routers of some groups lead.
+        """Return the routers via which detours between two routers of the same group lead.
 
         Those of the row or column that both are in, where it has others, else all of the group;
         none on a DragonFly+, whose shortest paths take every spine already. Returns the line of
@@ -163,7 +163,7 @@ class Groups:
 
     @cached_property
     def graph(self) -> shortest_paths.StateGraph:
-        """The routers as a graph: the fewest links between groups first, the fewest hops second."""
+        """The routers as a graph that minimises links between groups first, then hops."""
         channels = self.channels
         cost = np.full(len(channels), shortest_paths.BETWEEN_GROUPS)
         cost[self.inside] = 1
@@ -173,14 +173,14 @@ class Groups:
         return shortest_paths.graph_of(channels, self.routers, count=count, cost=cost, order=order)
 
     def table(self, of_channels: Floats) -> Floats:
-        """Return a property of all channels inside groups, (groups, positions, lanes)."""
+        """Return a property of all channels within groups, (groups, positions, lanes)."""
         size = int(np.prod(self.lanes))
         return add_by_key(self.lane, self.paths * of_channels[self.inside], size).reshape(
             self.lanes
         )
 
     def far_loads(self, demand: Demand, apart: Mask) -> Floats:
-        """Return the loads of a demand between groups, by the fewest links, float64 (c,).
+        """Return the loads of a demand between groups over the fewest links, float64 (c,).
 
         `apart` (count, count): the pairs of groups whose bytes count.
         """
@@ -194,7 +194,7 @@ class Groups:
 
 @once
 def groups_of(machine: Machine) -> Groups:
-    """Return the groups of a dragonfly; made once per machine."""
+    """Return the groups of a dragonfly, cached with the machine."""
     channels = from_links(machine)
     _, label = np.unique(router_coords(machine)[:, 0], return_inverse=True)
     source, target = channels.source.astype(np.int64), channels.target.astype(np.int64)
@@ -245,7 +245,7 @@ def _refuse_large(count: int, width: int) -> None:
 
 
 def _count_paths(channels: Channels, rows: Ints) -> Floats:
-    """Return how many paths each channel inside a group is: a bundle is one, blue links are not."""
+    """Return how many paths each channel within a group counts as."""
     spines = has_spines(channels.machine)  # all links of a DragonFly+ count one by one
     single = np.array([spines or kind in ("blue", "global") for kind in channels.kinds])
     return np.where(single[channels.kind[rows]], channels.count[rows], 1).astype(np.float64)

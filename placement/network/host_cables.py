@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cables that are slower than others: whose they are, and plans without those nodes."""
+"""Cables slower than others: their owners, and plans that avoid those nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CABLED = ("infiniband", "ethernet")
 
 
 def with_fast_cables(machine: Machine, free: Mask, count: int, must: Ints) -> tuple[Mask, str]:
-    """Return the free nodes with the fastest cables, as many rates of them as are needed.
+    """Return the free nodes with the fastest cables, using as few rates as suffice.
 
     `free` (n,). `count`: nodes wanted. `must` (k,): rows that are taken whatever their cables
     are. Returns `free` (n,). Returns `note`: which are left out, '' for none.
@@ -47,7 +47,7 @@ def with_fast_cables(machine: Machine, free: Mask, count: int, must: Ints) -> tu
 
 
 def say_slow_cables(machine: Machine) -> Iterator[str]:
-    """Yield a sentence on the nodes of each rate that is not the commonest of their network."""
+    """Yield a sentence on the nodes of each rate other than the most common of their network."""
     if machine.attachment_gbs is None:
         return
     cables = links(machine)
@@ -65,7 +65,7 @@ def say_slow_cables(machine: Machine) -> Iterator[str]:
 
 
 def say_slow_links(machine: Machine) -> Iterator[str]:
-    """Yield a sentence on the cables of each class between switches that are slower than most."""
+    """Yield a sentence on the inter-switch cables of each class that are slower than most."""
     if machine.topology.fabric not in _CABLED or machine.links is None:
         return
     cables, names = machine.links, router_names(machine)
@@ -82,7 +82,7 @@ def say_slow_links(machine: Machine) -> Iterator[str]:
 
 
 def _count_rates(rates: Floats) -> tuple[list[float], list[int], float]:
-    """Return the rates, how many cables have each, and the commonest, the fastest of equals."""
+    """Return the rates, the cables of each, and the most common, the fastest in a tie."""
     values, counts = np.unique(rates, return_counts=True)
     usual = values[len(counts) - 1 - np.argmax(counts[::-1])] if len(values) else 0.0
     return values.tolist(), counts.tolist(), float(usual)

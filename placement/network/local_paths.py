@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside the groups of a dragonfly: all shortest paths between the routers of one group.
+"""Within the groups of a dragonfly: all shortest paths between the routers of a group.
 
 Bytes are split equally over all shortest paths. Groups that are wired alike (all of a full
 machine) are looked at once. The tables are padded to the largest group: a position that a
@@ -27,7 +27,7 @@ UNREACHED = 16383
 
 
 class Ends(NamedTuple):
-    """Sets of positions of groups of one wiring, as beginnings and ends of paths inside them."""
+    """Sets of positions in groups of one wiring, as ends of paths within them."""
 
     wiring: int
     groups: Mask | slice  # (g,), which of the groups have it
@@ -47,7 +47,7 @@ class Leg(NamedTuple):
 
 
 class LocalPaths:
-    """Shortest paths inside groups of k different wirings.
+    """Shortest paths within groups of k different wirings.
 
     `joined` (k, q, q): channels from position u to v: 0, 1, or more where parallel links count
     one by one; symmetric.
@@ -79,7 +79,7 @@ class LocalPaths:
             np.put_along_axis(self.lane, self._goal, np.arange(self.lanes)[None, None], axis=2)
 
     def ends(self, shape: Ints, share: Floats) -> tuple[Ends, ...]:
-        """Return sets of positions between which bytes go, wiring by wiring.
+        """Return sets of positions that exchange bytes, wiring by wiring.
 
         `shape` (g,): wiring of each group. `share` (g, k, q).
         """
@@ -111,7 +111,7 @@ class LocalPaths:
         return out
 
     def _carry_on_channels(self, first: Ends, legs: Sequence[tuple[Ends, Ends, Floats]]) -> Floats:
-        """Return `carry` of groups of one wiring by the bytes of all pairs of positions."""
+        """Return `carry` for groups of one wiring, given the bytes of all pairs of positions."""
         demand = sum(
             product(start.share.swapaxes(1, 2), product(sent, end.share))
             for start, end, sent in legs
@@ -127,7 +127,7 @@ class LocalPaths:
     def _carry_on_grid(
         self, sides: tuple[int, int], legs: Sequence[tuple[Ends, Ends, Floats]]
     ) -> Floats:
-        """Return `carry` on a grid: the bytes that leave for a line, and those that leave one.
+        """Return `carry` on a grid, given the bytes that leave for a line and from one.
 
         What leaves (c, b) for column b', half of it, turns into the row there, and the other
         half comes out of the row that it went first.
@@ -210,7 +210,7 @@ class LocalPaths:
         return np.asarray(np.divide(total, paths, out=np.zeros_like(total), where=paths > 0))
 
     def _wirings(self, shape: Ints) -> Iterator[tuple[int, Mask | slice]]:
-        """Yield each wiring of some groups, and which have it."""
+        """Yield each wiring, and which of the groups have it."""
         if self._grids and (self.most <= 1 or len(self._grids) == 1):
             yield 0, slice(None)
             return
@@ -220,13 +220,13 @@ class LocalPaths:
                 yield wiring, slice(None) if some.all() else some
 
     def _padded(self, lanes: Floats) -> Floats:
-        """Return lanes of a grid, with those that other wirings have next to them."""
+        """Return lanes of a grid, padded for those of other wirings."""
         more = self.lanes - lanes.shape[-1]
         return np.pad(lanes, [(0, 0)] * (lanes.ndim - 1) + [(0, more)]) if more else lanes
 
 
 def _grid_sides(joined: Floats) -> tuple[int, int] | None:
-    """Return chassis and blades where a group is the full grid of an Aries: None where not.
+    """Return chassis and blades if the group is the full grid of an Aries, else None.
 
     Every router is joined once to all of its row and all of its column.
     """
@@ -242,7 +242,7 @@ def _grid_sides(joined: Floats) -> tuple[int, int] | None:
 
 
 def _lane_goals(joined: Floats, grids: list[tuple[int, int] | None]) -> Ints | None:
-    """Return the position that each lane leads to; None where no wiring is a grid."""
+    """Return the position to which each lane leads; None if no wiring is a grid."""
     if not any(grids):
         return None
     size = joined.shape[1]
@@ -262,7 +262,7 @@ def _lane_goals(joined: Floats, grids: list[tuple[int, int] | None]) -> Ints | N
 
 
 def _turned_lanes(sides: tuple[int, int], lanes: Floats) -> Floats:
-    """Return lanes of a grid turned: what comes in over each where what goes out stood."""
+    """Return lanes of a grid with incoming and outgoing ones exchanged."""
     chassis, blades = sides
     grid = lanes.reshape(-1, chassis, blades, lanes.shape[-1])
     out = np.zeros_like(grid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The price of a byte between two nodes when every channel has a price: loads, transposed.
+"""The cost of a byte between two nodes when every channel has a price: loads, transposed.
 
 `loads` answers what a demand puts on each channel; here each channel has a
 price a byte, and a message pays for the channels it takes, each by the share
@@ -79,7 +79,7 @@ def _over_switches(machine: Machine, between: PathCosts) -> PathCosts:
 
 
 def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
-    """Return the cost of a byte under ``minimal``; None where groups lack a link of their own."""
+    """Return the cost of a byte under ``minimal``; None if groups lack a direct link."""
     groups = groups_of(machine)
     if not groups.complete:
         return None
@@ -105,13 +105,13 @@ def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
 
 @once
 def _every_router(machine: Machine) -> TouchedGroups:
-    """Return the tables of all routers, for minimal paths alone."""
+    """Return the tables of all routers, for minimal paths only."""
     groups = groups_of(machine)
     return TouchedTables(groups, np.arange(groups.routers)).minimal
 
 
 def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
-    """Return the cost of a byte in dimension order; None where rings are too long for a table.
+    """Return the cost of a byte in dimension order; None if rings are too long for a table.
 
     What a stretch of an axis costs is known by its ring, start and end. The
     ring is that of the coordinates below the axis of the target and above it
@@ -158,7 +158,7 @@ def _axis_places(machine: Machine) -> list[tuple[Ints, Ints]]:
 
 
 def _price_stretches(grid: Grid, axis: int, way: Ints, position: Ints, price: Floats) -> Floats:
-    """Return the cost by (ring, start, end), flat; most rings have no price at all.
+    """Return the cost by (ring, start, end), flat; most rings have no prices at all.
 
     `way`, `position`, `price`: of the channels along the axis that have one.
     """
@@ -178,7 +178,7 @@ def _price_stretches(grid: Grid, axis: int, way: Ints, position: Ints, price: Fl
 
 
 def _on_tree(machine: Machine, price: Floats) -> PathCosts | None:
-    """Return the cost of a byte up to the first common switch and down; None without a tree.
+    """Return the cost of a byte up to the lowest common switch and down; None without a tree.
 
     By the prices of the cables of each part below a layer.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attachments of two nodes that a path joins, and the share of each pair of them.
+"""The attachments through which two nodes are connected, and the share of each pair of them.
 
 A node with several adapters (rails) is attached to several switches. Where
 links join all switches, each of the k x k pairs of attachments of two nodes
@@ -26,7 +26,7 @@ from nidmap.placement.topologies import links, router_count, router_names
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rails:
-    """The parts of a network that the attachments of its nodes are in."""
+    """The parts of a network that contain the nodes' attachments."""
 
     machine: Machine
     part: Ints  # (n, k), part of each attachment, its lowest router; -1 where there is none
@@ -38,11 +38,11 @@ class Rails:
 
     @property
     def count(self) -> Floats:
-        """How many attachments each node has, at least 1, float64 (n,)."""
+        """Number of attachments of each node, at least 1, float64 (n,)."""
         return np.asarray(np.maximum(1.0, (self.part >= 0).sum(axis=1)))
 
     def shares(self, a: Ints, b: Ints) -> Iterator[tuple[int, int, Floats]]:
-        """Yield each pair of attachments with its share of what nodes `a` send to nodes `b`.
+        """Yield each pair of attachments with its share of the traffic from `a` to `b`.
 
         `a`, `b`: rows of the machine, which broadcast. Yields `i, j`: columns of
         ``machine.router`` of the sender and of the receiver. Yields `share`: 0 where no path
@@ -75,7 +75,7 @@ class Rails:
         return shares
 
     def first_ends(self, a: Ints, b: Ints) -> tuple[Ints, Ints]:
-        """Return the first routers of nodes `a` and `b` that a path joins, int64 (m,) each.
+        """Return the first connected routers of nodes `a` and `b`, int64 (m,) each.
 
         The routers of their first attachments where none is joined.
         """
@@ -90,7 +90,7 @@ class Rails:
         return source, target
 
     def joined(self, a: Ints, b: Ints) -> Mask:
-        """Return whether a path joins nodes `a` to nodes `b`, which broadcast."""
+        """Return whether a path connects nodes `a` to nodes `b`, with broadcasting."""
         joined = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype=np.bool_)
         for _, _, weight in self._weights(a, b):
             joined |= weight > 0
@@ -99,7 +99,7 @@ class Rails:
         return joined
 
     def refuse_apart(self, a: Ints, b: Ints) -> None:
-        """Raise NidmapError where no path joins a node of `a` to that of `b`."""
+        """Raise NidmapError if no path connects a node of `a` to that of `b`."""
         apart = np.flatnonzero(~self.joined(a, b))
         if len(apart):
             ends = self.machine.router[[a[apart[0]], b[apart[0]]], 0].tolist()
@@ -108,7 +108,7 @@ class Rails:
 
 @once
 def rails_of(machine: Machine) -> Rails:
-    """Return which attachments of a machine's nodes are joined."""
+    """Return which attachments of a machine's nodes are connected."""
     cables = links(machine)
     ends = cables.a.astype(np.int64), cables.b.astype(np.int64)
     label = connected_components(router_count(machine), *ends)
@@ -123,7 +123,7 @@ def rails_of(machine: Machine) -> Rails:
 
 
 def leaves_top_out(machine: Machine) -> bool:
-    """Tell whether the list of switches may lack the links between its trees, as Slurm's files do.
+    """Tell whether the switch list may lack links between its trees, as Slurm's files do.
 
     A fabric's own list has every cable.
     """
@@ -131,7 +131,7 @@ def leaves_top_out(machine: Machine) -> bool:
 
 
 def _tell_apart(rows: Ints) -> tuple[Ints, Ints]:
-    """Return a row of each kind of rows, and the kind of each."""
+    """Return one row of each distinct kind, and each row's kind."""
     if (rows == rows[:1]).all():
         return np.arange(min(1, len(rows))), np.zeros(len(rows), dtype=np.int64)
     _, member, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channels that messages pass one after the other, where one path joins two routers."""
+"""The channels that messages pass in sequence, if there is one path between two routers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nidmap.placement.traffic import Traffic
 
 
 def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
-    """Return the channels between routers on the way of each message, on single paths.
+    """Return the channels between routers on each message's path, for single paths.
 
     A node with several links to switches sends by its first.
 
@@ -43,7 +43,7 @@ def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, 
 def busiest_link_s(
     machine: Machine, rows: Ints, steps: Sequence[Traffic], gbs: Floats, node_gbs: Floats
 ) -> Floats | None:
-    """Return how long the busiest link of each of some steps takes, message by message.
+    """Return the busiest link's seconds in each of some steps, message by message.
 
     The loads of all links of a large torus take longer than those that a small job uses.
 

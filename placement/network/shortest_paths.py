@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shortest paths between routers joined in any way: one search for the whole house.
+"""Shortest paths between arbitrarily connected routers: the search that all modules share.
 
 The network is a graph of states. Where switches are in layers (a fat tree
 with cables missing) a path climbs first and then only descends, so that
@@ -43,7 +43,7 @@ MOST_NEXT = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateGraph:
-    """Steps from state to state, sorted by the first (e rows)."""
+    """Steps from state to state, sorted by source (e rows)."""
 
     machine: Machine  # for the names in errors
     routers: int  # state i < routers is router i that may still climb
@@ -63,12 +63,12 @@ class StateGraph:
 
     @property
     def starts(self) -> Ints:
-        """The first step of each state that has any."""
+        """The first step of each state that has one."""
         return np.flatnonzero(np.diff(self.source, prepend=-1))
 
     @property
     def batch(self) -> int:
-        """How many destinations are worked on together."""
+        """Number of destinations processed together."""
         return max(1, _TABLE // max(1, len(self.source), self.states))
 
 
@@ -110,7 +110,7 @@ def graph_of(
 
 
 def distances(graph: StateGraph, targets: Ints) -> Ints:
-    """Return the cost from every state to each target, `UNREACHED` where no path leads.
+    """Return the cost from every state to each target, `UNREACHED` if there is no path.
 
     Returns (states, targets).
     """
@@ -158,12 +158,12 @@ class _Search:
         self.share = self.paths[graph.target] * ways / np.maximum(self.paths[graph.source], 1.0)
 
     def _levels(self) -> list[int]:
-        """Return the different distances above 0, ascending."""
+        """Return the distinct distances above 0, ascending."""
         distance = np.unique(self.far)
         return [int(x) for x in distance[(distance > 0) & (distance < UNREACHED)]]
 
     def _ascend(self, table: Floats, terms: Callable[[], Floats]) -> None:
-        """Fill a table by state distance by distance: the sums over the steps from each state."""
+        """Fill a table in order of distance, summing over the steps from each state."""
         first = self.graph.starts
         states = self.graph.source[first]
         # Nearest states first: what a state's value is made of lies strictly nearer to the target.
@@ -172,7 +172,7 @@ class _Search:
             table[states] = np.where(self.far[states] == level, total, table[states])
 
     def refuse_lost(self, source: Ints, column: Ints) -> None:
-        """Raise where no path leads from routers to targets, element by element."""
+        """Raise if there is no path from routers to targets, element by element."""
         lost = self.far[source, column] == UNREACHED
         if lost.any():
             row = int(np.argmax(lost))
@@ -180,7 +180,7 @@ class _Search:
             raise no_path(self.graph.machine, *ends)
 
     def carried(self, flow: Floats, channels: int) -> Floats:
-        """Return the loads when every state splits what it has over its shortest paths."""
+        """Return the loads if every state splits its bytes over its shortest paths."""
         graph, out = self.graph, np.zeros(channels)
         by_target = np.argsort(graph.target, kind="stable")
         first = np.flatnonzero(np.diff(graph.target[by_target], prepend=-1))
@@ -203,7 +203,7 @@ class _Search:
 
 
 def _by_target(graph: StateGraph, target: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield some different targets at a time, the rows that are theirs, and which each has."""
+    """Yield batches of distinct targets, the rows for them, and each row's target."""
     once, place = np.unique(target, return_inverse=True)
     for low in range(0, len(once), graph.batch):
         rows = np.flatnonzero((place >= low) & (place < low + graph.batch))
@@ -213,7 +213,7 @@ def _by_target(graph: StateGraph, target: Ints) -> Iterator[tuple[Ints, Ints, In
 def pair_loads(
     graph: StateGraph, source: Ints, target: Ints, amount: Floats, channels: int
 ) -> Floats:
-    """Return the bytes on every channel when pairs split over all shortest paths.
+    """Return the bytes on every channel if pairs split over all shortest paths.
 
     `source`, `target` (m,): routers. `amount` (m,). `channels`: how many there are.
     """
@@ -228,7 +228,7 @@ def pair_loads(
 
 
 def loads(graph: StateGraph, demand: Demand, channels: int) -> Floats:
-    """Return these shares for a whole demand."""
+    """Return the same loads for an entire demand."""
     out = np.zeros(channels)
     for target, source, amount in demand.reversed().blocks():
         out += pair_loads(graph, source, target, amount, channels)
@@ -247,7 +247,7 @@ def mean_hops(graph: StateGraph, source: Ints, target: Ints, kinds: int) -> Floa
 
 
 def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
-    """Return one channel by which each router forwards towards each target.
+    """Return the one channel by which each router forwards to each target.
 
     `target` (m,): routers. `turn` (routers, m): number ``turn`` mod n of the n steps to the
     neighbours nearest to the target (as ones that may still climb) is taken. Returns (routers,
@@ -281,7 +281,7 @@ def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
 def follow_messages(
     channels: Channels, table: Ints | Ints32, router: Ints, column: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """Follow messages from router to router by a table of channels.
+    """Follow messages from router to router by a table of next channels.
 
     `table` (routers, m): channel from each router towards each target, -1 where nothing goes on.
     `router`, `column` (k,): where each message starts, and its column of the table. Returns
@@ -300,14 +300,14 @@ def follow_messages(
 
 
 def refuse_lost(machine: Machine, last: Ints, target: Ints) -> None:
-    """Raise NidmapError where a message has ended at another router than its target."""
+    """Raise NidmapError if a message has ended at a router other than its target."""
     lost = np.flatnonzero(last != target)
     if len(lost):
         raise no_path(machine, int(last[lost[0]]), int(target[lost[0]]))
 
 
 def stop_at_switches(machine: Machine, nodes: Ints, table: Ints) -> Ints:
-    """Return a table of next channels with -1 at every switch that a node is attached to."""
+    """Return a table of next channels with -1 at every switch with an attached node."""
     for switch in machine.router[nodes].T:
         there = np.flatnonzero(switch >= 0)
         table[switch[there], there] = -1

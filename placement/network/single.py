@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing ``single`` on dragonflies: the next hop is a function of (router, destination) alone.
+"""Routing ``single`` on dragonflies: the next hop depends only on router and destination.
 
 Every hop brings a packet nearer to its destination (fewest links between groups, then fewest
 hops), so a table of next hops leads there on one of the shortest paths and can be installed as
@@ -33,7 +33,7 @@ _KEPT = 1 << 24
 
 
 class NextHops:
-    """Channels by which routers forward towards others.
+    """Channels by which routers forward to others.
 
     `hop` (wirings, positions, positions, most): first hops of the shortest paths from one to
     another position, ascending. `hops` (wirings, positions, positions): how many there are.
@@ -57,7 +57,7 @@ class NextHops:
         self.kept = np.empty((most, most), dtype=np.int32)
 
     def inside(self, group: Ints, here: Ints, there: Ints, turn: Ints) -> Ints:
-        """Return the channel from a position of a group towards another one, -1 for none.
+        """Return the channel from a position of a group to another one; -1 for none.
 
         `turn`: number ``turn`` mod n of the n first hops.
         """
@@ -67,7 +67,7 @@ class NextHops:
         return np.where(choices > 0, self.channel[group, here, hop], -1)
 
     def towards(self, target: Ints) -> Ints:
-        """Return the channel from every router towards each target, int64 (routers, m).
+        """Return the channel from every router to each target, int64 (routers, m).
 
         -1 at the target itself, and where no path leads there.
         """
@@ -93,7 +93,7 @@ class NextHops:
         return out
 
     def _between(self, group: int, to: Ints) -> Iterator[tuple[slice, Ints, Ints]]:
-        """Yield some positions of a group, routers of linked groups, and channels towards them."""
+        """Yield positions of a group, routers of linked groups, and channels to them."""
         groups, local = self.groups, self.groups.local
         rows = np.flatnonzero(groups.pair % groups.count == group)
         if not len(rows):
@@ -130,7 +130,7 @@ class NextHops:
             yield some, router[there], np.where(least < UNREACHED, hop, -1)[there]
 
     def _around(self, target: Ints, out: Ints) -> None:
-        """Enter the channels towards groups that no link joins with a router's own."""
+        """Fill in the channels to groups without a direct link to a router's own."""
         groups = self.groups
         apart = ~(groups.linked | groups.same)[groups.group[target]][:, groups.group]
         far = np.flatnonzero(apart.any(axis=1))
@@ -140,7 +140,7 @@ class NextHops:
 
 
 def _first_hops(local: LocalPaths) -> tuple[Ints, Ints]:
-    """Return the first hops between all positions of each wiring, and how many there are."""
+    """Return the first hops between all positions of each wiring, and their numbers."""
     parts = []
     for length, joined in zip(local.length, local.joined > 0, strict=True):
         nearer = joined[:, None, :] & (length[None, :, :] == length[:, :, None] - 1)
@@ -155,7 +155,7 @@ def _next_hops(machine: Machine) -> NextHops:
 
 
 def _target_batches(groups: Groups, target: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield some different targets at a time, and the table of channels towards them."""
+    """Yield batches of distinct targets, with the table of channels to them."""
     step = max(1, _TABLE // max(1, groups.routers))
     for low in range(0, len(target), step):
         some = target[low : low + step]
@@ -172,7 +172,7 @@ def loads(groups: Groups, demand: Demand) -> Floats:
 
 
 def hops(groups: Groups, source: Ints, target: Ints) -> Floats:
-    """Return the channels of each class on the way between routers, float64 (m, classes)."""
+    """Return the number of channels of each class between routers, float64 (m, classes)."""
     out = np.zeros((len(source), len(groups.channels.kinds)))
     for rows, message, channel in _follow_batches(groups, source, target):
         np.add.at(out, (rows[message], groups.channels.kind[channel]), 1)
@@ -182,7 +182,7 @@ def hops(groups: Groups, source: Ints, target: Ints) -> Floats:
 def _follow_batches(
     groups: Groups, source: Ints, target: Ints
 ) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield some messages between routers at a time, by rows, and which of them take channels."""
+    """Yield batches of messages between routers, by rows, with the channels that they take."""
     channels, order = groups.channels, np.argsort(target, kind="stable")
     for some, table in _target_batches(groups, np.unique(target)):
         first, last = np.searchsorted(target, [some[0], some[-1] + 1], sorter=order)

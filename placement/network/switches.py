@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches above switches: their channels, and routes where they make no regular tree.
+"""Switches above switches: their channels, and routes where they form no regular tree.
 
 InfiniBand fabrics whose cables make neither a tree nor a whole fat tree are
 any graph (`nidmap.placement.network.shortest_paths`). Under ``shortest`` traffic is
@@ -35,7 +35,7 @@ _TABLE = 1 << 22
 
 @once
 def channels(machine: Machine) -> Channels:
-    """Return two channels a cable: ``up<level>`` and ``down<level>``; the lower end comes first.
+    """Return two channels per cable: ``up<level>`` and ``down<level>``; the lower end comes first.
 
     A switch forwards by the destination alone, so a message takes one cable of
     several to the same other switch. A class ``up1`` of links is ``down1`` from the upper switch.
@@ -61,7 +61,7 @@ def channels(machine: Machine) -> Channels:
 
 @once
 def graph(machine: Machine) -> StateGraph:
-    """Return the switches as a graph whose paths climb and then descend, where those reach all."""
+    """Return the switches as a graph of paths that climb then descend, if those reach all."""
     routers, level, links = len(router_coords(machine)), _switch_levels(machine), channels(machine)
     cable = links.earlier(slice(None))
     leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
@@ -111,7 +111,7 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
 
 
 def _entry_switches(machine: Machine, nodes: Ints) -> Mask:
-    """Return the attachments that messages to nodes arrive by, bool (b, k).
+    """Return the attachments by which messages reach nodes, bool (b, k).
 
     The first on each part of the network; on a whole fat tree d-mod-k chooses one of several.
     """
@@ -137,7 +137,7 @@ def _bytes_towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) 
 
 
 def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) -> None:
-    """Add the bytes of listed flows from the switches of a node to the nodes of some columns."""
+    """Add the bytes of listed flows from a node's switches to the nodes of some columns."""
     flows = traffic.some(column[traffic.target] >= 0)
     for i, _, share in rails_of(machine).shares(flows.source, flows.target):
         sent = np.flatnonzero(share)
@@ -179,7 +179,7 @@ def hops(machine: Machine, source: Ints, target: Ints) -> Floats:
 
 
 def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
-    """Return the channel of ``single`` from each switch towards some nodes, (switches, nodes).
+    """Return the channel of ``single`` from each switch to some nodes, (switches, nodes).
 
     -1 where the node is attached to the switch, or no path leads there.
     """
@@ -187,7 +187,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
 
 
 def _next_channels(machine: Machine, nodes: Ints) -> Ints:
-    """Return the channel from each switch towards some nodes, -1 at a node's first switches."""
+    """Return the channel from each switch to some nodes; -1 at a node's first switches."""
     switches, target = graph(machine), machine.router[nodes].astype(np.int64)
     shortest_paths.refuse_large_table(switches.routers, len(nodes))
     divisor, offset = _port_digits(machine)
@@ -204,7 +204,7 @@ def _next_channels(machine: Machine, nodes: Ints) -> Ints:
 
 
 def _port_digits(machine: Machine) -> tuple[Ints, Ints]:
-    """Return the divisor and the offset by which ``single`` picks a node's cable at each switch."""
+    """Return divisor and offset by which ``single`` selects a node's cable at each switch."""
     links, routers, level = channels(machine), graph(machine).routers, _switch_levels(machine)
     if level is None or not graph(machine).climbs:
         return np.ones(routers, dtype=np.int64), np.arange(routers)
@@ -219,5 +219,5 @@ def _port_digits(machine: Machine) -> tuple[Ints, Ints]:
 
 
 def _whole_tree(machine: Machine) -> TreeShape | None:
-    """Return the shape of a fat tree without a cable missing; None for anything else."""
+    """Return the shape of a complete fat tree; None for anything else."""
     return regular_shape(machine) if machine.topology.kind == "fattree" else None

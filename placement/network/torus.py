@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tori under dimension-order routing: x first, then y, z, …; exactly half a ring goes to +.
+"""Tori under dimension-order routing: x, then y, z, …; exactly half a ring goes in + direction.
 
 The way between two routers is one stretch of one ring an axis: messages are
 followed link by link. An all-to-all needs only the sums of its weights: on axis
@@ -44,7 +44,7 @@ TOGETHER = 1 << 18
 
 @once
 def channels(machine: Machine) -> Channels:
-    """Return the channels of a torus: x+ of all routers, x-, y+ and so on.
+    """Return the channels of a torus: x+ of all routers, then x-, y+ and so on.
 
     Classes ``x``, ``y``, …. Where links are listed, those that are.
     """
@@ -67,7 +67,7 @@ def channels(machine: Machine) -> Channels:
 
 
 def used_loads(machine: Machine, demand: Demand) -> tuple[Ints, Floats]:
-    """Return the channels that carry anything, ascending, and the bytes on each of them."""
+    """Return the channels that carry anything, ascending, and the bytes on each."""
     grid = grid_of(machine)
     dense = np.zeros((len(grid.extents), 2, grid.size))
     if _is_cut(grid):
@@ -153,7 +153,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
-    """Return remarks on what was assumed; none where every ring is whole."""
+    """Return remarks on what was assumed; none if every ring is complete."""
     grid = grid_of(machine)
     rings_cut = sum(int(np.count_nonzero(gaps)) for gaps in grid.gaps)
     if not rings_cut:
@@ -167,12 +167,12 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
 
 
 def _is_cut(grid: Grid) -> bool:
-    """Return whether some ring falls into parts."""
+    """Return whether some ring is cut into parts."""
     return any(bool((gaps > 1).any()) for gaps in grid.gaps)
 
 
 def _find_stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
-    """Return which messages need a ring that is cut both ways round."""
+    """Return which messages need a ring that is cut in both directions."""
     stuck = np.zeros(len(at), dtype=np.bool_)
     for axis in range(len(grid.extents)) if _is_cut(grid) else ():
         stuck |= _axis_steps(grid, axis, at, to)[2]
@@ -182,20 +182,20 @@ def _find_stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
 
 @once
 def _search_graph(machine: Machine) -> StateGraph:
-    """Return the routers as a graph, every direction of an axis one way."""
+    """Return the routers as a graph."""
     two = channels(machine)
     return graph_of(two, router_count(machine), count=np.ones(len(two)))
 
 
 def _narrow_lines(grid: Grid, demand: Demand) -> tuple[Ints, Mask]:
-    """Return where each all-to-all begins, and which have so few pairs that these are listed."""
+    """Return where each all-to-all begins, and which ones are small enough to list their pairs."""
     lines = demand.within
     start = np.searchsorted(lines.line, np.arange(len(lines) + 1))
     return start, np.diff(start) ** 2 < grid.size * _DEAR
 
 
 def _wide_lines(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
-    """Yield the all-to-alls that are worth a pass over the whole grid: weights, bytes."""
+    """Yield the all-to-alls large enough for a pass over the whole grid: weights, bytes."""
     lines = demand.within
     start, narrow = _narrow_lines(grid, demand)
     for line in np.flatnonzero(~narrow).tolist():
@@ -206,7 +206,7 @@ def _wide_lines(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
 
 
 def _listed_pairs(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield routers and bytes of the listed pairs, and of all-to-alls with few pairs."""
+    """Yield routers and bytes of the listed pairs, and of small all-to-alls."""
     if len(demand.source):
         yield demand.source, demand.target, demand.amount
     lines = demand.within
@@ -219,7 +219,7 @@ def _listed_pairs(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floa
 
 
 def _add_product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
-    """Add the loads of an all-to-all, bytes = scale x weight x weight."""
+    """Add the loads of an all-to-all with bytes = scale x weight x weight."""
     for axis, extent in enumerate(grid.extents):
         if extent == 1:
             continue
@@ -242,7 +242,7 @@ def _add_product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> Non
 
 
 def _add_pairs(grid: Grid, source: Ints, target: Ints, amount: Floats, dense: Floats) -> None:
-    """Add the loads of listed pairs of positions, link by link of some messages at a time.
+    """Add the loads of listed pairs of positions, link by link, in batches of messages.
 
     Running sums along the rings take half of the time for a million messages, and twice of it
     for the few of a step of an exchange, which a search asks for.
@@ -254,7 +254,7 @@ def _add_pairs(grid: Grid, source: Ints, target: Ints, amount: Floats, dense: Fl
 
 
 def _slots_passed(grid: Grid, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield messages and the slots that they leave, axis by axis and each way."""
+    """Yield messages and the slots that they leave, by axis and direction."""
     for axis, extent in enumerate(grid.extents):
         if extent > 1:
             yield from _slots_left(grid, axis, at, target)
@@ -273,7 +273,7 @@ def _slots_left(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple
 
 
 def _axis_steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:
-    """Return the steps in direction + and - along an axis, one of them 0, and if they are cut.
+    """Return the steps in + and - direction along an axis, one of them 0, and whether cut.
 
     The shorter way, unless a link of it is missing: then the other.
     """
@@ -291,7 +291,7 @@ def _axis_steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, In
 
 
 def _crosses_gap(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Mask:
-    """Return which ways along an axis cross a slot without a channel."""
+    """Return which directions along an axis cross a slot without a channel."""
     extent = grid.extents[axis]
     line, start = grid.line(at, axis), grid.along(at, axis)
     gone = grid.missing[axis]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The positions of a torus, the links that leave each, and loads on its rings, many at once.
+"""The positions of a torus, their outgoing links, and vectorised loads on its rings.
 
 A ring of E positions has a channel from each position p to p+1 (direction +)
 and one to p-1 (direction -), both known by the position that they leave. The
@@ -24,7 +24,7 @@ from nidmap.placement.topologies.torus import link_bandwidth
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The positions of a torus and the channels that leave them.
+    """The positions of a torus and their outgoing channels.
 
     A slot is (axis, direction, position), direction 0 being +; positions are
     numbered x fastest.
@@ -43,18 +43,18 @@ class Grid:
 
     @cached_property
     def slots(self) -> Ints:
-        """These slots as numbers of all, int64 (c,)."""
+        """The slots with a channel as flat indices, int64 (c,)."""
         return np.flatnonzero(self.there)
 
     @cached_property
     def channel(self) -> Ints:
-        """Row of each slot's channel, -1 where there is none, int64 (axes, 2, p)."""
+        """Row of each slot's channel; -1 if there is none, int64 (axes, 2, p)."""
         row = np.cumsum(self.there).reshape(self.there.shape) - 1
         return np.where(self.there, row, -1)
 
     @cached_property
     def gaps(self) -> tuple[Ints, ...]:
-        """How many links each ring lacks, axis by axis; none where an axis has one position."""
+        """Number of links missing from each ring, by axis; none if an axis has one position."""
         return tuple(
             (~self.there[axis, 0])[self.spots(axis)].sum(axis=1) * (extent > 1)
             for axis, extent in enumerate(self.extents)
@@ -62,7 +62,7 @@ class Grid:
 
     @cached_property
     def missing(self) -> tuple[Ints, ...]:
-        """Running sums of the links that rings lack, twice round: (2, lines, 2 extent + 1)."""
+        """Cumulative sums of missing links, twice round: (2, lines, 2 extent + 1)."""
         sums = []
         for axis, extent in enumerate(self.extents):
             # Twice round, so that a way across the ring's end is one difference of two sums.
@@ -75,11 +75,11 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """Positions."""
+        """Number of positions."""
         return math.prod(self.extents)
 
     def stride(self, axis: int) -> int:
-        """Return the numbers between neighbours along an axis."""
+        """Return the index difference between neighbours along an axis."""
         return math.prod(self.extents[:axis])
 
     def along(self, position: Ints, axis: int) -> Ints:
@@ -93,7 +93,7 @@ class Grid:
         return moved
 
     def lines(self, axis: int) -> int:
-        """Return how many rings an axis has."""
+        """Return the number of rings along an axis."""
         return self.size // self.extents[axis]
 
     def line(self, position: Ints, axis: int) -> Ints:
@@ -110,7 +110,7 @@ class Grid:
 
 @once
 def grid_of(machine: Machine) -> Grid:
-    """Return the grid of a torus, made once per machine."""
+    """Return the grid of a torus, cached with the machine."""
     extents = machine.topology.extents[: machine.topology.router_levels]
     position = number_coords(router_coords(machine), extents, first_fastest=True)
     cells = np.arange(math.prod(extents))
@@ -132,7 +132,7 @@ def grid_of(machine: Machine) -> Grid:
 def _links_up(
     machine: Machine, axis: int, start: Ints, router: Ints, after: Ints
 ) -> tuple[Floats, Ints]:
-    """Return GB/s and number of the links one step up an axis from each position, 0 for none.
+    """Return GB/s and number of links one step up an axis from each position; 0 for none.
 
     `start` (p,): coordinate of each position on the axis. `router` (p,). `after` (p,): the
     position one step up.
@@ -165,7 +165,7 @@ def _links_up(
 
 
 def ring_steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
-    """Return how many steps each way takes in direction + and in direction -; one is 0.
+    """Return the steps in + and in - direction; one of them is 0.
 
     `start`, `target` (m,): positions on the ring. `extent`: positions that the ring has.
     """
@@ -192,7 +192,7 @@ def product_loads(senders: Floats, receivers: Floats) -> Floats:
 
 
 def _one_way(senders: Floats, receivers: Floats, most: int) -> Floats:
-    """Return the loads of the + channels when those up to `most` steps ahead are served.
+    """Return the loads of the + channels for targets up to `most` steps ahead.
 
     Channel p carries, from each s in (p - most, p], what goes to (p, s + most].
     With C the running sum of the receivers along the unrolled ring that is
@@ -211,14 +211,14 @@ def _one_way(senders: Floats, receivers: Floats, most: int) -> Floats:
 
 
 def _running_sums(values: Floats) -> Floats:
-    """Return running sums along each row, a 0 first."""
+    """Return cumulative sums along each row, starting with 0."""
     out = np.zeros((values.shape[0], values.shape[1] + 1))
     np.cumsum(values, axis=1, out=out[:, 1:])
     return out
 
 
 def _window_sums(values: Floats, end: Ints, length: int) -> Floats:
-    """Return the sum of the `length` values up to and with each of the places `end`."""
+    """Return the sums of the `length` values up to and including each of the positions `end`."""
     total = _running_sums(values)
     window: Floats = total[:, end + 1] - total[:, end + 1 - length]
     return window

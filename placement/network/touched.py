@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a dragonfly that traffic touches: loads of its groups, and of third groups between.
+"""The part of a dragonfly that traffic touches: loads of its groups, and of third groups.
 
 What a router sends to another group by `minimal` or `valiant` depends on that group alone, and
 not on the router there: tables by (group, router, group) tell all loads. A sparse table of
@@ -45,7 +45,7 @@ THIRDS, FEW_THIRDS = 2, 4
 
 
 class GroupTraffic(NamedTuple):
-    """Bytes by touched router and far group, and inside groups."""
+    """Bytes by touched router and far group, and within groups."""
 
     # away, home: (…, n, w, n), from the router at slot s of g to group h, and to that at slot t of
     # h from g
@@ -54,7 +54,7 @@ class GroupTraffic(NamedTuple):
     inner: Floats  # (…, n, w, w), between the routers of a group
 
     def between(self, joined: Mask) -> GroupTraffic:
-        """Return the bytes between groups that are joined, and those inside groups."""
+        """Return the bytes between linked groups, and those within groups."""
         away, home = self.away * joined[:, None, :], self.home * joined.T[:, None, :]
         return GroupTraffic(away, home, self.inner)
 
@@ -63,12 +63,12 @@ class GroupTraffic(NamedTuple):
         return GroupTraffic(*(table[some] for table in self))
 
     def minus(self, other: GroupTraffic) -> GroupTraffic:
-        """Return the rest after `other` is removed."""
+        """Return the rest after subtracting `other`."""
         return GroupTraffic(*(a - b for a, b in zip(self, other, strict=True)))
 
 
 class ChannelTables(NamedTuple):
-    """A value for every channel of the groups in question."""
+    """A value for every channel of the groups considered."""
 
     inside: Floats  # (…, m, q, lanes), channels inside groups, each of the paths over it
     # out, back: (…, n, m), all links from a touched group to another one, and from that to the
@@ -77,16 +77,16 @@ class ChannelTables(NamedTuple):
     back: Floats
 
     def times(self, factor: ChannelTables) -> ChannelTables:
-        """Return the figures of all channels, multiplied by those of `factor`."""
+        """Return the values of all channels multiplied by those of `factor`."""
         return ChannelTables(*(a * b for a, b in zip(self, factor, strict=True)))
 
     def largest(self) -> Floats:
-        """Return each demand's largest figure, float64 (demands,)."""
+        """Return each demand's largest value, float64 (demands,)."""
         flat = [table.reshape(len(table), -1).max(axis=1, initial=0.0) for table in self]
         return np.asarray(np.maximum.reduce(flat))
 
     def powers(self, exponent: int) -> ChannelTables:
-        """Return powers of two of shares of each demand's largest: 1, 2, 4, 8 and so on."""
+        """Return powers 1, 2, 4, 8, … of the values relative to each demand's largest."""
         if exponent == 1:
             return self
         top = self.largest()
@@ -118,7 +118,7 @@ class PathPrices(NamedTuple):
 
 
 class TouchedRouters:
-    """The routers that a demand has bytes at, group by group.
+    """The routers at which a demand has bytes, group by group.
 
     `router` (k,): the routers, ascending. `units` (n,): their groups.
     """
@@ -139,14 +139,14 @@ class TouchedRouters:
         self.row[router] = group * self.width + slot
 
     def listed(self, demand: Demand) -> tuple[Ints, Ints, Floats]:
-        """Return the rows of all pairs of routers that exchange bytes, those of lines too."""
+        """Return the rows of all router pairs that exchange bytes, including lines."""
         none = np.zeros(0, dtype=np.int64)
         blocks = (none, none, np.zeros(0)), *demand.blocks()
         source, target, amount = (np.concatenate(column) for column in zip(*blocks, strict=True))
         return self.row[source], self.row[target], amount
 
     def traffic(self, demands: Sequence[Demand]) -> GroupTraffic:
-        """Return all bytes of demands between routers, one demand after the other."""
+        """Return all bytes of demands between routers, demand by demand."""
         columns = zip(*(self._traffic(demand) for demand in demands), strict=True)
         return GroupTraffic(*(np.stack(tables) for tables in columns))
 
@@ -235,7 +235,7 @@ class TouchedGroups:
         self.here = slice(sum(sets.shape[1] for sets in far), None)
 
     def _turn_over_lines(self, place: Ints) -> Floats:
-        """Return the routers that detours inside groups pass, set by set, (n, sets, positions).
+        """Return the intermediate routers of detours within groups, (n, sets, positions).
 
         `place` (n, w): positions of the touched routers.
         """
@@ -252,19 +252,19 @@ class TouchedGroups:
         return np.asarray(within & np.any(share > 0, axis=1, keepdims=True), dtype=np.float64)
 
     def _by_turns(self, table: Floats) -> Floats:
-        """Return a table by pairs of touched routers as one by router and set that is passed."""
+        """Convert a table by pairs of touched routers to one by router and intermediate set."""
         sets = self.here.start - self.turning
         row = np.arange(table.size // table.shape[-1]).reshape(*table.shape[:-1], 1)
         sums = add_by_key((row * sets + self.turn).ravel(), table.ravel(), row.size * sets)
         return sums.reshape(*table.shape[:-1], sets)
 
     def _of_turns(self, price: Floats) -> Floats:
-        """Return a table by router and set that is passed as one by pairs of touched routers."""
+        """Convert a table by router and intermediate set to one by pairs of touched routers."""
         index = self.turn.reshape(*[1] * (price.ndim - 3), *self.turn.shape)
         return np.take_along_axis(price[..., self.turning : self.here.start], index, axis=-1)
 
     def _stand_for_others(self) -> None:
-        """Let third groups stand for all that are not touched.
+        """Let third groups represent all untouched ones.
 
         Where all of these get the same bytes the mean of their gates will do.
         """
@@ -296,7 +296,7 @@ class TouchedGroups:
 
     @cached_property
     def passed_share(self) -> Floats:
-        """Return the bytes between others that cross each group in question, float64 (m, n, n)."""
+        """Return the bytes between others that cross each considered group, float64 (m, n, n)."""
         joins = self.joins.T
         return np.asarray(joins[:, :, None] * joins[:, None, :])
 
@@ -308,7 +308,7 @@ class TouchedGroups:
 
     @property
     def numbers(self) -> int:
-        """Numbers of the largest table of a demand."""
+        """Size of the largest table of a demand."""
         groups, count, sets = self.groups, len(self.third_share), self.here.start or 1
         inside = len(self.members) * groups.width * max(groups.local.lanes, count)
         return int(max(1, inside, count * sets * max(sets, groups.width)))
@@ -354,7 +354,7 @@ class TouchedGroups:
         return ChannelTables(inside, out, back)
 
     def _legs(self, leaving: Floats, entering: Floats, crossing: Floats) -> list[Leg]:
-        """Return the bytes that cross the touched groups: from their routers, to them, for others.
+        """Return the bytes that cross touched groups: from their routers, to them, and in transit.
 
         One leg takes least time where groups are few, three where what they pass on for
         others is taken in the mean.
@@ -378,7 +378,7 @@ class TouchedGroups:
         ]
 
     def _by_gates(self, table: Floats) -> Floats:
-        """Return a table by group as one by gates: groups with the same gates are summed."""
+        """Convert a table by group to one by gates, summing groups with equal gates."""
         if not self.alike:
             return table
         count = len(self.third_share)
@@ -386,12 +386,12 @@ class TouchedGroups:
         return np.concatenate([table[..., :count], rest], axis=-1)
 
     def _to_thirds(self, sent: Floats) -> Floats:
-        """Return the bytes sent to far groups by the third group over which they go."""
+        """Return the bytes sent to far groups by the third group that they pass."""
         amount: Floats = self._over_links(sent) * self.weight[:, None, :]
         return amount
 
     def _over_links(self, table: Floats) -> Floats:
-        """Return ``table @ joins``: for each member the sum over the touched groups linked to it.
+        """Return ``table @ joins``: for each member the sum over touched groups linked to it.
 
         Nearly all are, so what those have that are not is removed from the sum of all.
         """
@@ -403,7 +403,7 @@ class TouchedGroups:
         return np.maximum(sums, 0.0, out=sums)
 
     def _over_members(self, table: Floats) -> Floats:
-        """Return ``table @ joins.T``: for each group the sum over the members linked to it."""
+        """Return ``table @ joins.T``: for each group the sum over members linked to it."""
         count = len(self.third_share)
         sums: Floats = table.sum(axis=-1, keepdims=True) - table[..., :count]
         if len(self.lacking):
@@ -411,7 +411,7 @@ class TouchedGroups:
         return np.maximum(sums, 0.0, out=sums)
 
     def prices(self, price: ChannelTables) -> list[PathPrices]:
-        """Return the price of a byte on minimal paths, and on detours where there are any.
+        """Return the price of a byte on minimal paths, and on detours if there are any.
 
         `price`: of a byte on each channel, and on all links of two groups together.
         """
@@ -455,7 +455,7 @@ class TouchedGroups:
         return cost[..., self.here, :], cost[..., : self.here.start, self.here], passed
 
     def _passing_price(self, passed: Floats, inside: Floats) -> Floats:
-        """Return the price of bytes between two groups inside all others that they cross."""
+        """Return the price of bytes between two groups within all others that they cross."""
         if not len(self.thirds):
             return passed
         ends, thirds = self.passed_by_thirds, inside[..., len(self.third_share) :, :, :]
@@ -464,7 +464,7 @@ class TouchedGroups:
         return np.asarray(passed + np.einsum("mgh,...mgh->...gh", share, by_thirds))
 
     def price_tables(self, price: Floats) -> ChannelTables:
-        """Return prices of channels, (…, c), as tables: of two groups the mean of their links."""
+        """Return prices of channels, (…, c), as tables, averaged over links between two groups."""
         groups, units = self.groups, self.routers.units
         count = groups.count
         between = add_by_key(groups.pair, price[groups.between] * groups.share, count * count)
@@ -488,7 +488,7 @@ class TouchedGroups:
 
 
 def _refuse_many(groups: Groups, touched: int, members: int) -> None:
-    """Raise where a job touches this many groups that their tables would be too large."""
+    """Raise if a job touches so many groups that their tables would be too large."""
     if touched**2 * max(groups.width, members) > MOST_TOUCHED:
         raise UsageError(
             f"{touched} of {groups.count} groups are too many for one job",
@@ -497,7 +497,7 @@ def _refuse_many(groups: Groups, touched: int, members: int) -> None:
 
 
 def third_groups(groups: Groups, units: Ints) -> Ints:
-    """Return the other groups that a detour between two of some groups may lead over, int64 (k,).
+    """Return the other groups via which detours between some groups may lead, int64 (k,).
 
     A router that has lost its links to the rest of its group is a group too, and often leads
     nowhere.
@@ -508,7 +508,7 @@ def third_groups(groups: Groups, units: Ints) -> Ints:
 
 
 class TouchedTables:
-    """The tables that all demands of the same routers share, made on first use.
+    """Tables that all demands of the same routers share, computed on first use.
 
     `routers` (k,): ascending.
     """
@@ -520,7 +520,7 @@ class TouchedTables:
 
     @cached_property
     def minimal(self) -> TouchedGroups:
-        """For minimal paths alone."""
+        """For minimal paths only."""
         return TouchedGroups(self.groups, self.routers, self.others[:0], detours=False)
 
     @cached_property
@@ -534,14 +534,14 @@ class TouchedTables:
     def load(
         self, minimal: GroupTraffic, detoured: GroupTraffic
     ) -> tuple[TouchedGroups, ChannelTables]:
-        """Return the bytes on the channels, and of which groups; others get none."""
+        """Return the bytes on the channels, and the groups they belong to; others get none."""
         if not any(table.any() for table in detoured):
             return self.minimal, self.minimal.load(minimal)
         return self.every, self.every.load(minimal, detoured)
 
     @cached_property
     def sought(self) -> TouchedGroups:
-        """With a few third groups, while a division is sought."""
+        """With a few third groups, used while searching for a split."""
         seen = self.others
         if len(seen) > FEW_THIRDS:  # of those with most links
             links = self.groups.joins[np.ix_(self.routers.units, seen)].sum(axis=0)
@@ -552,7 +552,7 @@ class TouchedTables:
 
     @cached_property
     def second(self) -> ChannelTables:
-        """Seconds of a byte on the channels of `sought`.
+        """Seconds per byte on the channels of `sought`.
 
         Of links to third groups those of the slowest: a few third groups stand for all.
         """
@@ -569,7 +569,7 @@ class TouchedTables:
 
 @once
 def _link_seconds(machine: Machine) -> tuple[Floats, Floats]:
-    """Return the seconds of a byte on channels inside groups, and on the slowest of two groups."""
+    """Return seconds per byte on channels within groups, and on the slowest between two."""
     groups = groups_of(machine)
     scale = 1 / (groups.channels.bandwidth * GB)
     inside, between = np.zeros(groups.lanes), np.zeros((groups.count, groups.count))
@@ -579,7 +579,7 @@ def _link_seconds(machine: Machine) -> tuple[Floats, Floats]:
 
 
 def touched_tables(machine: Machine, routers: Ints) -> TouchedTables:
-    """Return the tables of some routers; those of the last few sets of them are kept.
+    """Return the tables of some routers, caching those of the last few sets.
 
     The steps of an exchange, and what a search judges, come from the same routers again and again.
     """
@@ -596,5 +596,5 @@ def touched_tables(machine: Machine, routers: Ints) -> TouchedTables:
 
 @once
 def _known_tables(machine: Machine) -> dict[bytes, TouchedTables]:
-    """Return where the last tables of a machine are kept."""
+    """Return the cache of a machine's last tables."""
     return {}

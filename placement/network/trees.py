@@ -84,7 +84,7 @@ EVERY_FAT_TREE = ("d-mod-k", "single", "shortest")
 
 
 def routings(machine: Machine) -> tuple[str, ...]:
-    """Return the routings that apply, the default first: a tree leaves no choice of switches."""
+    """Return the routings that apply, the default first; a tree leaves no choice."""
     if machine.topology.kind == "fattree":
         return ("shortest", "single") if regular_shape(machine) is None else EVERY_FAT_TREE
     parent, _ = _find_parents(machine)
@@ -140,7 +140,7 @@ def _loads_by_port(
 def _all_to_alls_by_port(
     lines: AllToAlls, part: Ints, port: Ints, size: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    """Return the bytes of all-to-alls out of parts and into them: all, less those inside."""
+    """Return the bytes of all-to-alls out of and into parts: the total less those inside."""
     line, ranks, part, port = lines.line, lines.weight, part[lines.end], port[lines.end]
     total, sent = add_by_key(line, ranks), lines.scale[line] * ranks
     _, place = np.unique(line * size[0] + part, return_inverse=True)
@@ -153,7 +153,7 @@ def _all_to_alls_by_port(
 
 
 def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
-    """Return the channels that messages between nodes pass, in the order of their ways.
+    """Return the channels that messages between nodes pass, in path order.
 
     `a`, `b` (m,): rows of the machine. Returns `message, channel` (z,): None where the switches
     make no tree, or a node hangs on several trees.
@@ -177,12 +177,12 @@ def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | N
 
 
 def counts_by_node(machine: Machine) -> bool:
-    """Return whether the first switch of a node says which part it is in."""
+    """Return whether a node's first switch determines its part."""
     return machine.router.shape[1] == 1 or machine.topology.kind == "fattree"
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") -> Floats:
-    """Return the channels of each class on the way between routers, float64 (m, classes).
+    """Return the number of channels of each class between routers, float64 (m, classes).
 
     Of a fat tree between leaf switches. Where switches make no tree, all steps count in the
     first class.
@@ -202,7 +202,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
-    """Return what was assumed where the switches make no tree, or several."""
+    """Return what was assumed if the switches form no tree, or several."""
     tree = tree_of(machine)
     if tree is not None and _joined_above(machine):
         roots = len(np.unique(tree.root))
@@ -241,7 +241,7 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
 
 
 def tree_of(machine: Machine) -> Tree | None:
-    """Return the layers of a tree or a whole fat tree; None where a pair of nodes has more ways.
+    """Return the layers of a tree or complete fat tree; None if a node pair has several paths.
 
     So where the cables form neither, several join two switches of one, or packets are stated to
     climb by any.
@@ -259,7 +259,7 @@ def _layers_of(machine: Machine) -> Tree | None:
 
 
 def _layers_of_shape(machine: Machine, shape: TreeShape) -> Tree:
-    """Return the layers of a whole fat tree; its cables are level by level, by their ends."""
+    """Return the layers of a complete fat tree, whose cables are listed level by level."""
     number, half, first, layers = node_numbers(machine), len(channels(machine)) // 2, 0, []
     part = np.full(shape.total, -1)
     leaves = shape.switches(1)
@@ -277,7 +277,7 @@ def _layers_of_shape(machine: Machine, shape: TreeShape) -> Tree:
 
 
 def _layers_of_forest(machine: Machine) -> Tree | None:
-    """Return the layers of a tree, depth by depth; None where the links form none."""
+    """Return the layers of a tree, depth by depth; None if the links form none."""
     bundles, routers = links(machine), router_count(machine)
     a, b, cables = (column.astype(np.int64) for column in (bundles.a, bundles.b, bundles.count))
     parent, depth = _find_parents(machine)
@@ -324,7 +324,7 @@ def _find_parents(machine: Machine) -> tuple[Ints, Ints]:
 
 
 def _find_ancestors(parent: Ints, depth: Ints) -> Ints:
-    """Return the router above each at every depth, -1 below its own."""
+    """Return each router's ancestor at every depth; -1 below its own."""
     most = int(depth.max(initial=0))
     out = np.full((most + 1, len(parent)), -1, dtype=np.int64)
     at = np.arange(len(parent))
@@ -336,14 +336,14 @@ def _find_ancestors(parent: Ints, depth: Ints) -> Ints:
 
 
 def _joined_above(machine: Machine) -> bool:
-    """Return whether there are several trees that are taken as joined."""
+    """Return whether there are several trees that are assumed to be joined."""
     tree = tree_of(machine)
     apart = tree is not None and bool((tree.root != tree.root[:1]).any())
     return apart and leaves_top_out(machine)
 
 
 def _refuse_apart(machine: Machine, tree: Tree, demand: Demand) -> None:
-    """Raise where bytes go between trees that are not connected."""
+    """Raise if bytes go between trees that are not connected."""
     if not (tree.root != tree.root[:1]).any():
         return
     lines = demand.within
@@ -353,7 +353,7 @@ def _refuse_apart(machine: Machine, tree: Tree, demand: Demand) -> None:
 
 
 def _refuse_ends(machine: Machine, tree: Tree, source: Ints, target: Ints) -> None:
-    """Raise for each pair of routers that is not connected."""
+    """Raise for the first pair of routers that is not connected."""
     apart = np.flatnonzero(tree.root[source] != tree.root[target])
     if len(apart) and not _joined_above(machine):
         raise no_path(machine, int(source[apart[0]]), int(target[apart[0]]))

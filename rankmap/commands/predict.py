@@ -72,7 +72,7 @@ def _prediction_words(prediction: Prediction) -> str:
     lines, span = [prediction.sentence], prediction.between
     if span is not None and span.unknowns:
         lines.append(
-            f"{time_text(span.low)} to {time_text(span.high)} over what is not known of the"
+            f"{time_text(span.low)} to {time_text(span.high)} over the unknowns of the"
             f" machine; largest uncertainty: {span.most_unsure}"
         )
     width = max(len(term.name) for term in prediction.terms)

@@ -31,14 +31,14 @@ class RunSeconds(NamedTuple):
         return self.work + self.rest + math.hypot(communication_s, self.meanwhile)
 
 
-#: Of what is no recorded run.
+#: For anything but a recorded run.
 NOTHING = RunSeconds()
 
 
 class Values(NamedTuple):
     """One assumption for each unknown figure of the machine or the library."""
 
-    loss: float  # what diverting all bytes costs, as a share
+    loss: float  # relative cost of diverting all bytes
     algorithm: str
     # process, posted: GB/s of one rank that sends to everyone, and of one that sends to a few alone
     process: float | None
@@ -52,7 +52,7 @@ class Values(NamedTuple):
     routing: str = ""  # '' is the machine's
     # For each placement how far ranks run ahead from step to step, 0 to 1
     ahead: tuple[float, ...] = (0.0, 0.0)
-    run: RunSeconds = NOTHING  # what a recorded run does next to its communication
+    run: RunSeconds = NOTHING  # a recorded run's work besides its communication
     # How many times as long as predicted the first placement's communication takes, and as short
     # the second's
     fit: float = 1.0

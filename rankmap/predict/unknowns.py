@@ -44,7 +44,7 @@ OLD_NODE, NODE_OF_TODAY = 10.0, 200.0
 #: that is shorter: assumed; found on CloverLeaf, which communicates 2.0 of its best 2.7 s.
 HIDDEN = 0.25
 
-#: How many times as much or as little one more link may take (Slingshot's local and global ones;
+#: Factor by which the time of an additional link may differ (Slingshot's local and global ones;
 #: De Sensi and others, SC20).
 HOP_SPREAD = 1.25
 
@@ -83,8 +83,8 @@ def unknowns_of(
     yield from _vary_algorithm(model, likely, times)
     yield from _vary_bandwidths(model, likely)
     if not model.background and all(timed.others is not None for timed in times):
-        question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
-        other = OtherValue({"others": True}, f"other jobs send {USUAL_LOAD:g} GB/s a busy node")
+        question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s per busy node"
+        other = OtherValue({"others": True}, f"other jobs send {USUAL_LOAD:g} GB/s per busy node")
         yield OpenQuestion("others", question, [other])
     yield from _vary_steps(likely, times)
     yield from _vary_rest(model, likely, times)
@@ -133,7 +133,7 @@ def _vary_algorithm(
     if recording is not None and any(phase.collectives for phase in recording.phases):
         other = other_library(library_of(model.mpi))
         question = f"collectives of the program, as {model.mpi or 'libraries usually'} or {other}"
-        words = f"collectives go by the rules of {other}"
+        words = f"collectives follow the rules of {other}"
         yield OpenQuestion("algorithm", question, [OtherValue({"algorithm": other}, words)])
     if likely.algorithm != "library":
         return
@@ -148,8 +148,8 @@ def _vary_algorithm(
         if model.mpi:  # its library's own choice, but for versions and tuning
             names = [other_library(library_of(model.mpi))]
             question = f"algorithm of the collective, as {model.mpi} or {names[0]} chooses it"
-    others = [OtherValue({"algorithm": name}, f"the library goes by {name}") for name in names]
-    if others:  # where rows take one algorithm and columns the other, there is no third
+    others = [OtherValue({"algorithm": name}, f"the library uses {name}") for name in names]
+    if others:  # with different algorithms for rows and columns there is no third one
         yield OpenQuestion("algorithm", question, others)
 
 
@@ -183,7 +183,7 @@ def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
     if figures.hop_ns:
         question = f"what one more link takes, {figures.hop_ns:g} ns by its machine's kind"
         others = [
-            OtherValue({"hop_ns": hop_ns}, f"one more link takes {hop_ns:.0f} ns")
+            OtherValue({"hop_ns": hop_ns}, f"each additional link takes {hop_ns:.0f} ns")
             for hop_ns in (figures.hop_ns / HOP_SPREAD, figures.hop_ns * HOP_SPREAD)
         ]
         yield OpenQuestion("hops", question, others)
@@ -198,7 +198,7 @@ def _vary_steps(likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQue
     if any(timed.stepwise for timed in times):  # in steps that no barrier parts
         ends = [
             ((0.0, 0.0), "no rank runs ahead of others"),
-            ((1.0, 1.0), "ranks run ahead of others as they like"),
+            ((1.0, 1.0), "ranks run ahead of others freely"),
         ]
         if len(times) > 1:  # the program is the same, how its ranks sit is not
             words = "ranks run ahead of others less than in what it is compared with"
@@ -218,7 +218,7 @@ def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Ite
     """
     if isinstance(model.pattern, Graph) and model.pattern.recording is not None:
         end = math.sqrt(MISFIT) if len(times) > 1 else MISFIT
-        words = "messages are predicted too short there"
+        words = "messages take longer than predicted there"
         others = [OtherValue({"fit": fit}, words) for fit in (end, 1 / end)]
         yield OpenQuestion("fit", "how well messages of programs are predicted", others)
     recording = comparable_recording(model)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes and the order of the ranks, chosen together by predicted time.
+"""Nodes and rank order, chosen together by predicted time.
 
 `planner` is strategy ``auto`` of ``nidmap plan``, `auto_order` the same of ``nidmap order`` and
 ``run``, on nodes that are given; its `order` makes any other strategy's too. Both ask

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategy ``auto``: the nodes and the order of the ranks that are predicted fastest together."""
+"""Strategy ``auto``: the nodes and rank order that are predicted fastest together."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def auto(machine: Machine, request: Request) -> Choice:
 
 
 def search_answer(machine: Machine, request: Request) -> SearchAnswer:
-    """Return the answer of `auto`, with all judged candidates."""
+    """Return the answer of `auto`, with all evaluated candidates."""
     if len(request.include) > request.count:
         raise UsageError(
             f"{len(request.include)} nodes are included, but only {request.count} wanted"
@@ -97,7 +97,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
 
 @dataclass(frozen=True)
 class SearchAnswer(Outlook):
-    """The placement that a search chose, its prediction and gain, and the words for them."""
+    """The placement chosen by a search, its prediction and gain, and their wording."""
 
     cost: Cost
     space: Space
@@ -114,7 +114,7 @@ class SearchAnswer(Outlook):
         return self.space.request
 
     def among(self, judged: Iterable[Candidate]) -> SearchAnswer:
-        """Return the answer with placements that others have judged among its candidates.
+        """Return the answer with placements evaluated elsewhere added to its candidates.
 
         Itself where they change nothing. `judged`: with their seconds.
         """
@@ -145,12 +145,12 @@ class SearchAnswer(Outlook):
         )
 
     def _cost_known(self, judged: Candidate) -> float:
-        """Return what a placement costs whose seconds are known."""
+        """Return the cost of a placement whose seconds are known."""
         return self.cost.of(judged.placement) if self.timeless else judged.cost
 
     @cached_property
     def chosen(self) -> Candidate:
-        """The best, or what keeps closer together where nothing known tells it from the best."""
+        """The best candidate, or a more compact one that is indistinguishable from it."""
         if self.timeless:
             return self.ranking.best
         base = self.ranking.default
@@ -162,7 +162,7 @@ class SearchAnswer(Outlook):
 
     @cached_property
     def placement(self) -> Placement:
-        """The nodes and the order of the ranks that are answered."""
+        """The chosen nodes and rank order."""
         chosen, base = self.chosen, self.ranking.default
         if base is not None and self.space.allows(base.placement):
             same = np.array_equal(chosen.placement.rows, base.placement.rows)
@@ -172,7 +172,7 @@ class SearchAnswer(Outlook):
         return self._as_slurm_lists(chosen.placement)
 
     def _closer(self, base: Candidate) -> bool:
-        """Return whether the chosen nodes keep closer together than the baseline's."""
+        """Tell whether the chosen nodes are more compact than the baseline's."""
         machine = self.model.machine
         ours, theirs = (spread_of(machine, x.placement.rows) for x in (self.chosen, base))
         return ours < theirs
@@ -190,7 +190,7 @@ class SearchAnswer(Outlook):
 
     @cached_property
     def default(self) -> Prediction | None:
-        """The prediction of the baseline; None where the scheduler would take nothing."""
+        """The prediction of the baseline; None if the scheduler would choose nothing."""
         base = self.ranking.default
         if base is None or self.kept:
             return None if base is None else self.prediction
@@ -198,7 +198,7 @@ class SearchAnswer(Outlook):
 
     @cached_property
     def gain(self) -> Gain | None:
-        """What the plan wins over the baseline; None where it is the baseline."""
+        """The plan's gain over the baseline; None if it is the baseline."""
         base = self.ranking.default
         if base is None or self.kept:
             return None
@@ -206,7 +206,7 @@ class SearchAnswer(Outlook):
 
     @cached_property
     def order(self) -> Placement:
-        """The order of the ranks on the plan's nodes."""
+        """The rank order on the plan's nodes."""
         name = f"auto: {self.chosen.name}"
         return self.placement.with_origin(strategy=name, pattern=self.prediction.asked["pattern"])
 
@@ -221,7 +221,7 @@ class SearchAnswer(Outlook):
         )
 
     def order_text(self, path: str) -> tuple[str, str]:
-        """Return the order as text of the format of a file, and how its library is told it."""
+        """Return the order in the format implied by a file name, and a remark."""
         form = format_of(path)
         fitted, note = fit_format(self.order, form, "sorted", None, self.model.job)
         if (fitted.slot_of_rank == np.arange(len(fitted.slot_of_rank))).all():
@@ -230,7 +230,7 @@ class SearchAnswer(Outlook):
         return emit(fitted, form), note
 
     def judge(self, rows: Ints) -> tuple[bool, str]:
-        """Return whether other nodes pay, rank r on slot r, and what they win in a sentence."""
+        """Return whether other nodes, with rank r on slot r, pay, and a sentence on their gain."""
         base = self.ranking.default
         placement = self.model.place(rows)
         best = self.model.predict(placement)
@@ -247,7 +247,7 @@ class SearchAnswer(Outlook):
         return pays, gain_sentence(best, self.default, gain, False, words)
 
     def _as_slurm_lists(self, placement: Placement) -> Placement:
-        """Return the placement on its nodes in Slurm's order with rank r on slot r, if as good."""
+        """Return the placement with nodes in Slurm's order and rank r on slot r, if as good."""
         listed = self._ignored(placement)
         if not self.space.allows(listed):
             return placement
@@ -255,7 +255,7 @@ class SearchAnswer(Outlook):
         return listed if self.cost.of(listed) <= best * (1 + 1e-9) else placement
 
     def _ignored(self, placement: Placement) -> Placement:
-        """Return the placement of a launcher that takes no order: nodes as Slurm lists them."""
+        """Return the placement if the launcher ignores the order: nodes as Slurm lists them."""
         return placement.with_order(None).on_nodes(placement.rows[placement.sorting()])
 
     def _sentence(self) -> str:
@@ -276,29 +276,29 @@ class SearchAnswer(Outlook):
         return sentence if self.kept else f"{sentence}; {self._search_words()}"
 
     def _faster_likely(self, base: Candidate) -> bool:
-        """Return whether something is likely faster than a baseline that is kept."""
+        """Tell whether a candidate is likely faster than a baseline that is kept."""
         best = self.ranking.best
         return self.space.allows(best.placement) and best.cost < base.cost * (1 - LIMITS.clearly)
 
     def _closer_words(self) -> str:
-        """Say that the nodes touch fewer groups, switches … than the baseline's; '' where not."""
+        """Say that the nodes touch fewer groups, switches, … than the baseline's; '' if not."""
         base = self.ranking.default
         if base is None or self.kept:
             return ""
         return closer_words(self.model.machine, self.placement.rows, base.placement.rows)
 
     def _search_words(self) -> str:
-        """Say what was compared: how many candidates, and how far below the best plain one."""
+        """Say what was compared: how many candidates, and the gain over the best plain one."""
         ranking = self.ranking
         count = f"best of {len(ranking.candidates)} candidates"
         less = 1 - self.chosen.cost / ranking.plain.cost if ranking.plain.cost else 0.0
         if not 0.005 <= less < 1:
             return count
-        plain = f"the best with ranks in a row ({ranking.plain.nodes})"
+        plain = f"the best with ranks in order ({ranking.plain.nodes})"
         return f"{count}, {less:.0%} less time than {plain}"
 
     def _by_j(self, usual: float, least: float) -> str:
-        """Return the sentence of a plan that was chosen by J."""
+        """Return the sentence for a plan chosen by J."""
         words, chosen_by = self.request.baseline.words, f"chosen by J ({self.timeless})"
         if least == usual:
             return f"{words} is kept, {chosen_by}: J = {plain_number(usual):,}"
@@ -307,7 +307,7 @@ class SearchAnswer(Outlook):
         return f"{chosen_by}: J = {plain_number(least):,}, {change} than the {before}"
 
     def _facts(self) -> dict[str, Any]:
-        """Return the figures, the default's next to them."""
+        """Return the figures, next to the default's."""
         best, default, gain = self.prediction, self.default, self.gain
         placement, ranking = self.placement, self.ranking
         ignored = self._ignored(placement)
@@ -357,12 +357,12 @@ class SearchAnswer(Outlook):
 
     @property
     def _segment(self) -> int | None:
-        """Nodes of a segment where segments were asked for."""
+        """Nodes per segment if segments were requested."""
         segments = self.space.segments
         return None if self.request.segment is None or not segments else segments.size
 
     def _chosen(self) -> dict[str, Any]:
-        """Return what the plan was chosen by, as the orders' ``optimised`` has it."""
+        """Return the criterion of the choice, as in the orders' ``optimised``."""
         if not self.timeless:
             return {"by": "time"}
         base = self.ranking.default
@@ -371,12 +371,12 @@ class SearchAnswer(Outlook):
         return {"by": "J", "why": self.timeless, "cost": least, "default_cost": usual}
 
     def _warnings(self) -> Iterator[str]:
-        """Yield remarks for a user before they trust the plan."""
+        """Yield warnings to consider before trusting the plan."""
         if self.gain is not None and self.gain.misfit:
-            yield f"{self.gain.misfit}: nothing is recommended on it"
+            yield f"{self.gain.misfit}: no recommendation is based on it"
         yield from self.assumed
         if self.budget.stopped:
-            yield "the search was stopped: this is the best until then"
+            yield "the search was stopped: this is the best so far"
         elif self.budget.late:
             yield "the search was cut short by its deadline: --deadline gives it more seconds"
         gain = self.gain

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of a job's ranks by a strategy's name: what commands, page and Python ask for.
+"""A job's rank order by a strategy's name, for commands, page and Python.
 
 Strategy ``auto`` goes by predicted time where the machine states bandwidths, else by J. What was
 optimised, and why that, is in the order's remark and in its ``optimised``.
@@ -109,7 +109,7 @@ def order(
 def order_by_strategy(
     placement: Placement, job: Job, strategy: str, seconds: float = math.inf
 ) -> Placement:
-    """Return the order that a strategy makes on slots that are known already; see `order`.
+    """Return a strategy's order on slots that are already known; see `order`.
 
     `seconds`: of processor time that there are for ``auto``.
     """
@@ -134,7 +134,7 @@ def auto_order(placement: Placement, job: Job, seconds: float = math.inf) -> Pla
 
 
 def _too_large(pattern: str | Pattern) -> str:
-    """Return why a graph is too large to predict the time of one order after the other."""
+    """Return why a graph is too large to predict the time of each order."""
     parsed = parse_pattern(pattern) if isinstance(pattern, str) else pattern
     edges = len(parsed.indices) // 2 if isinstance(parsed, Graph) else 0
     return f"{edges:,} edges are too many to predict times" if edges > MOST_TIMED else ""
@@ -201,7 +201,7 @@ def _default_of(ranking: Ranking) -> Candidate:
 
 
 def _gain_of(model: Predictor, placement: Placement, ranking: Ranking) -> Gain | None:
-    """Return what an order wins; None where the default is not worth leaving for it.
+    """Return an order's gain; None if it is not worth leaving the default.
 
     It is not for a gain of a hundredth at most.
     """
@@ -213,7 +213,7 @@ def _gain_of(model: Predictor, placement: Placement, ranking: Ranking) -> Gain |
 
 
 def _search_words(ranking: Ranking, gain: Gain | None) -> str:
-    """Say in one clause what the search compared and what the order wins."""
+    """Say in one clause what the search compared and what the order gains."""
     default_s = _default_of(ranking).cost
     default = time_text(default_s)
     if ranking.alike:
@@ -232,7 +232,7 @@ def _search_words(ranking: Ranking, gain: Gain | None) -> str:
 
 
 def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranking:
-    """Return the orders of the ranks on some slots by their predicted time.
+    """Rank the orders on some slots by their predicted time.
 
     `model`: with the slots' own ranks per node. `placement`: of a machine. Its placements are on
     the slots' nodes in their order. The best is never slower, as predicted, than rank r on slot
@@ -262,7 +262,7 @@ def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranki
 
 
 def _judge_every_order(cost: TimeCost, placement: Placement, budget: Budget) -> Ranking:
-    """Judge all orders that put other ranks together."""
+    """Evaluate all orders that group ranks on nodes differently."""
     candidates: list[Candidate] = []
     for node in _all_layouts(placement.node_of_slot):
         if not budget.spend("every order"):
@@ -275,13 +275,13 @@ def _judge_every_order(cost: TimeCost, placement: Placement, budget: Budget) -> 
 
 
 def _count_ways(counts: Ints) -> float:
-    """Return how many ways there are to put the ranks on the nodes."""
+    """Return the number of ways to distribute the ranks over the nodes."""
     logs = math.lgamma(int(counts.sum()) + 1) - sum(math.lgamma(n + 1) for n in counts.tolist())
     return math.exp(min(logs, 700.0))
 
 
 def _all_layouts(node: Ints) -> Iterator[Ints]:
-    """Yield every way to give ranks their nodes, from the ascending one on."""
+    """Yield every assignment of ranks to nodes, starting with the ascending one."""
     row = node.copy()
     while True:
         yield row
@@ -296,7 +296,7 @@ def _all_layouts(node: Ints) -> Iterator[Ints]:
 
 
 def _exchange_by_lot(cost: TimeCost, ranking: Ranking, budget: Budget) -> Ranking:
-    """Return what exchanges drawn by lot, each of which made the best better, add to a ranking.
+    """Return a ranking improved by random exchanges.
 
     Two ranks change places, or two nodes with the same number of ranks all of theirs.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a search goes on: this many judgements, never past a deadline, until somebody stops it.
+"""How long a search continues: a number of evaluations, a deadline, or until it is stopped.
 
 Judgements are counted, not timed, so that the same question has the same answer on any machine.
 The cap in processor seconds is for questions whose single judgements are slow; where it ends a
@@ -76,7 +76,7 @@ class Limits:
         )
 
     def judgements_of(self, nodes: int, effort: int = 1) -> int:
-        """Return how many placements of a job of this many nodes are judged at most.
+        """Return the maximum number of evaluations for a job of this many nodes.
 
         `effort`: how many times longer than usual a judgement takes, about.
         """
@@ -135,7 +135,7 @@ class Budget:
         self.text = ""
 
     def spend(self, text: str = "", judgements: int = 1) -> bool:
-        """Count a judgement that is about to be made; return whether it may be.
+        """Count an evaluation about to be made; return whether it may be made.
 
         `text`: what is going on. `judgements`: how many it takes as long as.
         """
@@ -154,7 +154,7 @@ class Budget:
         self.spent -= 1 - PRUNED
 
     def note_length(self, seconds: float) -> None:
-        """Remember how long a judgement took that was made to its end.
+        """Remember the duration of a completed evaluation.
 
         The text of the answer takes as long as `answer_judgements` such judgements on average.
         The first one is left out, since it makes what all others use.
@@ -183,7 +183,7 @@ class Budget:
         return self.late or self.stopped
 
     def seconds(self) -> float:
-        """Return the processor time that the search for one order may take."""
+        """Return the processor time for the search of one order."""
         return max(SEARCHED * (self.end - time.thread_time()), 0.0)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a placement costs: its predicted seconds, or J where no bandwidth of any link is known.
+"""The cost of a placement: predicted seconds, or J if no link bandwidth is known.
 
 A search is told one of the two and goes by nothing else, so what it answers is the best of all
 that it has judged, by the very figure that the user is told.
@@ -38,7 +38,7 @@ POWER = 24
 
 
 def without_time(placement: Placement) -> str:
-    """Return why no time can be predicted on some slots; '' where it can."""
+    """Return why no time can be predicted on some slots; '' if it can."""
     if placement.machine is None:
         return "no machine is named"
     try:
@@ -56,7 +56,7 @@ class HopCost:
     model: Predictor
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
-        """Return J, always worked out to the end."""
+        """Return J, always computed in full."""
         return cost_of(
             fit_pattern(self.model.pattern, placement),
             placement.node_of_rank,
@@ -64,13 +64,13 @@ class HopCost:
         )
 
     def floor(self, placement: Placement) -> float:
-        """Return 0: J has no bound that costs less than itself."""
+        """Return 0, since no bound on J is cheaper than J itself."""
         return 0.0
 
     def orders(
         self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
     ) -> dict[str, Make]:
-        """Return the order with the least J that several searches find."""
+        """Return the order with the least J found by several searches."""
 
         def cheapest(placement: Placement) -> Ints:
             return choose(pattern, placement, seconds()).order.slot_of_rank
@@ -79,7 +79,7 @@ class HopCost:
 
 
 class Exchange(NamedTuple):
-    """A phase or a step whose messages are sent at the same time, with the links' loads."""
+    """A phase or step whose messages are sent at the same time, with the links' loads."""
 
     flows: Callable[[], Traffic]  # returns what goes from node to node, each to itself left out
     times: float  # steps that it stands for
@@ -96,20 +96,20 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TimeCost:
-    """Predicted seconds of a placement, under the likely value of all that is not known."""
+    """Predicted seconds of a placement, with the likely value of every unknown."""
 
     model: Predictor
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
-        """Return the seconds; inf where they are certainly not below this many."""
+        """Return the seconds; inf if they are certainly not below the limit."""
         return self.model.time(placement, below)
 
     def floor(self, placement: Placement) -> float:
-        """Return seconds that its order of the ranks takes on any nodes."""
+        """Return a lower bound on the seconds of its rank order on any nodes."""
         return self.model.floor(placement)
 
     def at_once(self, placement: Placement) -> float:
-        """Return the seconds with all bytes of each exchange together; steps take no less."""
+        """Return the seconds with all bytes of each exchange sent together, a lower bound."""
         model, left = self.model, self.model.left(placement)
         return model.histogram(placement) + sum(
             model.cost(phase, left, below=0.0).seconds for phase in model.phases(placement)
@@ -137,13 +137,13 @@ class TimeCost:
         return Judged(time, time + extra, sent)
 
     def exchanges(self, placement: Placement) -> Iterator[Exchange]:
-        """Yield the messages sent together, one after the other, without their times."""
+        """Yield the messages sent together, one exchange after another, without their times."""
         left = self.model.left(placement)
         for phase in self.model.phases(placement):
             yield from self._sent_in(phase, self.model.loads(phase.total, left))
 
     def _sent_in(self, phase: Phase, loads: Loads) -> Iterator[Exchange]:
-        """Yield the exchanges of a phase; of very many steps maybe the longest alone."""
+        """Yield the exchanges of a phase; if there are very many, maybe only the longest."""
         if phase.steps is None:
             yield Exchange(phase.traffic.listed, 1.0, loads)
             return
@@ -156,12 +156,12 @@ Cost = HopCost | TimeCost
 
 
 def cost_by(model: Predictor, timeless: str) -> Cost:
-    """Return J where `without_time` says why no time can be predicted, else the seconds."""
+    """Return J if `without_time` says why no time can be predicted, else the seconds."""
     return HopCost(model) if timeless else TimeCost(model)
 
 
 def effort_of(model: Predictor, placement: Placement) -> int:
-    """Return how many times longer a judgement takes than one of loads on single paths.
+    """Return the cost of an evaluation relative to that of loads on single paths.
 
     Where routers divide bytes between paths.
     """
@@ -171,14 +171,14 @@ def effort_of(model: Predictor, placement: Placement) -> int:
 
 
 def divides_steps(model: Predictor, placement: Placement) -> bool:
-    """Return whether a judgement divides the bytes of one step of an exchange after the other."""
+    """Return whether an evaluation splits the bytes of each step of an exchange."""
     if model.routing != "adaptive":
         return False
     return any(phase.steps is not None for phase in model.phases(placement))
 
 
 def p_norm(seconds: Floats) -> Floats:
-    """Return a little more than the largest of many times along the last axis: their p-norm.
+    """Return the p-norm of times along the last axis, slightly more than the largest.
 
     The second largest counts a little, so that a step that relieves one of
     two equal links is seen to win.
@@ -194,7 +194,7 @@ def p_norm(seconds: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A placement that was judged."""
+    """An evaluated placement."""
 
     # What chose the nodes: a planner with its options, or a family between packed and spread
     nodes: str
@@ -204,7 +204,7 @@ class Candidate:
 
     @property
     def order_words(self) -> str:
-        """What ordered the ranks; where rank r is on slot r, the order of the node list."""
+        """What ordered the ranks; the order of the node list if rank r is on slot r."""
         return f"node order of {self.nodes}" if self.order == ROW_MAJOR else self.order
 
     @property
@@ -215,7 +215,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class Ranking:
-    """What a search has judged."""
+    """The evaluated candidates of a search."""
 
     # The baseline's own nodes with rank r on slot r; None where it takes none
     default: Candidate | None
@@ -229,6 +229,6 @@ class Ranking:
 
     @property
     def plain(self) -> Candidate:
-        """The best of the node choices with rank r on slot r, where that may be an answer."""
+        """The best node choice with rank r on slot r, if that may be an answer."""
         usual = [candidate for candidate in self.candidates if candidate.order == ROW_MAJOR]
         return min(usual or self.candidates, key=lambda candidate: candidate.cost)

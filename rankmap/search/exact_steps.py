@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few free nodes, routers that do not adapt: all single moves are worked out by a table of routes.
+"""Few free nodes, non-adaptive routing: all single moves are evaluated by a route table.
 
 A move puts a free node in the place of a chosen one, or exchanges the nodes of two places. Loads
 are linear in the bytes, so what each move changes on every link are products of small arrays, and
@@ -49,7 +49,7 @@ TRIED = 8
 
 
 def route_table(model: Predictor, nodes: Ints) -> Array | None:
-    """Return the load of a byte from each of some nodes to each other on every link.
+    """Return the load of a byte between each two of some nodes on every link.
 
     `model`: whose routers do not adapt; what other jobs leave of the links counts. `nodes` (f,).
     Returns (f, f, links): seconds, of the links that any of them uses; None where the table would
@@ -103,7 +103,7 @@ class _Sent(NamedTuple):
 
 
 class ExactSteps:
-    """Descends from one placement after another by the best of all single moves.
+    """Descends from each of several placements by the best of all single moves.
 
     `request`: which rows may, and which must, be chosen. `swaps`: whether exchanging two places
     can change anything. `budget`: a round counts as a judgement, one over many exchanges as some.
@@ -120,7 +120,7 @@ class ExactSteps:
         self._every: set[bytes] = set()
 
     def descend(self, start: Candidate) -> Candidate | None:
-        """Return what no single move makes better any more; None where nothing may be tried."""
+        """Return a local optimum under single moves; None if nothing may be tried."""
         if self.table is None or not self.budget.spend(start.nodes):
             return None
         exchanges = self._exchanges(start)
@@ -138,7 +138,7 @@ class ExactSteps:
         return replace(start, placement=placement, cost=cost, nodes=stepped_name(start.nodes))
 
     def _descend(self, exchanges: list[_Sent], places: Ints) -> Ints:
-        """Return places that no single move makes better."""
+        """Return places that no single move improves."""
         assert self.table is not None
         now, busy = self._seconds(exchanges, places)
         grown = bool(busy.any())
@@ -158,7 +158,7 @@ class ExactSteps:
         return places
 
     def _count_figures(self, exchanges: list[_Sent], count: int) -> float:
-        """Return how many seconds of links are added up to work out all placements."""
+        """Return how many link seconds are added up to evaluate all placements."""
         assert self.table is not None
         free, must = len(self.nodes), int(self.must.sum())
         placements = math.comb(free - must, count - must)
@@ -167,7 +167,7 @@ class ExactSteps:
         return float(placements * flows * self.table.shape[2])
 
     def _best_of_all(self, start: Candidate, exchanges: list[_Sent]) -> Candidate | None:
-        """Return the best of all placements; None for ranks that are together as they were once."""
+        """Return the best of all placements; None if ranks are grouped as once before."""
         assert self.table is not None
         node = start.placement.node_of_rank
         _, first, inverse = np.unique(node, return_index=True, return_inverse=True)
@@ -190,14 +190,14 @@ class ExactSteps:
         return self._moved(start, best)
 
     def _placements(self, count: int) -> Iterator[tuple[int, ...]]:
-        """Yield all choices of nodes with those that must be, in all orders where that matters."""
+        """Yield all choices of nodes with the required ones, in all orders if these matter."""
         must = tuple(np.flatnonzero(self.must).tolist())
         others = np.flatnonzero(~self.must).tolist()
         for some in itertools.combinations(others, count - len(must)):
             yield from itertools.permutations(must + some) if self.swaps else [must + some]
 
     def _exchanges(self, start: Candidate) -> list[_Sent]:
-        """Return the exchanges that links bind longest, as bytes from place to place."""
+        """Return the exchanges for which links are the longest bottleneck, as bytes by places."""
         exchanges = []
         for exchange in bound_longest(self.cost.exchanges(start.placement)):
             flows, loads = exchange.flows(), exchange.loads
@@ -209,7 +209,7 @@ class ExactSteps:
         return exchanges
 
     def _seconds(self, exchanges: list[_Sent], places: Ints) -> tuple[float, Mask]:
-        """Return the seconds of all links, the busiest counted most, and which links are busy."""
+        """Return the seconds of all links, the busiest weighted most, and which are busy."""
         assert self.table is not None
         seconds, busy = 0.0, np.zeros(self.table.shape[2], dtype=bool)
         for sent, own_s, times in exchanges:

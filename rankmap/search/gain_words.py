@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan wins against the scheduler's own choice, and why, in one sentence."""
+"""A plan's gain over the scheduler's own choice, and the reason, in one sentence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gain_sentence(
     base: str,
     closer: str = "",
 ) -> str:
-    """Return the sentence that says what a plan wins over the baseline, and why.
+    """Say in one sentence what a plan gains over the baseline, and why.
 
     `best`: of the plan. `default`: of the baseline; None where the scheduler would start nothing.
     `gain`: of the plan over the baseline; None where it is the baseline. `same`: whether both are
@@ -35,7 +35,7 @@ def gain_sentence(
     if gain is None:
         return _kept_sentence(best, base)
     if not default.time_s:
-        return "no placement is faster than another: what is sent takes no time here"
+        return "no placement is faster than another: messages take no time here"
     times = times_text(best.time_s, default.time_s)
     same_nodes = " on the same nodes, by the order of the ranks alone" if same else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
@@ -117,7 +117,7 @@ def _own_links(before: PhaseTime, after: PhaseTime) -> str:
 
 
 def _latency_words(best: Prediction, default: Prediction) -> str:
-    """Say which term of the time is less, where no link's load explains the gain."""
+    """Say which term of the time decreases, if no link's load explains the gain."""
     after = {term.name: term.seconds for term in best.terms}
     saved = {term.name: term.seconds - after.get(term.name, 0.0) for term in default.terms}
     name = max(saved, key=lambda term: saved[term])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node sets to start from: what the planners choose, and families between packed and spread.
+"""Node sets to start from: the planners' choices, and families between packed and spread.
 
 The planners' own answers come first. Between "as packed" and "as spread as can
 be" lies a family for each level of the machine: the job spread evenly over the
@@ -37,7 +37,7 @@ Shape = tuple[int, ...]
 
 
 def scheduler_nodes(machine: Machine, request: Request) -> Ints | None:
-    """Return what the scheduler would take by itself; None where it would take nothing."""
+    """Return the scheduler's own choice; None if it would choose nothing."""
     try:
         return scheduler_choice(machine, request)
     except PlanError:
@@ -66,7 +66,7 @@ def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
 
 
 def spread_over_levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
-    """Yield the job spread over the k freest units of each level, for several k."""
+    """Yield the job spread over the k emptiest units of each level, for several k."""
     rows = request.rows()
     words = machine.topology.levels
     for depth, unit in enumerate(nested_units(machine, rows)):
@@ -98,7 +98,7 @@ def _spread_evenly(machine: Machine, request: Request, rows: Ints) -> Ints:
 
 
 class _Way(NamedTuple):
-    """One way to lay a process grid on a torus: its cost, bricks, and bricks on each router."""
+    """A way to lay a process grid on a torus: its cost, bricks, and bricks per router."""
 
     cost: float
     sides: Shape
@@ -110,7 +110,7 @@ class _Way(NamedTuple):
 def grid_on_boxes(
     machine: Machine, request: Request, dims: Shape, ppn: int
 ) -> Iterator[tuple[str, Ints, Ints]]:
-    """Yield a name, the nodes and the slots of a process grid on each free box that it fits.
+    """Yield name, nodes and slots of a process grid on each free box that it fits.
 
     `dims`: the process grid. `ppn`: ranks of every node.
     """
@@ -132,7 +132,7 @@ def grid_on_boxes(
 
 
 def _ways_to_lie(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
-    """Yield the ways in which a grid can lie on a torus of routers with this many nodes."""
+    """Yield the ways in which a grid fits on a torus of routers with this many nodes."""
     for brick in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         grid = tuple(d // b for d, b in zip(dims, brick, strict=True))
         for inner in brick_shapes(grid, nodes)[: LIMITS.inner]:
@@ -149,7 +149,7 @@ def _ways_to_lie(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[
 
 
 def _links_passed(grid: Shape, brick: Shape, axes: Shape) -> float:
-    """Return how many links neighbours' bytes pass, dimension by dimension, in bricks' sides."""
+    """Return how many links neighbours' bytes cross, by dimension, in sides of bricks."""
     total = 0.0
     for k, (extent, axis) in enumerate(zip(grid, axes, strict=True)):
         if extent > 1:
@@ -159,7 +159,7 @@ def _links_passed(grid: Shape, brick: Shape, axes: Shape) -> float:
 
 
 class _Free:
-    """The free nodes of a torus, router by router, and where all of a box is free."""
+    """The free nodes of a torus by router, and the boxes that are entirely free."""
 
     def __init__(self, machine: Machine, request: Request) -> None:
         count = machine.topology.router_levels
@@ -177,7 +177,7 @@ class _Free:
         self.full_routers = (held == self.nodes).astype(np.int64).reshape(self.extents)
 
     def corner(self, sides: Shape) -> Ints | None:
-        """Return the first corner of a box that is all free; None where there is none."""
+        """Return the first corner of an entirely free box; None if there is none."""
         free_routers = sum_boxes(self.full_routers, sides)
         best = int(np.argmax(free_routers))
         if free_routers.flat[best] < math.prod(sides):
@@ -200,7 +200,7 @@ class _Free:
 
 
 def freest_boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
-    """Yield the nodes of boxes of a torus, each where most of its nodes are free.
+    """Yield the nodes of boxes of a torus at the positions with most free nodes.
 
     The shapes are those that hold the job with least on the busiest axis of
     an all-to-all inside; a box with nodes to spare gives those nearest to its
@@ -251,7 +251,7 @@ def _shapes_to_try(
 
 
 def _sides_to_try(extent: int) -> list[int]:
-    """Return the sides of boxes that are tried on an axis; of long axes only some."""
+    """Return sides of boxes to try on an axis, sampled on long axes."""
     if extent <= 12:
         return list(range(1, extent + 1))
     return sorted({*range(1, 9), *(round(extent * k / 8) for k in range(1, 9))})

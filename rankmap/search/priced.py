@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a plain strategy's nodes, predicted as for ``auto``, next to the default's."""
+"""The predicted cost of a plain strategy's nodes, as for ``auto``, next to the default's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nidmap.rankmap.search.node_sets import scheduler_nodes
 
 
 def price_choice(machine: Machine, request: Request, choice: Choice) -> Choice:
-    """Return a choice of nodes with what the job of the request takes on them.
+    """Return a choice of nodes with the predicted cost of the requested job on them.
 
     Ranks are on the nodes as listed, rank r on slot r, as `nidmap compare` has them.
     """
@@ -46,28 +46,28 @@ class _PricedNodes:
 
     @cached_property
     def timeless(self) -> str:
-        """Why no time can be told; '' where it can."""
+        """Why no time can be predicted; '' if it can."""
         return without_time(self.placement)
 
     @cached_property
     def base(self) -> Placement | None:
-        """The scheduler's own nodes; None where it would take none."""
+        """The scheduler's own nodes; None if it would choose none."""
         rows = scheduler_nodes(self.model.machine, self.request)
         return None if rows is None else self.model.place(rows)
 
     @cached_property
     def prediction(self) -> Prediction:
-        """Of the nodes, with its range."""
+        """The prediction for the nodes, with its range."""
         return self.model.ranged(self.placement)
 
     @cached_property
     def default(self) -> Prediction | None:
-        """Of the scheduler's own nodes."""
+        """The prediction for the scheduler's own nodes."""
         return None if self.base is None else self.model.ranged(self.base)
 
     @cached_property
     def gain(self) -> Gain:
-        """How many times as fast as the default; even where there is none."""
+        """How many times as fast as the default; 1 if there is none."""
         same = self.base is None or np.array_equal(self.base.rows, self.placement.rows)
         if same or self.base is None:
             return Gain(1.0, 1.0, 1.0)
@@ -75,7 +75,7 @@ class _PricedNodes:
 
     @property
     def sentence(self) -> str:
-        """The cost of the job on the nodes, and on the default's."""
+        """The job's cost on the nodes, and on the default's."""
         words = self.request.baseline.words
         if self.timeless:
             cost, usual = self._costs()
@@ -99,7 +99,7 @@ class _PricedNodes:
         return plain_number(cost.of(self.placement)), usual
 
     def facts(self) -> dict[str, Any]:
-        """Return the figures, the default's with them, by the names that ``auto`` gives them."""
+        """Return the figures and the default's, under the names that ``auto`` uses."""
         ours, default = self.prediction, self.default
         before = None if default is None else default.time_s
         same = ("pattern", "ranks", "ppn", "bytes", "algorithm", "background")
@@ -122,14 +122,14 @@ class _PricedNodes:
         }
 
     def _j_facts(self) -> dict[str, Any]:
-        """Return J where no time can be predicted."""
+        """Return J if no time can be predicted."""
         if not self.timeless:
             return {}
         cost, usual = self._costs()
         return {"why": self.timeless, "cost": cost, "default_cost": usual}
 
     def warnings(self) -> Iterator[str]:
-        """Say where a launcher that sorts the nodes makes it slower."""
+        """Warn if a launcher that sorts the nodes makes it slower."""
         sorting = self.placement.sorting()
         if self.timeless or np.array_equal(sorting, np.arange(len(sorting))):
             return
@@ -140,7 +140,7 @@ class _PricedNodes:
 
 
 def _time_and_range(prediction: Prediction) -> str:
-    """Return the time, and its range where something is not known."""
+    """Return the time, and its range if something is unknown."""
     span = prediction.between
     if span is None or not span.unknowns:
         return time_text(prediction.time_s)

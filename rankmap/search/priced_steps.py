@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many free nodes: steps are chosen by what the binding links are fed by.
+"""Many free nodes: moves are chosen by the traffic that feeds the bottleneck links.
 
 Each round puts a price on every link, high on those that are nearly the
 busiest (the gradient of `nidmap.rankmap.search.cost.p_norm`). Every place then has a
@@ -43,7 +43,7 @@ ROUNDING = 1e-6
 
 
 class _Bills:
-    """Bills of an exchange: what each place pays for the bytes that it sends and receives.
+    """The price that each place pays for the bytes it sends and receives in an exchange.
 
     `cost`: of a byte between nodes. `size`: number of places.
     """
@@ -59,7 +59,7 @@ class _Bills:
         return np.asarray(paid.sum(axis=0) + paid.sum(axis=1))
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
-        """Return the bill of places on other nodes, all others where they are, (places, nodes)."""
+        """Return the bills of places on other nodes, with all others fixed, (places, nodes)."""
         sent = product(self.bytes[places], self._costs(nodes, rows).T)
         return sent + product(self.bytes[:, places].T, self._costs(rows, nodes))
 
@@ -69,7 +69,7 @@ class _Bills:
 
 
 class PricedSteps:
-    """Descends from one placement after another.
+    """Descends from each of several placements.
 
     `request`: which rows may, and which must, be chosen. `swaps`: whether exchanging two places
     can change anything. `allows`: returns whether a placement may be an answer.
@@ -93,7 +93,7 @@ class PricedSteps:
         self.works = request.count > 1 and has_room and (swaps or spare > 0)
 
     def descend(self, start: Candidate) -> Candidate | None:
-        """Return a candidate that no step tried makes better; None where nothing may be tried."""
+        """Return a candidate that no tried move improves; None if nothing may be tried."""
         if not self.works or not self.budget.spend(start.nodes):
             return None
         placement = start.placement
@@ -119,7 +119,7 @@ class PricedSteps:
     def _try_moves(
         self, placement: Placement, judged: Judged, batches: Iterator[Moves]
     ) -> tuple[Placement, Judged, int] | None:
-        """Return a better placement after some moves; None where none is.
+        """Return a better placement after some moves; None if there is none.
 
         A move is (place, row) for a free row, or (place, -1 - other place). Of several links that
         are equally full one move relieves one alone: what counts is the norm of all.
@@ -136,7 +136,7 @@ class PricedSteps:
         return None
 
     def disturb(self, placement: Placement) -> Placement:
-        """Return a copy of a placement after a few moves drawn by lot."""
+        """Return a copy of a placement after a few random moves."""
         rows, rng = placement.rows.copy(), self.rng
         stays = np.isin(rows, self.must)
         spare = rng.permutation(self._spare(rows)).tolist()
@@ -155,7 +155,7 @@ class PricedSteps:
         return np.flatnonzero(spare)
 
     def _offers(self, rows: Ints, near: Ints, most: int) -> Ints:
-        """Return free nodes for places to go to: some near the job, others drawn by lot."""
+        """Return free nodes as targets for places: some near the job, others random."""
         nodes, attachments = self._spare(rows), self.cost.model.machine.router.shape[1]
         lookups = 2 * len(rows) * attachments**2  # of each node, to and from all of the job's
         room = max(1, min(max(2 * most, LIMITS.offers), LIMITS.figures // lookups))
@@ -166,7 +166,7 @@ class PricedSteps:
         return np.union1d(drawn, self.rng.choice(nodes, room - len(drawn), replace=False))
 
     def _free_near(self, start: Candidate) -> Ints:
-        """Return free nodes by how many links lie between them and some of a start's."""
+        """Return free nodes by their distance from some of a start's nodes."""
         if start.nodes not in self._near:
             free, rows = np.flatnonzero(self.free), start.placement.rows
             router = self.cost.model.machine.router[:, 0].astype(np.int64)
@@ -180,7 +180,7 @@ class PricedSteps:
         return self._near[start.nodes]
 
     def _bills(self, judged: Judged, size: int) -> Iterator[_Bills]:
-        """Yield the exchanges that links bind longest, with prices."""
+        """Yield the exchanges for which links are the longest bottleneck, with prices."""
         for exchange in bound_longest(judged.exchanges):
             loads, most = exchange.loads, _busiest_link_s(exchange.loads)
             if not most:
@@ -195,7 +195,7 @@ class PricedSteps:
     def _replaced(
         self, billed: list[_Bills], rows: Ints, near: Ints, most: int
     ) -> Iterator[tuple[int, int]]:
-        """Yield the places that leave for a free node, with the node, the largest saving first."""
+        """Yield places that move to a free node, with the node, the largest saving first."""
         now = _sum_bills(exchange.now(rows) for exchange in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
@@ -228,7 +228,7 @@ class PricedSteps:
 
 
 def _affordable_places(products: int) -> int:
-    """Return for how many places there is time in a step, of so many products for each."""
+    """Return how many places can be considered per step, given the products for each."""
     return max(1, PRODUCTS // max(1, products))
 
 
@@ -252,12 +252,12 @@ def move_nodes(rows: Ints, moves: Moves) -> Ints:
 
 
 def stepped_name(nodes: str) -> str:
-    """Return the name of nodes that steps have changed."""
+    """Return the name of nodes that moves have changed."""
     return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
 
 
 def bound_longest(exchanges: Iterable[Exchange]) -> list[Exchange]:
-    """Return the exchanges that links bind longest, those first, at most `LIMITS.exchanges`."""
+    """Return the exchanges with the longest link bottleneck, at most `LIMITS.exchanges`."""
 
     def seconds(exchange: Exchange) -> float:
         return exchange.times * _busiest_link_s(exchange.loads)
@@ -266,14 +266,14 @@ def bound_longest(exchanges: Iterable[Exchange]) -> list[Exchange]:
 
 
 def _busiest_link_s(loads: Loads) -> float:
-    """Return the seconds of the busiest link, 0 where the nodes' own links take longer."""
+    """Return the seconds of the busiest link; 0 if nodes' own links take longer."""
     most = float(loads.used_seconds().max(initial=0.0))
     ends = [loads.nodes(kind).max(initial=0.0) for kind in ("injection", "ejection")]
     return most if most >= float(max(ends)) * (1 - ROUNDING) else 0.0
 
 
 def _price_channels(share: Floats, loads: Loads) -> Floats:
-    """Return the effect of a byte more on each channel on the norm of the times, in ns."""
+    """Return the effect of one more byte per channel on the norm of the times, in ns."""
     full = np.flatnonzero(share > 0.5)
     steep, gbs = share[full] ** (POWER - 1), loads.channels.bandwidth[full]
     norm = float((share[full] * steep).sum()) ** (1 - 1 / POWER)
@@ -283,7 +283,7 @@ def _price_channels(share: Floats, loads: Loads) -> Floats:
 
 
 def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[int, int]]:
-    """Yield (place, node) of the largest savings above 0, each place and node once."""
+    """Yield (place, node) by decreasing positive savings, each place and node once."""
     left, taken = set(range(len(places))), set()
     order = np.argsort(-saving, axis=None, kind="stable")
     width = saving.shape[1]
@@ -298,7 +298,7 @@ def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[
 
 
 def _shrinking_moves(moves: Moves) -> Iterator[Moves]:
-    """Yield all moves, the first quarter of them and so on, then some one at a time."""
+    """Yield all moves, then the first quarter of them and so on, then single ones."""
     width = len(moves)
     while width:
         yield moves[:width]

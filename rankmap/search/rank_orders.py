@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of the ranks to start from, on given nodes."""
+"""Rank orders to start from, on given nodes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _may_map(seconds: float) -> bool:
 
 
 def _seconds_to_map(seconds: Callable[[], float], least: float = 0.0) -> float:
-    """Return the seconds that are left to map a graph."""
+    """Return the seconds left to map a graph."""
     left = seconds()
     if left < least or not _may_map(left):
         raise NidmapError("no time is left for strategy graph")
@@ -81,7 +81,7 @@ def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) ->
 
 
 def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
-    """Return how to make each order that takes milliseconds, row-major first.
+    """Return functions for all orders that take milliseconds, row-major first.
 
     `pattern`: fitted to the slots. `placement`: of any of the node sets: which orders there are
     hangs on their number alone.
@@ -98,7 +98,7 @@ def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
 
 
 def _grid_of(pattern: Pattern) -> Pattern:
-    """Return the stencil whose graph a pattern is, a recording of it say; else the pattern."""
+    """Return the stencil that a pattern's graph (or recording) forms, else the pattern."""
     return stencil_of(pattern) or pattern if isinstance(pattern, Graph) else pattern
 
 
@@ -121,7 +121,7 @@ def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
 
 
 def row_pieces(cells: Ints, ppn: int) -> Ints | None:
-    """Return cells node by node: whole rows for each, and an equal piece of a shared one.
+    """Return cells node by node: entire rows each, and an equal piece of a shared row.
 
     None where rows are longer than a node, or cannot be shared equally.
     """
@@ -138,7 +138,7 @@ def row_pieces(cells: Ints, ppn: int) -> Ints | None:
 def searched_orders(
     pattern: Pattern, placement: Placement, seconds: Callable[[], float] = lambda: math.inf
 ) -> dict[str, Make]:
-    """Return how to make each order that is searched for.
+    """Return functions for all orders that need a search.
 
     Graphs and matrices are mapped; a pattern on a grid is too regular to gain
     by that, and the mapper's kernels may have to be compiled first.
@@ -170,7 +170,7 @@ def node_by_node(
     grouping: Ints | None,
     seconds: Callable[[], float] = lambda: math.inf,
 ) -> Make | None:
-    """Return how to map what nodes exchange on nodes.
+    """Return a function that maps the traffic between nodes to nodes.
 
     `grouping` (ranks,): slot of each rank in an order that says which ranks share a node; None
     means rank r has slot r. `seconds`: returns the processor time that there is. None where nodes
@@ -217,7 +217,7 @@ def brick_orders(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
 
 
 def brick_shapes(dims: tuple[int, ...], ppn: int) -> list[tuple[int, ...]]:
-    """Return the bricks of this many ranks that fill a grid, the least surface first."""
+    """Return the bricks of this many ranks that fill a grid, the smallest surface first."""
 
     def surface(shape: tuple[int, ...]) -> float:  # sides with neighbours, in ranks, over its ranks
         return sum(1 / side for side, extent in zip(shape, dims, strict=True) if side < extent)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search: choices of nodes with orders of the ranks on them, the least bound first, then steps.
+"""The search: node choices with rank orders on them by increasing bound, then moves.
 
 One list of candidates for everybody: what all planners choose with their options, the families
 between packed and spread, and the orders of the ranks on each. Every candidate has a bound, seconds
@@ -40,7 +40,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """The request, the node choices and the segments that a search keeps to."""
+    """The request, node choices and segments that constrain a search."""
 
     request: Request  # which nodes may be chosen, and which must be
     # (n,), what chooses nodes, and the nodes; none where only orders are sought
@@ -56,7 +56,7 @@ class Space:
 
 
 def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
-    """Search nodes and an order of the ranks that cost least."""
+    """Search for nodes and a rank order of least cost."""
     enumeration = Enumeration(cost, space, budget)
     enumeration.judge_all()
     if isinstance(cost, TimeCost):
@@ -66,7 +66,7 @@ def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
 
 @dataclass(slots=True, eq=False)
 class _NodeChoice:
-    """Nodes in one order, and the costs of the rank orders on them."""
+    """Nodes in one order, and the costs of rank orders on them."""
 
     name: str
     rows: Ints
@@ -79,7 +79,7 @@ class _NodeChoice:
 
 
 class Enumeration:
-    """Judges candidates, each placement once, and keeps their costs."""
+    """Evaluates candidates, each placement once, and records their costs."""
 
     def __init__(self, cost: Cost, space: Space, budget: Budget) -> None:
         self.cost, self.space, self.budget = cost, space, budget
@@ -107,7 +107,7 @@ class Enumeration:
             self.default = self._judge_default(base)
 
     def judge_all(self) -> None:
-        """Judge the node choices and the orders of the ranks on them."""
+        """Evaluate the node choices and the rank orders on them."""
         self._list_choices()
         nodes_given = int(self.request.free.sum()) == self.request.count
         first = self.ordered and nodes_given and isinstance(self.pattern, Graph)
@@ -122,7 +122,7 @@ class Enumeration:
             self._judge_searched_orders()
 
     def _list_choices(self) -> None:
-        """List the choices of nodes, each once, those first that touch the fewest units."""
+        """List the choices of nodes, each once, those that touch the fewest units first."""
         by_rows = {self._key(choice.rows): choice for choice in self.choices}
         for name, rows in self.space.choices:
             if self.budget.past and not _by_name(name):
@@ -134,7 +134,7 @@ class Enumeration:
         self.choices = choices[:before] + compact
 
     def _promising(self) -> list[_NodeChoice]:
-        """Return the choices in the order in which they are judged.
+        """Return the choices in the order in which they are evaluated.
 
         Where steps of an exchange are divided one after the other, those first whose bytes take
         least all at once, which is known soon.
@@ -179,7 +179,7 @@ class Enumeration:
             self._judge(choice, ROW_MAJOR, self._placed(choice, None), searched=True)
 
     def _judge_orders(self) -> None:
-        """Judge all other orders on all choices, until no bound is clearly below the best."""
+        """Evaluate other orders on all choices, until no bound is clearly below the best."""
         pairs = sorted(self._bounded_pairs(), key=lambda pair: pair[:2])
         steps_too = self.budget.left // 2  # they want judgements as well
         if len(pairs) <= self.budget.left or self.cost.model.routing == "adaptive":
@@ -194,7 +194,7 @@ class Enumeration:
                 self._judge(choice, name, placement)
 
     def _bounded_pairs(self) -> Iterator[tuple[float, int, _NodeChoice, str, Placement]]:
-        """Yield each order on each choice with what it takes at least, and its turn.
+        """Yield each order on each choice with its lower bound, and its turn.
 
         Early turns have the first orders on the best choices.
         """
@@ -217,7 +217,7 @@ class Enumeration:
     def _ordered(
         self, choice: _NodeChoice, name: str, make: Make | None = None
     ) -> Placement | None:
-        """Return an order on a choice of nodes; None where it does not fit."""
+        """Return an order on a choice of nodes; None if it does not fit."""
         make = make or self.orders.get(name)
         try:
             slots = None if make is None else make(self.cost.model.place(choice.rows))
@@ -230,7 +230,7 @@ class Enumeration:
         return (rows if self.ordered else np.sort(rows)).tobytes()
 
     def _judge_default(self, rows: Ints) -> Candidate:
-        """Judge the baseline's nodes like any other choice; return their cost."""
+        """Evaluate the baseline's nodes like any other choice; return their cost."""
         name = self.request.baseline.strategy
         choice = _NodeChoice(name, rows)
         placement = self.cost.model.place(rows)
@@ -239,7 +239,7 @@ class Enumeration:
         return Candidate(name, ROW_MAJOR, placement, self._cost_of(placement.canonical()))
 
     def take_steps(self, cost: TimeCost) -> None:
-        """Exchange nodes with free ones and with each other as long as that wins.
+        """Exchange nodes with free ones and with each other as long as that pays.
 
         Routers that adapt leave a step nothing to win: they send around the links that it relieves.
         """
@@ -268,7 +268,7 @@ class Enumeration:
                 stale = 0
 
     def _starts(self, each_order: bool = False) -> list[Candidate]:
-        """Return the best placements from which steps may still win, each once.
+        """Return the best placements from which moves may still pay, each once.
 
         What limits an order on any nodes limits what steps make of it.
 
@@ -287,7 +287,7 @@ class Enumeration:
         return list(starts.values())
 
     def ranking(self) -> Ranking:
-        """Return all that was judged, the best of it and the default."""
+        """Return all evaluated candidates, the best of them and the default."""
         assert self.best is not None
         best, base = self.best, self.default
         if base is not None and base.cost <= best.cost and self.space.allows(base.placement):
@@ -296,7 +296,7 @@ class Enumeration:
         return Ranking(base, self.candidates, best, self.budget.judged, choices)
 
     def _judge_grids(self) -> None:
-        """Judge the process grid laid on free boxes of a torus as it is."""
+        """Evaluate the process grid laid unchanged on free boxes of a torus."""
         if (
             self.pattern.dims is None
             or self.placement.ppn is None
@@ -314,7 +314,7 @@ class Enumeration:
         return Placement.on_rows(machine, choice.rows, counts, slots).canonical()
 
     def _judge_searched_orders(self) -> None:
-        """Judge orders that are searched for on the best distinct choices."""
+        """Evaluate orders that need a search on the best distinct choices."""
         for name, make in self.cost.orders(
             self.pattern, self.placement, self.budget.seconds
         ).items():
@@ -340,7 +340,7 @@ class Enumeration:
                 yield make
 
     def _judge_order(self, choice: _NodeChoice, name: str, make: Make | None = None) -> None:
-        """Judge an order on a choice, unless it is known, does not fit or it is too late.
+        """Evaluate an order on a choice, unless known, unsuitable or too late.
 
         An order that `make` has searched for is judged also where that took all the time.
         """
@@ -355,7 +355,7 @@ class Enumeration:
     def _judge(
         self, choice: _NodeChoice, order: str, placement: Placement, searched: bool = False
     ) -> None:
-        """Judge a placement, unless its like is known, and keep it among the candidates.
+        """Evaluate a placement, unless an equivalent is known, and record it as a candidate.
 
         An order that was `searched` for is judged also where that took all the time.
 
@@ -384,7 +384,7 @@ class Enumeration:
         self._keep(candidate)
 
     def _cost_of(self, placement: Placement, below: float = np.inf) -> float:
-        """Return the cost of a placement, working it out once."""
+        """Return the cost of a placement, computing it only once."""
         key = placement.key
         if key not in self.costs:
             began = time.thread_time()
@@ -401,7 +401,7 @@ class Enumeration:
             self.budget.note(candidate.cost, candidate.placement.rows)
 
     def _offer(self, stepped: Candidate | None, start: Candidate) -> Candidate | None:
-        """Keep and return the result of a candidate's descent, where it is better."""
+        """Record and return the result of a candidate's descent, if it is better."""
         if stepped is None or stepped.cost >= start.cost:
             return None
         self._stepped.append(stepped)
@@ -409,7 +409,7 @@ class Enumeration:
         return stepped
 
     def _distinct(self) -> list[_NodeChoice]:
-        """Return the choices, the best first, each once, regardless of the order of its nodes."""
+        """Return the choices, best first, each once regardless of its node order."""
         once: dict[bytes, _NodeChoice] = {}
         for choice in sorted(self.choices, key=lambda choice: choice.best):
             once.setdefault(np.sort(choice.rows).tobytes(), choice)

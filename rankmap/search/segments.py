@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole segments for ``auto``: nodes that are not split over blocks, and replicas inside them.
+"""Complete segments for ``auto``: nodes not split across blocks, and replicas within them.
 
 With ``--segment auto`` a segment is as large as a training job's replica: the
 ranks that tensor, expert and pipeline parallelism join. Where no block holds
@@ -36,7 +36,7 @@ PLANNERS = ("compact", "level-spread", "spread", "nid-order")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """Nodes in whole segments, and the ranks that have to share one."""
+    """Nodes in complete segments, and the ranks that must share one."""
 
     # (n,), what planners choose in whole segments: a name and the nodes
     choices: tuple[tuple[str, Ints], ...]
@@ -55,11 +55,11 @@ class Segments:
 
     @property
     def slots(self) -> Ints | None:
-        """Slot of each rank where replica follows replica; None where any ranks may share one."""
+        """Slot of each rank, replica by replica; None if any ranks may share a segment."""
         return None if self.replica is None else inverse(np.argsort(self.replica, kind="stable"))
 
     def hold(self, placement: Placement) -> bool:
-        """Return whether a placement has whole segments, and every replica in one block."""
+        """Return whether a placement has complete segments, and every replica in one block."""
         block = self.blocks.of[placement.rows]
         if (block < 0).any() or bool((np.bincount(block) % self.size).any()):
             return False
@@ -74,7 +74,7 @@ class Segments:
 
 
 def inside_one_block(model: Predictor, request: Request) -> Segments | None:
-    """Return the planners' choices inside one block, where Slurm starts nothing else.
+    """Return the planners' choices within one block, if Slurm starts nothing else.
 
     Under topology/block that is a job without segments: all of it is one.
 
@@ -97,7 +97,7 @@ def inside_one_block(model: Predictor, request: Request) -> Segments | None:
 
 
 def whole_segments(model: Predictor, request: Request) -> Segments:
-    """Return the planners' choices in whole segments.
+    """Return the planners' choices in complete segments.
 
     `request`: with the nodes of a segment; 0 for those of a replica.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders whose mapping is short enough for the MPI library that has to be told it.
+"""Orders with a mapping short enough for the MPI library that receives it.
 
 Blocks of a mapping (`nidmap.rankmap.emit.process_mapping`) are few where ranks in a
 row sit on nodes in a row. So nodes change numbers first: those of one router,
@@ -52,7 +52,7 @@ def fit_order(
     limit: str | None,
     job: Job | None = None,
 ) -> tuple[Placement, str]:
-    """Return an order that its library can be told, and remarks on it.
+    """Return an order that its library can receive, and remarks on it.
 
     `order`: on the nodes as the launcher numbers them. `mapping`: None where the library has no
     limit. `limit`: as ``--mapping-limit`` gives it. `job`: what it sends, of which predicted time
@@ -76,7 +76,7 @@ def fit_order(
 def fit_format(
     order: Placement, form: str, launcher_order: str, limit: str | None, job: Job | None = None
 ) -> tuple[Placement, str]:
-    """Return an order that fits who reads a format of `nidmap.rankmap.emit`; see `fit_order`.
+    """Return an order that fits the reader of a format in `nidmap.rankmap.emit`; see `fit_order`.
 
     `order`: on the nodes as they were given.
     """
@@ -90,7 +90,7 @@ def fit_format(
 
 @dataclass(frozen=True, slots=True)
 class ShortOrder:
-    """An order that a library can be told."""
+    """An order that a library can receive."""
 
     order: Placement  # on the nodes as the launcher numbers them
     # length, free_length: bytes of its mapping, and of the one that was wanted; 0 where the library
@@ -123,7 +123,7 @@ class ShortOrder:
 
 
 class _Tried(NamedTuple):
-    """An order, what it costs, and the bytes in which it is told."""
+    """An order, its cost, and the length of its mapping in bytes."""
 
     cost: float
     length: float
@@ -131,7 +131,7 @@ class _Tried(NamedTuple):
 
 
 class _Front:
-    """Of the orders that were tried, those that no other beats, and the cheapest that fit.
+    """The Pareto front of the orders tried, and the cheapest that fit.
 
     `pattern`: None means an order costs as many ranks as it puts on other nodes than `wanted`.
     """
@@ -147,7 +147,7 @@ class _Front:
         self.short: list[_Tried] = []
 
     def try_orders(self, orders: Iterable[Placement]) -> list[_Tried]:
-        """Return what was tried of some orders before the budget ran out."""
+        """Try some orders until the budget runs out, and return the results."""
         tried = []
         for order in itertools.takewhile(lambda _: self.left > 0, orders):
             self.left -= 1
@@ -166,13 +166,13 @@ class _Front:
         return trial
 
     def cost(self, order: Placement) -> float:
-        """Return J, or how many ranks are on other nodes than they were to be."""
+        """Return J, or how many ranks are on other nodes than intended."""
         if self.pattern is None:
             return float(np.count_nonzero(order.node_of_rank != self.wanted.node_of_rank))
         return cost_of(self.pattern, order.node_of_rank, self.distance)
 
     def length(self, order: Placement) -> float:
-        """Return the bytes of an order's mapping, infinite where the library gets it wrong."""
+        """Return the bytes of an order's mapping; inf if the library gets it wrong."""
         return len(self.mapping.text(order.node_of_rank)) or np.inf
 
 
@@ -187,7 +187,7 @@ def shorten_order(
     pattern: Pattern | None = None,
     job: Job | None = None,
 ) -> ShortOrder:
-    """Return an order with a mapping within the limit: this one, if it can be.
+    """Return an order with a mapping within the limit: this one, if possible.
 
     `order`: on the nodes as the launcher numbers them. `limit`: bytes; None for no limit.
     `pattern`: fitted to the slots: what J is of; None where none is known. `job`: what else is
@@ -231,7 +231,7 @@ def _time_predictor(order: Placement, job: Job) -> Callable[[Placement], float] 
 
 
 def renumber_nodes(order: Placement, blocks: Ints) -> Placement:
-    """Return the same order with nodes of one block in other places, by their first ranks.
+    """Return the same order with the nodes of a block rearranged by their first ranks.
 
     Only nodes with the same number of ranks change places.
 
@@ -249,7 +249,7 @@ def renumber_nodes(order: Placement, blocks: Ints) -> Placement:
 
 
 def _try_orders(front: _Front) -> None:
-    """Try orders that may be short, then what can be put together of the best of them."""
+    """Try orders that may be short, then combinations of the best of them."""
     order, pattern, blocks = front.wanted, front.pattern, front.distance.blocks.T[::-1]
     for stretch in divisors(order.ppn or 1):
         rough = _stretch_order(order, stretch)
@@ -264,7 +264,7 @@ def _try_orders(front: _Front) -> None:
 
 
 def _stretch_order(order: Placement, stretch: int) -> Placement:
-    """Return an order with stretches of this many ranks on one node, near what it was.
+    """Return an order with stretches of this many ranks on one node, close to the original.
 
     Each stretch goes to the node that has most of its ranks, the clearest cases first.
     """
@@ -310,7 +310,7 @@ def _try_boxes(front: _Front) -> None:
 
 
 def _side_by_side(order: Placement, other: Placement, front: _Front) -> Iterator[Placement]:
-    """Yield orders of which one part of the grid is as in one order, the rest as in another."""
+    """Yield orders that take one part of the grid from one order, the rest from another."""
     grid = grid_model(front.pattern)
     sides = (grid.dims if grid else None) or (len(order.counts),)
     walks = order.rank_at_slot[front.units.slots], other.rank_at_slot[front.units.slots]

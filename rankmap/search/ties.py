@@ -44,7 +44,7 @@ def spread_of(machine: Machine, rows: Ints) -> Spread:
 
 
 def closer_words(machine: Machine, rows: Ints, other: Ints) -> str:
-    """Return in what some nodes are closer together than others; '' where they are not."""
+    """Say in what respect some nodes are more compact than others; '' if they are not."""
     ours, theirs = spread_of(machine, rows), spread_of(machine, other)
     if not ours < theirs:
         return ""
@@ -56,7 +56,7 @@ def closer_words(machine: Machine, rows: Ints, other: Ints) -> str:
 
 
 def closest_together(model: Predictor, ranking: Ranking, budget: Budget) -> Candidate:
-    """Return the candidate to answer: the fastest, or the closest that is as fast as far as known.
+    """Return the fastest candidate, or a more compact one that may be equally fast.
 
     It is never slower, as predicted, than the default, and touches more groups, switches … than
     that only for a gain that can be told.
@@ -80,7 +80,7 @@ def closest_together(model: Predictor, ranking: Ranking, budget: Budget) -> Cand
 
 
 class _Ties:
-    """Compares candidates by how far apart their nodes are, and by the ranges of their gains."""
+    """Compares candidates by the compactness of their nodes and the ranges of their gains."""
 
     def __init__(self, model: Predictor, base: Candidate | None) -> None:
         self.model, self.base = model, base
@@ -107,7 +107,7 @@ class _Ties:
         return self._gain(rival, best).high < least
 
     def is_worth_leaving(self, candidate: Candidate) -> bool:
-        """Return whether a candidate is closer than the default, or wins for certain.
+        """Return whether a candidate is more compact than the default, or certainly better.
 
         On nodes that touch no more units it is enough that it does not lose.
         """
@@ -124,7 +124,7 @@ class _Ties:
         return self._gains[id(over)].of(candidate.placement)
 
     def closer_rivals(self, ranking: Ranking, best: Candidate) -> Iterator[Candidate]:
-        """Yield the best candidate of each choice that keeps closer together, the closest first.
+        """Yield the best candidate of each more compact choice, the most compact first.
 
         Of nodes as close the default's; none that is slower than the default.
         """
@@ -160,5 +160,5 @@ def _best_of(model: Predictor, candidates: list[Candidate], order: str, most: fl
 
 
 def _nodes_key(candidate: Candidate) -> bytes:
-    """Return what tells a candidate's nodes from others, whatever their order."""
+    """Return a key for a candidate's nodes, regardless of their order."""
     return np.sort(candidate.placement.rows).tobytes()

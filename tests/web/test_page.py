@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: its shell, the file that holds everything and opens from disk, and pictures of it."""
+"""The page: its shell, the self-contained file that opens from disk, and its pictures."""
 
 from nidmap.placement.specs import parse_spec
 from nidmap.web.page import _imported_path, file_name

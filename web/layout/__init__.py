@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layout: a machine drawn as boxes, in whole units, y downwards.
+"""Layout: a machine drawn as boxes, in integer units, y downwards.
 
 A pure function of the machine, used by the page (as JSON) and by the
 server's own pictures. Cray machines with cnames are in their cabinets on
@@ -20,7 +20,7 @@ SCHEMA = "nidmap.layout/1"
 
 
 def layout(machine: Machine) -> tuple[MachineView, ...]:
-    """Return the ways in which a machine can be drawn, the usual one first.
+    """Return the ways in which a machine can be drawn, the default first.
 
     ``cabinets`` where the nodes have cnames; ``slices`` of a torus across its last axis,
     ``slices-y`` and ``slices-x`` across the others; ``switches`` for every other network and for
@@ -38,7 +38,7 @@ def document(machine: Machine) -> dict[str, Any]:
 
 
 def view_parts(said: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return a document's views one by one, for those who show one at a time.
+    """Return a document's views one by one, for clients that show one at a time.
 
     `said`: what `document` returns. By id; under ``usual`` the first one whole and the others by
     id and title.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a view: boxes inside boxes, nodes in the innermost ones, and their arrangement.
+"""The parts of a view: nested boxes, nodes in the innermost ones, and their arrangement.
 
 A view says of each of its levels who lies in whom, and in which row and column. Sizes are
 worked out from the nodes outwards, places from the outermost box inwards (`nest`); both for
@@ -24,10 +24,10 @@ from nidmap.placement.topologies import router_count
 #: Width and height of a node, in units.
 CELL = 7
 
-#: From one node to the next.
+#: Distance from one node to the next.
 PITCH = 8
 
-#: How wide over high the page's map is on most screens.
+#: Aspect ratio (width over height) of the page's map on most screens.
 ASPECT = 1.54
 
 #: Shelves of boxes of different widths: how many widths of the whole are tried, and the share of
@@ -44,7 +44,7 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 class AxisText(NamedTuple):
-    """A word that is next to the boxes, as the name of an axis."""
+    """A text next to the boxes, such as the name of an axis."""
 
     x: int
     y: int
@@ -54,7 +54,7 @@ class AxisText(NamedTuple):
 
 
 class Pad(NamedTuple):
-    """Space between a box's edge and what is in it; its label is in the top."""
+    """Space between a box's edge and its contents, with its label at the top."""
 
     top: int
     side: int
@@ -65,7 +65,7 @@ NO_PAD = Pad(0, 0)
 
 @dataclass(slots=True, eq=False)
 class Boxes:
-    """The boxes of one level (b of them), or the nodes."""
+    """The b boxes of one level, or the nodes."""
 
     level: str  # ``group``, ``cabinet``, ``chassis``, ``blade``, ``switch``, ``leaf`` …
     label: list[str]  # (b,)
@@ -83,7 +83,7 @@ class Boxes:
     # least, foot: least width of each, and height that is kept below what is in it
     least: int = 0
     foot: int = 0
-    # (b,), True where nothing is
+    # (b,), True for empty positions
     vacant: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))
     # x, y, w, h: (b,), what `nest` finds
     x: Ints = field(default_factory=lambda: _NONE)
@@ -111,7 +111,7 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MachineView:
-    """One way to draw a machine: where each of its n nodes is."""
+    """One way to draw a machine: the position of each of its n nodes."""
 
     id: str
     title: str
@@ -151,7 +151,7 @@ def in_line(
     level: str, label: list[str], parent: Ints, place: Ints, extent: int, *, upwards: bool,
     **look: Any,
 ) -> Boxes:  # fmt: skip
-    """Return boxes that stand in one row, or one column from below, each at its own place."""
+    """Return boxes in one row, or one column from below, each at its own position."""
     none = np.zeros_like(place)
     row, column = (extent - 1 - place, none) if upwards else (none, place)
     grid = (extent, 1) if upwards else (1, extent)
@@ -159,7 +159,7 @@ def in_line(
 
 
 def nest(levels: Sequence[Boxes], pad: Pad, top: int = 0) -> tuple[int, int]:
-    """Give all boxes and the nodes their sizes and places; return the whole's width and height.
+    """Assign sizes and positions to all boxes and nodes; return the total width and height.
 
     `levels`: outermost first, the nodes last. `pad`: around the outermost boxes. `top`: height of
     what is above.
@@ -176,7 +176,7 @@ def nest(levels: Sequence[Boxes], pad: Pad, top: int = 0) -> tuple[int, int]:
 
 
 def _arrange_boxes(inner: Boxes, outer: Boxes) -> None:
-    """Give each inner box its place in its outer one, and the outer ones their sizes."""
+    """Assign each inner box its position in its outer one, and the outer ones their sizes."""
     if inner.aspect and len(outer) == 1 and inner.w.min() < _ALIKE * inner.w.max():
         _shelve_boxes(inner, outer)
         return
@@ -209,7 +209,7 @@ def _arrange_boxes(inner: Boxes, outer: Boxes) -> None:
 
 
 def _shelve_boxes(inner: Boxes, outer: Boxes) -> None:
-    """Place boxes of different widths row by row, so that they are as large as may be together."""
+    """Place boxes of different widths row by row, as large as possible overall."""
     ends = np.cumsum(inner.w + inner.gap)
     tried = np.linspace(inner.w.max(), ends[-1], _WIDTHS)
     shelves = [_fill_shelves(inner, width) for width in tried.tolist()]
@@ -223,7 +223,7 @@ def _shelve_boxes(inner: Boxes, outer: Boxes) -> None:
 
 
 def _fill_shelves(inner: Boxes, width: float) -> tuple[Ints, Ints]:
-    """Return the corners of boxes in rows of at most a width, each as high as its highest box."""
+    """Return the corners of boxes in rows of limited width, each as high as its highest box."""
     x, y = np.zeros((2, len(inner)), dtype=np.int64)
     left = top = row_height = 0
     for box, (w, h) in enumerate(zip(inner.w.tolist(), inner.h.tolist(), strict=True)):
@@ -235,7 +235,7 @@ def _fill_shelves(inner: Boxes, width: float) -> tuple[Ints, Ints]:
 
 
 def _count_columns(inner: Boxes, size: Ints) -> Ints:
-    """Return how many columns each outer box gets, to be about as wide over high as is wanted.
+    """Return each outer box's number of columns for about the desired aspect ratio.
 
     Of the counts near that the one is taken that leaves the fewest places empty.
     """
@@ -245,14 +245,14 @@ def _count_columns(inner: Boxes, size: Ints) -> Ints:
 
 
 def best_columns(count: int, wanted: float) -> int:
-    """Return columns for `count` things where `wanted` would look best."""
+    """Return the columns for `count` items where `wanted` would look best."""
     low, high = max(1, int(wanted * 0.7)), max(1, math.ceil(wanted * 1.6))
     near = range(min(low, count), max(1, min(high, count)) + 1)
     return min(near, key=lambda c: (-(-count // c) * c / count + abs(math.log(c / wanted)) / 2, c))
 
 
 def vacant_places(levels: Sequence[Boxes], around: Mask | None = None) -> Ints:
-    """Return the corners of the places of the inner grids where no node is, (v, 2).
+    """Return the corners of the inner grids' positions without a node, (v, 2).
 
     `levels`: as they are nested. `around`: the boxes around the grids that have such places; None
     means all.
@@ -282,7 +282,7 @@ def vacant_places(levels: Sequence[Boxes], around: Mask | None = None) -> Ints:
 
 
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct rows of a table, sorted, and which of them each row is."""
+    """Return the distinct rows of a table, sorted, and each row's index in them."""
     table, which = np.unique(rows, axis=0, return_inverse=True)
     return table, which.reshape(-1)
 
@@ -307,7 +307,7 @@ def make_view(
 
 
 def _router_middles(machine: Machine, x: Ints, y: Ints) -> Ints:
-    """Return the middle of each router's nodes, (r, 2); -1 where it has none."""
+    """Return the centre of each router's nodes, (r, 2); -1 if it has none."""
     count = router_count(machine)
     first = machine.router[:, 0] if machine.router.shape[1] else np.full(len(machine), -1)
     attached, nodes = first >= 0, np.bincount(first[first >= 0], minlength=count)

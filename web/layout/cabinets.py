@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cray machines as they are on the floor: cabinets, chassis, blades, nodes.
+"""Cray machines as on the floor: cabinets, chassis, blades, nodes.
 
 Every cabinet has chassis 2 above 1 above 0. On XE its slots are from left to
 right and a blade's nodes from n0 at the bottom to n3, as ``xtnodestat`` prints
@@ -43,7 +43,7 @@ _MOST_COLUMNS, _EMPTY_COLUMNS = 4, 3
 
 
 def has_cnames(machine: Machine) -> bool:
-    """Tell whether most nodes have cnames, which say where they stand."""
+    """Tell whether most nodes have cnames, which determine their positions."""
     return bool(len(machine) and (parse_cnames(machine.cname)[:, 4] >= 0).mean() > 0.5)
 
 
@@ -81,7 +81,7 @@ def view(machine: Machine) -> MachineView:
 
 
 def _place_unknown(places: Ints, unknown: Mask, cabinet: tuple[int, ...]) -> None:
-    """Give nodes without a cname places in cabinets of their own, in a row below the others."""
+    """Place nodes without a cname in extra cabinets, in a row below the others."""
     number = np.arange(int(unknown.sum()))
     column, *inside = np.unravel_index(number, (len(number) + 1, *cabinet))
     below = np.full(len(number), places[:, 1].max() + 1)
@@ -89,7 +89,7 @@ def _place_unknown(places: Ints, unknown: Mask, cabinet: tuple[int, ...]) -> Non
 
 
 def _whole_groups(machine: Machine, cabinets: Ints, cabinet_of: Ints, known: Mask) -> Ints | None:
-    """Return the group of each cabinet; None where groups are not whole cabinets side by side."""
+    """Return each cabinet's group; None if groups are not complete adjacent cabinets."""
     group_of = np.where(known, machine.coords[:, 0], np.iinfo(np.int32).max)
     group = np.zeros(len(cabinets), dtype=np.int64)
     group[cabinet_of] = group_of
@@ -103,7 +103,7 @@ def _whole_groups(machine: Machine, cabinets: Ints, cabinet_of: Ints, known: Mas
 
 
 def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
-    """Return the groups on the floor, the empty places after them, and the cabinets in them."""
+    """Return the groups on the floor, then the empty places, and the cabinets in them."""
     numbers, first, of, wide = np.unique(
         group, return_index=True, return_inverse=True, return_counts=True
     )
@@ -130,7 +130,7 @@ def _grouped_cabinets(cabinets: Ints, group: Ints) -> list[Boxes]:
 
 
 def _free_cabinets(cabinets: Ints) -> list[Boxes]:
-    """Return the cabinets on the floor, after them the empty places."""
+    """Return the cabinets on the floor, followed by the empty places."""
     columns, rows = (_fill_gaps(numbers) for numbers in cabinets.T)
     count = len(cabinets)
     cabinets = np.array([*cabinets.tolist(), *_empty_cells(cabinets, columns, rows)])
@@ -153,7 +153,7 @@ def _empty_cells(taken: Ints, columns: Ints, rows: Ints) -> list[list[int]]:
 
 
 def _fill_gaps(numbers: Ints) -> Ints:
-    """Return numbers, each once and sorted, with small gaps filled."""
+    """Return the sorted distinct numbers with small gaps filled."""
     values = np.unique(numbers)
     span = np.arange(values[0], values[-1] + 1)
     after = values[np.searchsorted(values, span)]

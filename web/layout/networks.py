@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes of the network: groups of switches, leaf modules, trees of any depth, slices of a torus.
+"""Boxes of the network: groups of switches, leaf modules, trees of any depth, torus slices.
 
 Boxes are as it looks best; on an XC each has its place, as in a cabinet.
 """
@@ -59,7 +59,7 @@ _STRIP, _MOST_SPINES = 34, 2048
 
 
 def switches(machine: Machine) -> MachineView:
-    """Return a machine in boxes of its own network's levels."""
+    """Return a machine in boxes of its network's own levels."""
     levels = _network_levels(machine)
     upper = _has_upper_switches(machine)
     inside = machine.topology.kind == "dragonfly+"  # its spines are in their groups
@@ -75,12 +75,12 @@ def switches(machine: Machine) -> MachineView:
 
 
 def _has_upper_switches(machine: Machine) -> bool:
-    """Tell whether there are switches above those that the nodes hang on."""
+    """Tell whether there are switches above those with nodes."""
     return machine.topology.kind in ("dragonfly+", "fattree", "tree")
 
 
 def _network_levels(machine: Machine) -> list[Boxes]:
-    """Return the levels inwards, the nodes last; of a fat tree the leaves without nodes, too."""
+    """Return the levels inwards, nodes last, including a fat tree's leaves without nodes."""
     topology, coords = machine.topology, machine.coords.astype(np.int64)
     bare = _bare_leaves(machine)
     stands = np.concatenate([coords[:, :-1], router_coords(machine)[bare, : coords.shape[1] - 1]])
@@ -104,7 +104,7 @@ def _network_levels(machine: Machine) -> list[Boxes]:
 def _boxes_of(
     machine: Machine, depth: int, labels: list[str], parent: Ints, place: Ints, around: int
 ) -> Boxes:
-    """Return the boxes of one level, which are in this many outer boxes."""
+    """Return the boxes of one level, given the number of outer boxes."""
     levels, upper = machine.topology.levels, _has_upper_switches(machine)
     name, innermost = levels[depth], depth == len(levels) - 1
     gap = _GAPS.get(name, 4 if depth else MARGIN)
@@ -138,13 +138,13 @@ def _bare_switches(machine: Machine) -> tuple[Ints, Ints]:
 
 
 def _bare_leaves(machine: Machine) -> Ints:
-    """Return the leaves of a fat tree without nodes, which are drawn as the others."""
+    """Return the leaves of a fat tree without nodes, which are drawn like the others."""
     plain = machine.topology.kind == "fattree" and machine.topology.router_levels == 1
     return _bare_switches(machine)[0] if plain else np.empty(0, dtype=np.int64)
 
 
 def _hang_links(machine: Machine, leaves: Boxes, drawn: MachineView, low: bool) -> None:
-    """Let the links of a leaf begin at its box's edge towards the spines: they hide no node."""
+    """Start the links of a leaf at its box's edge facing the spines, so that they hide no node."""
     attached = np.flatnonzero((machine.router[:, :1] >= 0).any(axis=1))
     bare = _bare_leaves(machine)
     names = {name: box for box, name in enumerate(leaves.label)} if len(bare) else {}
@@ -156,7 +156,7 @@ def _hang_links(machine: Machine, leaves: Boxes, drawn: MachineView, low: bool) 
 
 
 def _place_spines(machine: Machine, drawn: MachineView, groups: Boxes | None) -> Boxes | None:
-    """Place the switches above the leaves in a strip at the top, or at the foot of their groups.
+    """Place the switches above the leaves in a strip at the top, or below their groups.
 
     Their links begin at the edge towards the leaves.
     """
@@ -194,7 +194,7 @@ def _switch_boxes(machine: Machine, rows: Ints, x: Ints, y: Ints, w: Ints, h: in
 
 
 def slices(machine: Machine) -> list[MachineView]:
-    """Return the slices across each axis, the usual ones (across the last axis) first."""
+    """Return the slices across each axis, the default (across the last axis) first."""
     axes = list(range(len(machine.topology.levels) - 1))
     if len(axes) != 3:
         return [_slice_view(machine, axes)]
@@ -204,7 +204,7 @@ def slices(machine: Machine) -> list[MachineView]:
 
 
 def _slice_view(machine: Machine, axes: list[int]) -> MachineView:
-    """Return a torus as tiles, one per slice: in each one axis runs to the right, one down.
+    """Return a torus as tiles, one per slice, with one axis to the right and one down.
 
     `axes`: the axis to the right, the one down, and those that change from tile to tile.
     """

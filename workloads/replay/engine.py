@@ -84,7 +84,7 @@ class Replay:
         self._every = max(_SHORTEST, span / _MOMENTS)
 
     def run(self, told: Callable[[float], None] | None = None) -> Outcome:
-        """Replay the whole trace."""
+        """Replay the entire trace."""
         submit = self.trace.submit.tolist()
         jobs, place, now = len(submit), 0, 0.0
         while place < jobs or self._ending or self._again or self.scheduler.reserved < math.inf:

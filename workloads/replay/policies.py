@@ -55,11 +55,11 @@ class Policy:
         """Forget the plan of a job that starts."""
 
     def allowed(self, job: int) -> Mask | None:
-        """Return the nodes that a job may have; None: all."""
+        """Return the nodes that a job may have; None for all."""
         return None
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
-        """Return the nodes that a job gets; None: it waits."""
+        """Return the nodes that a job gets; None if it waits."""
         try:
             return self.plan(self.site.machine, Request(self.site.count[job], usable))
         except PlanError:
@@ -80,7 +80,7 @@ class Switches(Policy):
         return now + PATIENCE
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
-        """Return the nodes that a job gets; None: it waits."""
+        """Return the nodes that a job gets; None if it waits."""
         rows = super().choose(job, usable, now)
         if rows is None or now - self.site.submit[job] >= PATIENCE:
             return rows
@@ -92,7 +92,7 @@ class Auto(Policy):
     """The best choice of the quick planners and the scheduler among the free nodes."""
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
-        """Return the nodes that a job gets; None: it waits."""
+        """Return the nodes that a job gets; None if it waits."""
         return self.best(job, usable)
 
     def best(self, job: int, usable: Mask) -> Ints | None:
@@ -134,11 +134,11 @@ class Planned(Auto):
         self.inside.pop(job, None)
 
     def allowed(self, job: int) -> Mask | None:
-        """Return the nodes that a job may have; None: all."""
+        """Return the nodes that a job may have; None for all."""
         return self.inside.get(job)
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
-        """Return the nodes that a job gets; None: it waits."""
+        """Return the nodes that a job gets; None if it waits."""
         return Policy.choose(self, job, usable, now)
 
 

@@ -91,7 +91,7 @@ class Report:
             yield f"up to {counted(past, 'job')}, slowed down, ran past the limit; none was killed"
 
     def over(self, policy: str, *path: str) -> Range:
-        """Return a figure of a policy over all shares and seeds."""
+        """Return a policy's figure over all shares and seeds."""
         return Range.of([_dig(s, path) for c, s in self.summaries.items() if c.policy == policy])
 
     def change(self, policy: str, *path: str, relative: bool = False) -> Range | None:

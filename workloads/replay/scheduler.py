@@ -40,7 +40,7 @@ class Rules:
         return {"none": 0, "easy": 1}.get(self.backfill, math.inf)
 
     def rounded(self, time: float) -> float:
-        """Return a time, rounded up to the resolution."""
+        """Round a time up to the resolution."""
         return math.ceil(time / self.resolution) * self.resolution if self.resolution else time
 
 
@@ -48,10 +48,10 @@ class Choice(Protocol):
     """What the scheduler asks a policy."""
 
     def allowed(self, job: int) -> Mask | None:
-        """Return the nodes that a job may have; None: all."""
+        """Return the nodes that a job may have; None for all."""
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
-        """Return the nodes that a job gets; None: it waits."""
+        """Return the nodes that a job gets; None if it waits."""
 
 
 class Scheduler:
@@ -89,12 +89,12 @@ class Scheduler:
         return self._kept[1] if self._kept is not None else math.inf
 
     def submit(self, job: int) -> None:
-        """Put a job at the end of the queue."""
+        """Append a job to the queue."""
         self._bound[job] = self.choice.allowed(job) is not None
         self.queue.append(job)
 
     def finish(self, job: int, rows: Ints) -> None:
-        """Take a job's nodes back."""
+        """Release a job's nodes."""
         del self.expected[job]
         self.free[rows] = True
         self.release[rows] = -np.inf

@@ -46,7 +46,7 @@ _ANY = "stencil:auto"
 
 
 class Application(NamedTuple):
-    """What a job sends: pattern, ranks a node, bytes of a message, share of its time."""
+    """What a job sends: pattern, ranks per node, bytes of a message, share of its time."""
 
     pattern: str
     ppn: int
@@ -54,7 +54,7 @@ class Application(NamedTuple):
     share: float
 
     def pace(self, slowdown: float) -> float:
-        """Return how many times as long it runs as alone on the best nodes."""
+        """Return its run time relative to that alone on the best nodes."""
         return 1 - self.share + self.share * slowdown
 
 
@@ -77,7 +77,7 @@ class Footprint(NamedTuple):
 
 
 class Network:
-    """Makes footprints of jobs on one machine."""
+    """Computes footprints of jobs on one machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -116,7 +116,7 @@ class Network:
         return self._best[count, cost]
 
     def footprint(self, app: Application, rows: Ints) -> Footprint:
-        """Return the load of a job on the links from these nodes."""
+        """Return the load of a job on the links of these nodes."""
         cost = self.cost(app)
         phases = cost.phases(rows)
         segments = [part for phase in phases for part in self._segments(cost, phase, rows)]
@@ -154,7 +154,7 @@ class Network:
     def _segments(
         self, cost: QuickCost, phase: QuickPhase, rows: Ints
     ) -> list[tuple[Ints, Floats]]:
-        """Return links and GB of a phase: those that leave units, those that join two."""
+        """Return links and GB of a phase: those that leave units, and those that join two."""
         if self.routed:
             placement = cost.model.place(rows)
             links = cost.model.loads(placement.demand(phase.traffic), None)

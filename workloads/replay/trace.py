@@ -56,7 +56,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[Any]]) -> Columns:
-        """Return the columns of rows of jobs."""
+        """Return job rows as columns."""
         parts = list(zip(*rows, strict=True)) or [()] * 8
         texts = [np.array(parts[k], dtype=str) for k in (0, 6, 7)]
         numbers: list[Any] = [np.array(parts[k], dtype=np.float64) for k in range(1, 6)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside the groups of a dragonfly: all shortest paths between the routers of one group."""
+"""Within the groups of a dragonfly: all shortest paths between the routers of a group."""
 
 import numpy as np
 

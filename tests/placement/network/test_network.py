@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which channels of a network carry how many bytes, by which routing."""
+"""How many bytes each channel of a network carries, under a given routing."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shortest paths between routers joined in any way: one search for the whole house."""
+"""Shortest paths between arbitrarily connected routers: the search that all modules share."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The positions of a torus, the links that leave each, and loads on its rings, many at once."""
+"""The positions of a torus, their outgoing links, and vectorised loads on its rings."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of a job's ranks by a strategy's name: what commands, page and Python ask for."""
+"""A job's rank order by a strategy's name, for commands, page and Python."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a placement costs: its predicted seconds, or J where no bandwidth of any link is known."""
+"""The cost of a placement: predicted seconds, or J if no link bandwidth is known."""
 
 import numpy as np
 

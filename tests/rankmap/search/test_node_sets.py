@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node sets to start from: what the planners choose, and families between packed and spread."""
+"""Node sets to start from: the planners' choices, and families between packed and spread."""
 
 import numpy as np
 

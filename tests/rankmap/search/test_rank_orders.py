@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of the ranks to start from, on given nodes."""
+"""Rank orders to start from, on given nodes."""
 
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.search.rank_orders import ranks_alike

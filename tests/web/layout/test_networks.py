@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes of the network: groups of switches, leaf modules, trees of any depth, slices of a torus."""
+"""Boxes of the network: groups of switches, leaf modules, trees of any depth, torus slices."""
 
 from nidmap.placement.specs import parse_spec
 from nidmap.web.layout.networks import _slice_view, slices, switches
