@@ -190,7 +190,9 @@ def main():
     parser.add_argument("--higher-is-better", action="store_true")
     parser.add_argument("--blocks", type=int, default=8)
     parser.add_argument("--limit", type=float, default=220, help="seconds of a stretch (220)")
-    parser.add_argument("--timeout", type=float, default=100, help="seconds of a launch (100)")
+    parser.add_argument(
+        "--timeout", type=float, default=100, help="seconds per launch; default: 100"
+    )
     parser.add_argument("--table", action="store_true", help="print what there is")
     command = sys.argv[1:]
     program = command[command.index("--") + 1 :] if "--" in command else []

@@ -210,7 +210,9 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("folders", type=Path, nargs="+", help="programs with their times")
     parser.add_argument("--short", action="store_true", help="the summary alone")
-    parser.add_argument("--leave-out", action="store_true", help="constants chosen by the others")
+    parser.add_argument(
+        "--leave-out", action="store_true", help="fit constants to the other programs"
+    )
     wanted = parser.parse_args()
     paths = [path for folder in wanted.folders for path in sorted(folder.glob("*.state.json"))]
     if wanted.leave_out:

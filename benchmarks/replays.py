@@ -113,7 +113,7 @@ class Setting:
 @click.command()
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("replays"),
               show_default=True, help="Keeps the trace and all replays.")  # fmt: skip
-@click.option("--resume", "resumed", is_flag=True, help="Go on with what is kept.")
+@click.option("--resume", "resumed", is_flag=True, help="Continue with saved replays.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=_REPORT,
               help="The page; the picture goes to images/ next to it.")  # fmt: skip
 def replays(folder: Path, resumed: bool, output: Path) -> None:

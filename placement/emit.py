@@ -121,7 +121,7 @@ class Emission:
     nids: tuple[int, ...]  # their NIDs, in the same order
     cnames: tuple[str, ...]  # their cnames or xnames; empty strings where the machine has none
     job: HeaderJob  # what the job requests from its scheduler
-    # What takes job scripts: ``slurm``, ``pbs``, ``alps``, or ``torque`` or ``cobalt`` before ALPS;
+    # The batch system: ``slurm``, ``pbs``, ``alps``, or ``torque`` or ``cobalt`` in front of ALPS;
     # '' unknown
     batch: str = ""
     remarks: tuple[str, ...] = ()  # lines for a header's comments

@@ -72,7 +72,7 @@ def fold_names(names: Strs) -> str:
     return NodeList(names.tolist()).fold()
 
 
-#: Of each kind: the list below it, and what an entry is called.
+#: For each kind: the keyword of its list, and that of an entry.
 _LISTS = {"tree": ("switches", "switch"), "ring": ("rings", "ring"), "block": ("blocks", "block")}
 
 
@@ -171,7 +171,7 @@ def _routers_csv(machine: Machine) -> str:
     return csv_table([("router", "index", *levels), *rows])
 
 
-#: Formats by name; the first of a suffix is what ``-o FILE.suffix`` takes.
+#: Formats by name; the first one with a suffix is the one for ``-o FILE.suffix``.
 FORMATS: dict[str, Callable[[Machine], str]] = {
     "graphml": partial(_graph_text, form="graphml"),
     "gexf": partial(_graph_text, form="gexf"),

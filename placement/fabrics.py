@@ -24,11 +24,11 @@ class Fabric(NamedTuple):
     bandwidth: Mapping[str, float] = {}
     interface: str = ""  # the interface with this injection rate
     adapts: bool = False  # True where routers are known to send packets around full links
-    # True where a message keeps to one cable of a bundle, so that the slowest holds up the others;
-    # False where routers choose for each packet and use what all cables have
+    # True if a message keeps to one cable of a bundle, so that the slowest cable delays the others;
+    # False if routers choose for each packet and use the capacity of all cables
     by_cable: bool = False
     ports: int = 0  # ports to other groups that a router has; 0 where that is free
-    # Share of what interfaces carry that exchanges between many nodes reach, likely
+    # Likely share of injection bandwidth that exchanges between many nodes reach
     reach: float = 1.0
     # GB/s that one rank sends at least and at most in all-to-alls, as was measured; else empty
     rank_gbs: tuple[float, ...] = ()
@@ -93,7 +93,7 @@ FABRICS = {
 # Of Ethernet nothing is measured here: its latencies are taken to be InfiniBand's.
 FABRICS["ethernet"] = FABRICS["infiniband"]._replace(bandwidth={}, interface="")
 
-#: The fabric that a synthetic network's kind is taken for.
+#: The fabric assumed for a synthetic network's kind.
 TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}
 
 

@@ -21,10 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {}
 #: The same of ``nidmap nodes``.
 NODES: dict[str, tuple[str, str]] = {}
 
-#: Strategies of ``nidmap plan`` that predict what a job's traffic takes -> where they live.
+#: Strategies of ``nidmap plan`` that predict a job's time -> their location.
 STRATEGIES: dict[str, str] = {}
 
-#: Single functions that an earlier room or module calls, by what they serve.
+#: Single functions called by an earlier room or module, by purpose.
 SERVICES: dict[str, str] = {}
 
 

@@ -19,7 +19,7 @@ from nidmap.placement.support.hosts import HostNames
 class JobNodes:
     """Jobs on the nodes of a machine."""
 
-    jobs: tuple[JobRecord, ...]  # without their nodes, which `rows` says
+    jobs: tuple[JobRecord, ...]  # without their nodes, which are in `rows`
     rows: Ints  # (m,), rows of the machine, job by job, each job's ascending
     first: Ints  # (jobs), where each job's rows begin
     # start, end: (jobs), unix time; inf for the end of a job that runs

@@ -51,7 +51,7 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
         name = resembling(text[:4096])
         form = find(name) if name else None
         cables.sources.append(source)
-        cables.touched[:] = False  # each source counts its cables anew
+        cables.touched[:] = False  # each source counts its cables from the start
         if form and form.kind in ("links", "cables"):
             cables.compare(form.read(text, source).links)
         else:

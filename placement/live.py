@@ -34,16 +34,16 @@ from nidmap.placement.support.child import Deadline, run_child
 if TYPE_CHECKING:
     from nidmap.placement.sites.site import Site
 
-#: Seconds in which a scheduler must have said what its machine is.
+#: Seconds within which a scheduler must have described its machine.
 PATIENCE = 1.5
 
-#: What share of a cluster's nodes must be a site's where it is called as the site.
+#: Minimum share of a cluster's nodes that must be a site's if the cluster is named like the site.
 ALIKE = 0.5
 
 #: Commands that print other schedulers' nodes, in a format with a reader.
 OTHERS = {"pbs": ("pbsnodes", "-a", "-F", "json"), "flux": ("flux", "resource", "R")}
 
-#: Names that say where a node is, from the outermost: a cname, an xname, rack and node.
+#: Patterns of names that tell where a node is, outermost first: a cname, an xname, rack and node.
 _PLACES = tuple(
     re.compile(pattern, re.ASCII | re.IGNORECASE)
     for pattern in (
@@ -52,7 +52,7 @@ _PLACES = tuple(
         r"((?:.*[^a-z0-9])?(?:rack|r)-?\d+)(i\d+)?[-_.]?[a-z]+-?\d+",
     )
 )
-#: What a version of Slurm from which on a partition may have a topology of its own begins with.
+#: Prefixes of Slurm versions in which a partition may have its own topology.
 _BY_PARTITION = (25, 5)
 
 

@@ -45,13 +45,13 @@ class Sources:
     dumps: list[Dump] = field(default_factory=list)  # in the order given
     groups: GroupRule | None = None  # how xnames make dragonfly groups (``xname:…``)
     prefer: str = ""  # ``last`` where the last dump counts of those that contradict one another
-    # What the words state after their machines (`nidmap.placement.options`)
+    # Figures that follow a machine's name (`nidmap.placement.options`)
     figures: Figures = field(default_factory=dict)
-    # Figures, and what is inside a node, to be laid over the machine's, the last one on top
+    # Figures and node hardware to overlay on the machine's, the last one on top
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)
-    links_down: list[str] = field(default_factory=list)  # files that say which links are down
-    name: str = ""  # what the scheduler calls the machine, '' where none was asked
-    why: str = ""  # why it is taken for the one that this is, and how sure that is
+    links_down: list[str] = field(default_factory=list)  # files that list links that are down
+    name: str = ""  # the scheduler's name for the machine, '' if none was asked
+    why: str = ""  # why it is assumed to be the local machine, and how certain that is
 
 
 def load_machine(*specs: str) -> Machine:

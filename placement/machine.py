@@ -131,7 +131,7 @@ class Switches:
     uplinks: Ints32 | None = None
 
 
-# --- what is inside a node: cores by cache, NUMA domain and socket; GPUs and NICs next to them
+# --- hardware of a node: cores by cache, NUMA domain and socket; GPUs and NICs next to them
 
 #: Where two cores of a node meet, the nearest first.
 CORE_LEVELS = ("l3", "numa", "socket", "node")
@@ -145,7 +145,7 @@ class Core(NamedTuple):
 
     # Its hardware threads by the operating system's numbers, the first one first
     pus: tuple[int, ...]
-    # l3, numa, socket: what it shares with others; a core without an L3 has its NUMA domain's
+    # l3, numa, socket: units that it shares with others; a core without an L3 has its NUMA domain's
     # number
     l3: int
     numa: int

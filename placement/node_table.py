@@ -18,7 +18,7 @@ from nidmap.placement.names import name_numbers
 from nidmap.placement.records import Dump, Finding, NodeRecords
 from nidmap.placement.support.array_types import Array, Ints, Mask
 
-#: Columns that every table has, and what is in them where nothing is known.
+#: Columns of every table, and their values for unknown.
 _COLUMNS: dict[str, Any] = {
     **dict.fromkeys(("name", "cname", "role", "state", "mode", "router", "features"), ""),
     **dict.fromkeys(("sockets", "cores", "memory_mb", "nics", "gpus"), 0),

@@ -32,8 +32,8 @@ class Finding:
     # A short stable word for it: ``hex``, ``duplicate-nid``, ``coordinates``, ``one-ended-link``,
     # ``contradiction``, ``hole``, ``note`` …
     kind: str
-    text: str  # what is wrong, in one line
-    hint: str = ""  # what can be done about it
+    text: str  # the fault, in one line
+    hint: str = ""  # a remedy
     # True where no machine can be made (``plan`` refuses it, ``machine check`` lists it); False for
     # a remark: worth knowing and normal, as a hole is
     fault: bool = True
@@ -89,7 +89,7 @@ class NodeRecords:
     coords: Ints32 | None = None
     # (n, levels), coordinates in the levels of a topology, where a site config states them
     position: Ints32 | None = None
-    # (n,), name of the router or switch that the node hangs on, where the dump says
+    # (n,), name of the router or switch that the node is attached to, if the dump says
     router: Strs | None = None
     # sockets, cores, memory_mb, nics, gpus: (n,), of the node; 0 where unknown
     sockets: Ints32 | None = None
@@ -234,8 +234,8 @@ class JobRecord:
 
     id: str  # ``4711``; ``4711_3`` of an array, ``4711+1`` of a heterogeneous job
     nodes: NodeList
-    # name, user: as the user wrote them: any characters, to be escaped wherever they are shown. ''
-    # where nothing safe says them.
+    # name, user: as written by the user: any characters, to be escaped wherever they are shown; ''
+    # if no safe source has them.
     name: str = ""
     user: str = ""
     partition: str = ""  # Slurm's partition, PBS's queue

@@ -28,7 +28,7 @@ _REPEAT = re.compile(
     r"(?:[*:]|\s+slots=)[0-9]+"
     r"|(?<![^\s,])((?!#?(?:\d[\d\-]*|\[[\d,\-]*\])[ \t])[^\s,]+)[ \t]+[0-9]+(?![^\s,])"
 )
-#: What is the number of a node, not its name: a NID, a range of them, an index.
+#: The number of a node instead of its name: a NID, a range of NIDs, an index.
 _NUMBERED = re.compile(r"#.*|\d+(?:-\d+)?", re.ASCII)
 _COUNT = re.compile(r"([0-9]{1,9})(?:\*([0-9]{1,9})|\(x([0-9]{1,9})\))?")
 
@@ -62,7 +62,7 @@ def place_ranks(
     if repeating and not repeats and isinstance(nodes, str):
         # Only *3 repeats a node: written twice it is a slip, and refused as one.
         place_ranks(machine, _REPEAT.sub(r"\1", nodes), 1, source)
-    # Each node once, in order of first appearance, and how often it stands there.
+    # Each node once, in order of first appearance, with its number of occurrences.
     once, first, counts = np.unique(nodes_listed, return_index=True, return_counts=True)
     order = np.argsort(first)
     once, counts = once[order], counts[order].astype(np.int64)

@@ -34,7 +34,7 @@ from nidmap.rankmap.score.distance import Distance, Levels, TorusDistance
 #: Nodes, or routers, up to which the shortest ring is found by looking at all of them.
 EXACT = 12
 
-#: Routers of which all hops to each other are looked at; a longer ring is the sorted list.
+#: Number of routers up to which all pairwise hops are computed; a longer ring is the sorted list.
 MOST_ROUTERS = 4096
 
 #: Near stops of each that are tried as its neighbours.

@@ -16,7 +16,7 @@ from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints, Shape
 from nidmap.rankmap.score.distance import Distance
 
-#: Nodes whose distances are looked at to learn how far apart a level's nodes are.
+#: Number of nodes whose distances are sampled to determine those of a level.
 SAMPLE = 192
 
 

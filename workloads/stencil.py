@@ -179,7 +179,8 @@ class Halo:
         rank = comm.Get_rank()
         # Six ranks, `NONE` where there is none
         self.neighbours = rank_neighbours(rank, grid, periodic)
-        # out, into: (6, size), blocks by direction: what goes that way, and what came from there
+        # out, into: (6, size), blocks by direction: what is sent that way, and what was received
+        # from there
         self.out: Bytes = np.stack([_sent_block(rank, way, size) for way in range(6)])
         self.into: Bytes = np.zeros((6, size), np.uint8)
         self._cart = comm.Create_cart(list(grid), [periodic] * 3, reorder=False)

@@ -32,7 +32,7 @@ SCHEMA = "nidmap.study/1"
     type=click.IntRange(1, 64),
     default=lambda: min(2, os.cpu_count() or 1),
     show_default="2",
-    help="Processes that work at the same time.",
+    help="Number of parallel processes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class Candidates:
     """The nodes to choose from, according to a command's options."""
 
-    # include, exclude: (k,), rows to have, and not to have
+    # include, exclude: (k,), rows that must, and must not, be chosen
     include: Ints
     exclude: Ints
-    # What ``--from`` or Slurm says; None where neither was asked
+    # The answer for ``--from``, or Slurm's; None if neither was asked
     availability: Availability | None = None
 
     @property

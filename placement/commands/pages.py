@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-#: Words behind ``nidmap`` -> page; what is not listed has the page of the group above it.
+#: Words after ``nidmap`` -> page; commands not listed have the page of their parent group.
 PAGES = {
     "": "docs/index.md",
     "site": "docs/howto/new-site.md",

@@ -63,7 +63,7 @@ end
 
 """
 
-#: First and last line of what the filter reads: an answer that lacks one is not valid.
+#: First and last line of the filter's input: an answer without both is not valid.
 _SIGN, _END = "nidmap.options/1", "done"
 
 #: Keywords that a job's comment may contain.

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: State of a node that Slurm does not list although it lists others.
 UNLISTED = "unlisted"
 
-#: What lists nodes is joined before what adds to them; of other kinds the order given counts.
+#: Dumps that list nodes are joined before those that add to them; otherwise the order given counts.
 _RANKS = {"site": 0, "inventory": 2, "topology": 3, "states": 4}
 
 #: Remarks on a dump that change the machine's contents or layout: every plan repeats them.

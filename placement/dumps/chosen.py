@@ -17,7 +17,7 @@ from nidmap.placement.nodelist import NodeList
 from nidmap.placement.records import Dump, LinkRecords, NodeRecords
 from nidmap.placement.support.array_types import Mask, Strs
 
-#: What may be selected after a file's name, and from which dumps.
+#: Options that may follow a file's name, and the dumps that they apply to.
 CHOICES = {"rails": "lists of cables (ibnetdiscover, LLDP)", "topology": "topology.yaml"}
 
 

@@ -28,8 +28,9 @@ _KIND = "contradiction"
 
 _HINT = "nidmap machine check lists them all; -m prefer:last takes what the last dump says"
 
-#: A dump of fewer than this share of a site's nodes is an extract, and two dumps with fewer than
-#: this share of the shorter one in common are parts of one list: neither says what there is not.
+#: A dump with fewer than this share of a site's nodes is an extract, and two dumps with fewer than
+#: this share of the shorter one in common are parts of one list: neither implies that other nodes
+#: are absent.
 WHOLE = 0.5
 
 _ALWAYS = ("role", "coords", "sockets", "cores", "memory_mb", "gpus")

@@ -40,10 +40,10 @@ from nidmap.placement.support.array_types import Array, Floats, Ints, Mask, Strs
 from nidmap.placement.support.arrays import connected_components, product
 from nidmap.placement.topologies import bundle_links
 
-#: What share of the pairs of groups has to be joined, and of a dragonfly's group of its own pairs.
+#: Minimum share of group pairs that must be joined, and of pairs within a dragonfly's group.
 MOST_PAIRS, MOST_OF_A_GROUP = 0.5, 0.7
 
-#: What share of the switches without hosts may be joined to no leaf.
+#: Maximum share of the switches without hosts that may be joined to no leaf.
 LOOSE = 0.2
 
 #: A switch with no more hosts than this share of the usual number may be a spine.
@@ -177,7 +177,7 @@ class _ListedCables:
     host: Strs  # (h,), host of each host cable
     at: Ints  # (h,), its switch
     host_gbs: Floats  # (h,)
-    adapter: Strs  # (h,), what the host calls its end
+    adapter: Strs  # (h,), the host's name for its end
 
 
 def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geometry:

@@ -29,7 +29,7 @@ class HostCables:
 
     host: Ints  # (c,), row of the host
     switch: Ints  # (c,)
-    adapter: Strs  # (c,), what the host calls its end, '' where unknown
+    adapter: Strs  # (c,), the host's name for its end, '' if unknown
     gbs: Floats  # (c,), GB/s per direction, NaN where unknown
 
 

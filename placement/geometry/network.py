@@ -36,7 +36,7 @@ class Geometry:
     links: Links | None = None  # None where a rule makes them
     nid: Ints | None = None  # (n,), NIDs by the machine's numbering rule, for nodes that have none
     attachment_gbs: Floats | None = None  # (n, k), as `Machine` has them
-    notes: tuple[str, ...] = ()  # what was assumed
+    notes: tuple[str, ...] = ()  # assumptions
 
 
 def refuse_first(

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from nidmap.placement.errors import ParseError
 from nidmap.placement.support.array_types import Ints, Ints32, Strs
 
-#: How many cages, slots, nodes and Geminis there can be, of what, and what they are called.
+#: Maximum numbers of cages, slots, nodes and Geminis, per unit, and their names.
 LIMITS = {
     "cage": (3, "a cabinet", "cages"),
     "slot": (16, "a cage", "slots"),
@@ -146,7 +146,7 @@ class Xname(NamedTuple):
     """A component of a Cray EX."""
 
     name: str  # in lower case, without leading zeros
-    parts: tuple[int, ...]  # cabinet, chassis, slot, board and node, -1 for what it leaves out
+    parts: tuple[int, ...]  # cabinet, chassis, slot, board and node, -1 for omitted parts
     is_node: bool  # True for the name of one whole node
 
 

@@ -60,7 +60,7 @@ class TextPiece:
 
     text: str
     line: int = 1  # line of the source on which it begins, from 1
-    expected: int = 0  # nodes that the source says there are; 0 where it does not say
+    expected: int = 0  # number of nodes according to the source; 0 if it does not say
     # State of the job that has them, as printed; '' where the source says none
     state: str = field(default="", repr=False, compare=False)
 
@@ -74,7 +74,7 @@ _DIGITS = 18  # of one number: an int64 surely holds it
 
 #: Text in which every word is surely a plain name.
 _PLAIN = compile_pattern(r"[,\s]*+(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:[,\s]++|\Z))*+", re.ASCII)
-#: A word with whole brackets, or whatever else is between separators.
+#: A word with complete brackets, or anything else between separators.
 _WORD = compile_pattern(
     r"(?<![^\s,])(?:binding|slot_list)=\S*+|"
     r"(?=[^\s,])[^\s,\[\]]*+(?:\[[^\[\]]*+\][^\s,\[\]]*+)*+(?![^\s,])|[^\s,]++"
@@ -90,7 +90,7 @@ _NAMED = re.compile(
     r"(?<![^\s,])(?![^\s,=]*=|#?(?:\d[\d\-]*|\[[\d,\-]*\])(?:[*:]\d+)?(?![^\s,]))[^\s,]", re.ASCII
 )
 _COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-#: What is after an entry of a list with commas.
+#: The separator after an entry of a list with commas.
 _LISTED = re.compile(r"\s*(?:,|\Z)")
 #: What host files say of a node: its slots (``cpu`` and ``count`` are Open MPI's other words for
 #: them), the most that it takes, and what names no nodes.

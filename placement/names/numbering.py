@@ -202,8 +202,8 @@ def _vote_positions(parts: Ints, nid: Ints) -> int | None:
 
 _SLOTS = 8  # blades per cage
 _Z = 24  # blades per cabinet, the length of the z axis
-_SAMPLE = 64  # nodes on which candidates are tried before all nodes are
-_MORE = 32  # columns and rows of cabinets that are tried, from those that the nodes need
+_SAMPLE = 64  # number of nodes on which candidates are tried before all nodes
+_MORE = 32  # additional columns and rows of cabinets to try, beyond those that the nodes need
 _TIES = 64  # number of equally good candidates to try on all nodes
 
 

@@ -54,7 +54,7 @@ HALVINGS, LEAST_SHARE = 6, 0.2
 #: Numbers in a table of all demands that are divided together.
 TOGETHER = 1 << 17
 
-#: Router pairs that are divided one by one, at most.
+#: Maximum number of router pairs whose bytes are split individually.
 FEW = 1024
 
 #: How far a pair shifts at first, by the logarithm of how much fuller its minimal ways are, how

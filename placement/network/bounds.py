@@ -41,7 +41,7 @@ from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.topologies import router_coords
 
-#: On axes longer than this only some thicknesses of slabs are looked at.
+#: On axes longer than this only some thicknesses of slabs are considered.
 ALL_SLABS = 64
 
 #: Halvings of the interval of times; 2**-60 of it is less than rounding.
@@ -58,7 +58,7 @@ class Bound(NamedTuple):
 class NetworkParts(NamedTuple):
     """Disjoint parts of the network."""
 
-    name: str  # what one part is called
+    name: str  # noun for a part
     label: Ints  # (routers,), part of each router
     # out, into: (parts,), GB/s of the channels that leave and enter each part
     out: Floats

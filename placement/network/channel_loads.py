@@ -34,7 +34,7 @@ class Channels:
     kind: NDArray[np.int8]  # (c,), index into `kinds`
     # ``green``, ``black``, ``blue``; ``local``, ``global``; ``x`` …; ``up1``, ``down1`` …
     kinds: tuple[str, ...]
-    count: NDArray[np.int32]  # (c,), parallel links that it stands for
+    count: NDArray[np.int32]  # (c,), number of parallel links that it represents
     bandwidth: Floats  # (c,), GB/s of the whole channel; inf where unlimited or unstated
 
     def __len__(self) -> int:
@@ -143,7 +143,7 @@ class Ways(NamedTuple):
     detoured: float  # share of the bytes between routers that the best division puts on detours
 
 
-#: Shares of the best division's detours that are looked at.
+#: Shares of the best split's detours that are considered.
 TAKEN = np.linspace(0.0, 1.0, 17)
 
 
@@ -197,7 +197,7 @@ class Loads:
     ejection: Floats
     routing: str
     wiring: str  # how routers are joined (`nidmap.placement.topologies.wiring_text`)
-    notes: tuple[str, ...] = ()  # what was assumed on the way, one sentence each
+    notes: tuple[str, ...] = ()  # assumptions, one sentence each
     slower: float = 1.0  # how many times as long as its bytes need everything is sent
     ways: Ways | None = None  # where routers adapt, the divisions between which `load` lies
 

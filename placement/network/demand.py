@@ -61,7 +61,7 @@ class Demand:
     # The same node by node, on machines whose routing looks at the destination node (fat trees);
     # else empty
     nodewise: Traffic = NO_TRAFFIC
-    key: int = 0  # what tells the demand from others of the machine
+    key: int = 0  # identifies the demand among others of the machine
 
     @classmethod
     def of(cls, machine: Machine, traffic: Traffic) -> Demand:

@@ -50,7 +50,7 @@ class Groups:
     # group
     group: Ints
     place: Ints
-    wiring: Ints  # (count,), of each group: groups that are wired alike share one
+    wiring: Ints  # (count,), wiring number of each group; equally wired groups share one
     local: LocalPaths
     inside: Ints  # (x,), channels inside groups
     lane: Ints  # (x,), where each of them is in tables (groups, positions, lanes), flat

@@ -33,7 +33,7 @@ class Rails:
     alike: Floats  # (n, k), attachments of the node that are in the same part, at least 1
     kind: Ints  # (n,), equal for nodes whose shares to any other node are equal
     member: Ints  # (kinds,), a node of each kind
-    # What `between` has answered
+    # Cache of `between`
     known: dict[tuple[int, int], dict[int, float]] = field(default_factory=dict)
 
     @property

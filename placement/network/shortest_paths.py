@@ -28,7 +28,7 @@ from nidmap.placement.network.rails import no_path
 from nidmap.placement.support.array_types import Floats, Ints, Ints32
 from nidmap.placement.support.arrays import add_by_key
 
-#: What a link between groups costs: more hops than any path inside groups has.
+#: Cost of a link between groups: more hops than any path inside groups has.
 BETWEEN_GROUPS = 1 << 20
 
 #: The distance to where no path leads.

@@ -35,7 +35,7 @@ from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.support.arrays import ragged_ranges
 from nidmap.placement.topologies import router_count
 
-#: What one position of a line costs on all axes, in pairs.
+#: Cost of one position of a line on all axes, in pairs.
 _DEAR = 0.5
 
 #: Messages whose links are listed together.

@@ -40,7 +40,7 @@ MANY = 48
 #: Numbers in a table of all pairs of touched groups by gates or third groups, at most.
 MOST_TOUCHED = 50_000_000
 
-#: Third groups that stand for all that a demand does not touch, where these are more than a few.
+#: Third groups that represent all that a demand does not touch, if these are more than a few.
 THIRDS, FEW_THIRDS = 2, 4
 
 

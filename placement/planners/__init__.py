@@ -167,8 +167,7 @@ class Choice:
     # Figures that `--json` shows besides the usual ones
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()  # warnings, one sentence each
-    # The order of the ranks, and what other nodes would win; None where the strategy predicts
-    # nothing
+    # The rank order, and the gains of other nodes; None if the strategy predicts nothing
     outlook: Outlook | None = None
 
     @property
@@ -230,7 +229,7 @@ BUNDLED = dict(
     )
 )
 
-#: Strategies that predict what a job's traffic takes: the front door says where they live.
+#: Strategies that predict a job's time: the front door registers their location.
 PREDICTING = STRATEGIES
 
 _planners: Registry[Planner] = Registry(

@@ -133,9 +133,9 @@ def _slices_from_each(room: Ints, forced: Ints, count: int) -> Ints:
 class Joined:
     """The direct links between groups in a set of nodes."""
 
-    blades: int  # blades (switches) that the nodes sit on
+    blades: int  # blades (switches) with nodes of the set
     pairs: int  # pairs of these blades with a link between them
-    groups: int  # groups that the nodes sit in
+    groups: int  # groups with nodes of the set
     group_pairs: int  # pairs of these groups with a link between blades of the set
 
 

@@ -41,7 +41,7 @@ TOGETHER = 3
 #: Pairs of thresholds whose weights are mixed, and the shares.
 PAIRS = 12
 MIXTURES = ((7, 1), (3, 1), (3, 2), (1, 1), (2, 3), (1, 3), (1, 7), (1, 15), (1, 31))
-#: Prices a chassis that are tried for the weights of one mixture.
+#: Number of prices per chassis to try for the weights of one mixture.
 PRICES = 49
 
 _NEVER = -1e15
@@ -170,7 +170,7 @@ def _price_groups(
     gains = np.full((len(prices), len(count)), _NEVER)
     for c in chassis:
         np.maximum(gains, value[:, c - 1] - c * prices[:, None], out=gains)
-    # Groups that must be taken come before all others, whatever they are worth.
+    # Groups that must be taken come first, whatever they are worth.
     first = np.argsort(-gains - np.where(forced > 0, 1e14, 0), axis=1, kind="stable")
     ranking = first[:, :groups]
     return np.take_along_axis(gains, ranking, axis=1).sum(axis=1), ranking
@@ -229,9 +229,9 @@ def _mix_weights(number: int) -> Iterator[Ints]:
             yield a * unit[i] + b * unit[j]
 
 
-#: Up to this many routers all are tried as the centre.
+#: Number of routers up to which all are tried as the centre.
 ALL = 512
-#: Centres tried on larger tori for each of the two sizes of neighbourhood.
+#: Number of centres to try on larger tori for each of the two sizes of neighbourhood.
 CENTRES = 32
 
 

@@ -30,7 +30,7 @@ class Blocks:
     """The units that a segment must not cross."""
 
     of: Ints  # (n,), block of each row of the machine, -1 for none
-    word: str  # what one is called
+    word: str  # noun for a block
 
     def whole(self, request: Request, segment: int) -> Ints:
         """Return how many complete segments the free nodes of each block can hold."""

@@ -57,7 +57,7 @@ class SlurmJob:
 class Pool:
     """The nodes to choose from after weights have been considered."""
 
-    taken: Mask  # (n,), already decided: required, or of a weight all of which is needed
+    taken: Mask  # (n,), already decided: required, or of a weight that is needed completely
     open: Mask  # (n,), those of the next weight as well: some of them are taken
     left: int  # nodes still to be taken out of `open` and not `taken`
 

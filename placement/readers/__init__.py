@@ -39,7 +39,7 @@ _SHARED = (
 )
 _MODULES = modules_in(__path__[0], *_SHARED)
 
-#: Every format of ours, in the order in which they are tried: each a module here, with ``_`` for
+#: All our formats in the order in which they are tried: each is a module here, with ``_`` for
 #: ``-``.
 BUNDLED = (*_FIRST, *sorted(_MODULES.keys() - {*_FIRST}))
 
@@ -149,8 +149,8 @@ def resembling(part: str, but: str = "") -> str:
 
 # --- the lines of a text dump, and how they divide -----------------------------------------
 
-#: Most nodes that one dump may name, and lines that it may have: ten times what the largest
-#: machines have (160,000 nodes); lists of more would fill the memory.
+#: Maximum number of nodes that a dump may name, and of lines: ten times those of the largest
+#: machines (160,000 nodes); longer lists would fill the memory.
 MOST_NODES = MAX_LINES = 1 << 21
 
 

@@ -15,7 +15,8 @@ from nidmap.placement.readers import count_lines, dump_format, split_lines, stra
 from nidmap.placement.readers.node_states import StatedNode, states_dump
 from nidmap.placement.records import Dump
 
-#: What ``bhosts`` says of a host, and our word; after ``closed_`` its ``-w`` form says why.
+#: States of a host in ``bhosts``, and our words; after ``closed_`` its ``-w`` form gives the
+#: reason.
 STATES = {
     "ok": "idle", "unavail": "down", "unreach": "not_responding", "unlicensed": "down",
     "closed_adm": "drained", "closed_lock": "drained", "closed_wind": "inactive",

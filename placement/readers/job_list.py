@@ -15,7 +15,7 @@ from nidmap.placement.readers import count_lines, dump_format, split_lines
 from nidmap.placement.readers.node_states import StatedNode, states_dump
 from nidmap.placement.records import Dump
 
-#: States in which a job has its nodes, short and long; '' where a list says none.
+#: States in which a job holds its nodes, short and long; '' if a list has none.
 BUSY = {"", "R", "RUNNING", "CG", "COMPLETING", "CF", "CONFIGURING", "S", "SUSPENDED"}
 BUSY |= {"ST", "STOPPED", "RS", "RESIZING", "SI", "SIGNALING", "SO", "STAGE_OUT"}
 BUSY |= {"E", "B", "T"}  # PBS: exiting, its array runs, being moved; Q, H, W, F, C, X have none

@@ -34,12 +34,12 @@ from nidmap.placement.support.quantities import counted
 #: Capabilities of devices that are neither hosts nor switches.
 _NO_HOST = {"Telephone", "Tel", "Wlan", "Repeater", "Docsis"}
 
-#: What a switch calls its own port for management, what hosts call theirs, and hosts their others.
+#: Names of management ports: a switch's own, hosts' own, and hosts' other ones.
 _OF_SWITCH = re.compile(r"(?:eth|fxp|em|me|mgmt|vme)0?|ma\d+|management[\d/]*|oob.*", re.I | re.A)
 _OF_HOST = re.compile(r"(?:.*[^a-z])?(?:oob|mgmt|ipmi|bmc|idrac|ilo)\d*", re.I | re.A)
 _LINUX = re.compile(r"(?:eth|en[opsx]|em|ib|hsn|bond|mlx|p\d+p)[a-z]*\d\w*", re.A)
 
-#: What sites call the controller by which a host is managed.
+#: Sites' names for the controller by which a host is managed.
 _CONTROLLER = re.compile(
     r"(?:idrac|ilo|bmc|ipmi|xcc|irmc|imm|cimc)(?:[-_.\d].*)?"
     r"|.*[-_.](?:idrac|ilo|bmc|ipmi|xcc|oob|mgmt)",

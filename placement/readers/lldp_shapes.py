@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-#: Capabilities of what passes on the traffic of others.
+#: Capabilities of devices that forward others' traffic.
 FORWARDING = {"Bridge", "Router"}
 
 _RATE = re.compile(r"(\d+)(G?)(?:ig)?base", re.IGNORECASE)

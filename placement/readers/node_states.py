@@ -55,7 +55,7 @@ NEUTRAL = {
     *("resume", "undrain", "reboot_canceled"),
 }
 
-#: Signs after the word, and what they make of an idle node; ``-`` is planned.
+#: Flags after the word, and the resulting state of an idle node; ``-`` is planned.
 SIGNS = {
     "*": "not_responding", "$": "maint", "@": "reboot", "^": "reboot",
     "~": "powered_down", "#": "powering_up", "!": "power_down", "%": "powering_down",
@@ -65,7 +65,7 @@ _PART = re.compile(r"([a-z_]+)([*~#!%$@^-]*)")
 _RANK = {word: i for i, word in enumerate(ORDER)}
 _LONG = sorted({*ORDER, *WORDS, *NEUTRAL})
 
-#: What may be stated of a node besides its state, and the type of its column.
+#: Further figures of a node besides its state, and the type of their column.
 FIGURES = {
     **dict.fromkeys(("sockets", "cores", "gpus"), np.int32),
     **dict.fromkeys(("memory_mb", "weight"), np.int64),

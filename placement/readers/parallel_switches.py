@@ -30,7 +30,7 @@ def join_parallel(
         return list(switches), []
     cores = _Cores(above)
     while sum(map(cores.join_above, range(len(above)))):
-        pass  # what was joined may have several above it in turn
+        pass  # a merged switch may have several parents in turn
     return _one_parent_each(switches, above, cores)
 
 

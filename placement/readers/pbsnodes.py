@@ -37,7 +37,7 @@ _OWN = (
     *("mem", "vmem", "hbmem", "accelerator_memory", "accelerator_model"),
 )
 
-#: What the summary (``-Sj``) calls a node's cores and GPUs, free and in total.
+#: Names in the summary (``-Sj``) for a node's cores and GPUs, free and in total.
 _TOTALS = {"cores": "ncpus f/t", "gpus": "ngpus f/t"}
 _SHARE = re.compile(r"(?:\d+/)?(\d{1,9})", re.ASCII)
 #: The columns of the summary as text: ``-Sj`` and ``-S``, whose last may hold blanks.
@@ -133,7 +133,7 @@ def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
             if name:
                 yield _make_node(name, fields, source, start)
             name, start, fields = line.rstrip(), number, {}
-        elif line.strip() and not (name and line.startswith("\t")):  # a long value goes on
+        elif line.strip() and not (name and line.startswith("\t")):  # continuation of a long value
             what = "a node or an attribute of one"
             raise strange_line("pbsnodes", source, number, line, what, "use pbsnodes -a")
     if name:

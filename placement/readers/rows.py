@@ -23,10 +23,10 @@ from nidmap.placement.support.array_types import Array, Ints32, Mask
 
 #: The biggest number that a dump may hold.
 BIGGEST = 999_999_999
-#: A number, a coordinate and a word in a pattern: what is longer is something else.
+#: A number, a coordinate and a word in a pattern: anything longer is something else.
 NUMBER, COORDINATE, WORD = "([0-9]{1,9})", "([0-9]{1,4})", "([a-z_-]{1,32})"
 
-#: What is kept as a word; all else that a row names is a number, ``hex`` a hexadecimal one.
+#: Fields kept as words; all others are numbers, ``hex`` hexadecimal.
 WORDS = {"role", "state", "mode", "down", "kind", "medium", "cable"}
 
 _PIECE = 2**16  # rows held as Python strings at a time, to limit memory
@@ -40,10 +40,10 @@ class RowColumns(NamedTuple):
     """The columns of a row."""
 
     pattern: re.Pattern[str]  # of the whole line in lower case
-    names: tuple[str, ...]  # what each group of the pattern is
+    names: tuple[str, ...]  # meaning of each group of the pattern
 
 
-#: Says how a line reads, None for a header. Raises `NidmapError` where it is neither.
+#: Tells how to read a line; None for a header. Raises `NidmapError` if it is neither.
 Parser = Callable[[str], RowColumns | None]
 
 
@@ -55,7 +55,7 @@ class Column(NamedTuple):
     # `names`
     pattern: str
     names: tuple[str, ...] = ()
-    hint: str = ""  # what to say where the word does not match
+    hint: str = ""  # hint if the word does not match
 
 
 PARTS = ("col", "row", "cage", "slot", "node")

@@ -37,7 +37,7 @@ from nidmap.placement.records import Dump, Finding, LineCounts
 #: Without ``-e`` or ``-N`` sinfo puts nodes of different size and weight into one row (``16+``).
 QUERY = "%N|%P|%a|%T|%c|%m|%X|%Y|%w|%G|%f"
 
-#: Headers that sinfo prints, and what we call the column. The rest is left out.
+#: Headers that sinfo prints, and our names for the columns. Others are ignored.
 COLUMNS = {
     "NODELIST": "nodes", "HOSTNAMES": "nodes", "PARTITION": "partition", "AVAIL": "avail",
     "STATE": "state", "CPUS": "cpus", "MEMORY": "memory", "S:C:T": "sct", "SOCKETS": "sockets",

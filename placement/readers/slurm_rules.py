@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from nidmap.placement.records import Finding, SwitchRecord
 
-#: The kind of such a finding: a fault for ``machine check``, and for nobody else.
+#: The kind of such a finding: a fault for ``machine check`` only.
 REFUSED = "slurmctld"
 
 #: Most nodes of a ring (topology/ring's MAX_RING_SIZE).

@@ -40,7 +40,7 @@ class Declared(NamedTuple):
     nodes: str = ""
     children: str = ""
     line: int = 0
-    level: int = -1  # as the file says, 0 at a leaf; -1 where it does not
+    level: int = -1  # as in the file, 0 at a leaf; -1 if not given
 
 
 def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from nidmap.placement.readers import slurm_switches as w
 from nidmap.placement.readers.slurm_rules import refuse_switch, refuse_units
 from nidmap.placement.records import Dump, LineCounts
 
-#: The keyword that opens a statement, what it makes, the keywords that may follow.
+#: The keyword that opens a statement, its kind, and the keywords that may follow.
 KINDS = {
     "switchname": ("tree", ("nodes", "switches", "linkspeed", "level")),
     "blockname": ("block", ("nodes", "blockindex", "blocksize")),

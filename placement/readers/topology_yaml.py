@@ -34,7 +34,7 @@ sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)
 
 #: Values that Slurm reads as false; an empty value counts as false, too.
 _FALSE = ("false", "no", "off", "0", "n", "f", "")
-#: Lists of which the only entry may stand alone.
+#: Lists whose only entry may be written without a list.
 _LISTS = ("switches", "blocks", "rings", "block_sizes")
 
 Name = Annotated[str, Meta(min_length=1)]

@@ -23,7 +23,7 @@ sniff = sniffing(r"^[ \t]*[a-z_]+=[^,\n]*,(?:[a-z_]+=[^,\n]*,)*(?:processor_id|c
 _PAIR = re.compile(r"([a-z_][a-z0-9_]*)=('[^']*'|[^,']*)(?:,|$)", re.I | re.A)
 _VALUE = "(?:-?[0-9]+|null|'[^']*')"
 
-#: Fields that make a node: what they are called in `rows`.
+#: Fields that describe a node: their names in `rows`.
 _NUMBERS = {
     "cab_position": "col",
     "cab_row": "row",

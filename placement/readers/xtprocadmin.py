@@ -30,7 +30,7 @@ _SNIFF = re.compile(
 _STATUS = r.Column("STATUS such as up or down", "([a-z][a-z_-]{0,31}|-)", ("state",))
 _MODES = "(interactive|batch|other|-)"
 _MODE = r.Column("MODE (interactive, batch or other)", _MODES, ("mode",))
-#: The last column of an XT's compute node that is down: there is no more to say.
+#: The last column of a row for an XT's compute node that is down, which ends there.
 _DOWN = r.Column("TYPE", "((compute))", ("role", "down"))
 _KNOWN = {
     "nid": r.NID,

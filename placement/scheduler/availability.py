@@ -52,9 +52,9 @@ class Availability:
     named: bool = False
     # (n,), free nodes that are left to the pending jobs which name them; None for none
     promised: Mask | None = None
-    notes: tuple[str, ...] = ()  # what the user should know of the answer
+    notes: tuple[str, ...] = ()  # remarks for the user
     unknown: int = 0  # nodes of the source that the machine does not have
-    slurm: SlurmNodes | None = None  # what Slurm said of its nodes, where it was asked
+    slurm: SlurmNodes | None = None  # Slurm's report on its nodes, if it was asked
     # (j,), rows of each of Slurm's partitions, by its name; empty where unknown
     partitions: Mapping[str, Ints] = field(default_factory=dict)
     default_partition: str = ""  # where a job goes that names none; '' where unknown

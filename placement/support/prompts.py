@@ -18,7 +18,7 @@ _PROMPT = re.compile(
 )
 #: The first line that is not blank.
 _BEGIN = re.compile(r"^[ \t]*[^\s][^\n]*", re.M)
-#: What a shell, ssh or a tool says to stderr: its name, and that it warns or failed.
+#: Beginnings of messages from shells, ssh or tools on stderr: their name, and a warning or failure.
 _MESSAGE = re.compile(r"[ \t]*(?:[\w./\-]+: ){0,3}(?:error|warning): \S.*", re.ASCII | re.I)
 
 

@@ -203,7 +203,7 @@ def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
     return [place._replace(nic=nic) for place, nic in zip(places, nics, strict=True)]
 
 
-#: Ranks of which all ways are tried: 720 of six.
+#: Number of ranks up to which all permutations are tried (6! = 720).
 _FEW = 6
 
 

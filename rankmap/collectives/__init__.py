@@ -52,7 +52,7 @@ OF_POWERS_OF_TWO = {"allgather": ("doubling", "ring", 524_288, 0)}
 #: told by recursive doubling where ranks are a power of two.
 FEW_RANKS, DOUBLED = 8, 524_288
 
-#: What can be asked for by name.
+#: Collectives that can be requested by name.
 FAMILIES = tuple(USUAL)
 
 #: Families with a root.
@@ -79,8 +79,8 @@ class Part(NamedTuple):
     blocks: int = 1  # blocks of the whole buffer
     # Whether received data are combined with the buffer instead of replacing it
     combine: bool = False
-    # Steps that stand for others which send as much between the same ranks, and for how many; empty
-    # where each stands for itself alone
+    # Steps that represent others with equal traffic between the same ranks, and how many; empty if
+    # each represents only itself
     alike: tuple[tuple[int, int], ...] = ()
     even: bool = False  # whether the steps are similar enough for a sample to represent all
 

@@ -349,8 +349,8 @@ def _reduce_and_gather(ranks: int, root: int, size: float) -> list[Part]:
 
     def step(k: int) -> BlockStep:
         j = rounds - 1 - k
-        # The gather undoes the halving, its last round first: of every two partners the one that is
-        # not on the root's side sends what it has.
+        # The gather undoes the halving, its last round first: of every two partners, the one on the
+        # other side from the root sends what it has.
         sends = (place >> (j + 1) == home >> (j + 1)) & (place >> j != home >> j)
         here = place[sends]
         first = _kept_block(here, j + 1, folded.power)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from nidmap.placement.placement import Placement
 
-#: Seconds of a search that are said before it begins.
+#: Searches of at least this many seconds are announced.
 _LONG = 5.0
 
 #: The deadline of auto where none is stated, for more ranks than these.

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "nidmap.run/1"
 
-#: Seconds that a step which only says where its ranks are may take where patience has no limit,
-#: or where the job does not run without its answer.
+#: Time limit in seconds of a step that only reports where its ranks are, if patience has no limit,
+#: or if the job cannot run without the answer.
 _VERIFYING = 60.0
 
 #: Seconds that choosing an order may take while a launch of Slurm's filter waits.

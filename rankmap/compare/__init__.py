@@ -75,7 +75,7 @@ class Comparison:
 
     entries: tuple[Entry, ...]
     asked: dict[str, Any]  # the question: machine, pattern, nodes, ranks, bytes, routing …
-    notes: tuple[str, ...]  # what was assumed, and what was left out
+    notes: tuple[str, ...]  # assumptions and omissions
     baseline: Baseline  # the scheduler's own choice
 
     @property
@@ -106,7 +106,7 @@ class Comparison:
         )
 
     def _faster_words(self) -> str:
-        """Say which row is likely faster than `auto`, which is closer; '' if none is."""
+        """Name a row likely faster than the more compact choice of `auto`; '' if there is none."""
         first, fastest = self.best, min(self.entries, key=lambda entry: entry.found.time_s)
         if not fastest.found.time_s < first.found.time_s * (1 - LIMITS.clearly):
             return ""
@@ -228,7 +228,7 @@ def compare_strategies(
     for row in rows:
         once.setdefault((row.plan.strategy, row.order), row)
     entries = _predict_rows(model, list(once.values()), told)
-    # What is likely faster than auto spreads the job further, for a gain that cannot be told.
+    # Rows that are likely faster than auto spread the job further, for an uncertain gain.
     entries.sort(key=lambda entry: (entry.strategy != AUTO, entry.found.time_s))
     # How one row's bytes are routed says nothing of the others.
     routed = Counter(note for entry in entries for note in set(entry.found.loads.notes))

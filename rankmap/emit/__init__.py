@@ -35,7 +35,7 @@ class OrderFormat:
     """A format of order files."""
 
     translation: Translation
-    # What its files are called: suffixes, and ``MPICH_RANK_ORDER``, the usual name first
+    # Names of its files: suffixes, and ``MPICH_RANK_ORDER``, the usual one first
     files: str
     words: str  # description of its files in the help of ``nidmap order``
     # True where slots are numbered along the nodes as the launcher takes them, not as they are
@@ -87,7 +87,7 @@ FORMATS = {
     "json": OrderFormat(document, ".json", "slots, nodes and what they are for"),
 }  # fmt: skip
 
-#: What a file's name says of its format, where `--format` says nothing.
+#: Format implied by a file's name if there is no `--format`.
 SUFFIXES = {suffix: name for name, kind in FORMATS.items() for suffix in kind.files.split()}
 
 _formats: Registry[OrderFormat] = Registry(

@@ -25,7 +25,7 @@ from nidmap.placement.permutation import inverse, why_broken
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Ints
 
-#: What may be wrong with a file of too few ranks.
+#: Hint for a file with too few ranks.
 CUT_SHORT = "the file is cut short, or for another number of ranks"
 
 _COMMENT = re.compile(r"#[^\n]*")

@@ -45,7 +45,7 @@ def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     count = math.prod(pattern.grid)
     cells = np.stack(np.unravel_index(np.arange(count), pattern.grid), axis=1).astype(np.int64)
     out = np.empty(count, dtype=np.int64)
-    # The best cut depends on the form of a part alone, and a regular grid has few forms.
+    # The best cut depends only on a part's shape, and a regular grid has few shapes.
     cuts: dict[tuple[bytes, bytes], tuple[Ints, int]] = {}  # of parts of one form, anywhere
     todo = [(cells, 0, count, len(levels) - 1)]
     while todo:

@@ -24,7 +24,7 @@ from nidmap.placement.support.array_types import Array, Ints, Shape
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
 
-#: What a caller may ask for.
+#: Values that a caller may pass.
 PREFERENCES = ("auto", "compact", "node-balanced")
 
 

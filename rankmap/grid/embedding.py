@@ -21,7 +21,7 @@ from nidmap.placement.support.array_types import Ints, Shape
 from nidmap.rankmap.grid.coarse import Coarse
 from nidmap.rankmap.grid.dims import offset_ends
 
-#: Ways to give axes to dimensions that are looked at for one grid.
+#: Maximum number of assignments of axes to dimensions to try for one grid.
 MOST_LAYOUTS = 4000
 
 
@@ -81,7 +81,7 @@ def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape,
             return
         axis, extent = axes[at], box[axes[at]]
         for k, side in enumerate(left):
-            # A dimension takes whole axes: what is left of its extent must be a multiple.
+            # A dimension takes entire axes, whose product must divide the rest of its extent.
             if side % extent == 0:
                 less = (*left[:k], side // extent, *left[k + 1 :])
                 yield from give(

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 CRAY, OTHER = "cray-mpich", "other"
 MPICH, INTEL, OPENMPI = "mpich", "intel", "openmpi"
 
-#: Variable in which ranks find the order file that they were launched with; nobody else reads it.
+#: Variable in which ranks find the order file that they were launched with; for the ranks only.
 LAUNCH = "NIDMAP_LAUNCH"
 
 #: One argument of a command may not be longer (Linux: 128 KiB).
 _LONGEST = 120_000
 
-#: What the starters of MPI libraries are called; a distribution may add whose they are
-#: (``mpiexec.mpich``). The library is asked from the executable, not read from its name.
+#: Names of MPI libraries' launchers; a distribution may append the library (``mpiexec.mpich``). The
+#: library is determined by running the executable, not from its name.
 MPIEXECS = ("mpiexec", "mpirun", "orterun", "prterun")
 _MPIEXEC = re.compile(rf"(?:{'|'.join(MPIEXECS)})(?:[.-][A-Za-z0-9._-]+)?", re.ASCII)
 

@@ -40,7 +40,7 @@ _JOB = (
 )
 #: Variables by which Open MPI 5 and 4 have a host file of their own.
 _HOST_FILES = ("PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile")
-#: Seconds in which Flux must have said its hosts.
+#: Seconds within which Flux must have listed its hosts.
 _PATIENCE = 10.0
 
 

@@ -19,7 +19,7 @@ from nidmap.rankmap.search.cost import without_time
 if TYPE_CHECKING:
     from nidmap.rankmap.predict import Job
 
-#: What is said before, or instead of, an expectation that has not been worked out.
+#: Text before, or instead of, an expected gain that has not been computed.
 UNKNOWN = "its gain is not known"
 
 

@@ -34,8 +34,8 @@ from nidmap.rankmap.progress import listen
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
-#: What a child may take, in multiples of ``--patience``: processor time in all, processor time
-#: without a word, seconds of standing still (no work, no word), and seconds in all.
+#: Limits of a child in multiples of ``--patience``: total processor time, processor time without a
+#: report, seconds without work or report, and seconds in total.
 _WORK, _SILENT, _STILL, _WHOLE = 1.0, 0.1, 0.4, 4.0
 
 #: Key of the child's last message: the error, '' if there is none.

@@ -25,7 +25,8 @@ from nidmap.rankmap.launch import Launch
 #: Exit code of a wrapper for its own refusal under ``--strict``.
 REFUSED = 125
 
-#: What a command sets for itself: Python in the C locale (PEP 538), the front door for numpy.
+#: Variables that a command sets for itself: Python in the C locale (PEP 538), the front door for
+#: numpy.
 _OWN = ("LC_CTYPE", "OPENBLAS_NUM_THREADS")
 
 

@@ -19,7 +19,7 @@ from nidmap.placement.support.child import Deadline, run_child
 from nidmap.rankmap.launch import Launch
 from nidmap.rankmap.progress import advance
 
-#: What the versions of mpiexec print for ``--version``.
+#: Patterns of the ``--version`` output of mpiexec.
 _VERSIONS = (
     ("openmpi", re.compile(r"\((?:Open MPI|OpenRTE)\)\s+([0-9.]+)|^prterun .*?([0-9.]+)", re.M)),
     ("intel", re.compile(r"Intel\(R\) MPI Library.*?Version\s+([0-9.]+)")),
@@ -27,7 +27,7 @@ _VERSIONS = (
     ("cray-mpich", re.compile(r"^mpiexec (?:version )?([0-9.]+) revision|\bPALS\b", re.M)),
 )
 
-#: What a rank prints: a mark, the rank, the node.
+#: A rank's output: a mark, the rank, the node.
 _PLACE = re.compile(r"nidmap-rank ([0-9]{1,9}) ([A-Za-z0-9._-]{1,255})(?![A-Za-z0-9._-])", re.ASCII)
 
 

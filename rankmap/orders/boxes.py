@@ -58,7 +58,7 @@ MOST_SWAPPED = 16384
 #: Nodes of a torus that are halved together with the grid at most.
 MOST_HALVED = 1024
 
-#: Routers of a dragonfly up to which all distances are looked at.
+#: Number of a dragonfly's routers up to which all distances are considered.
 MOST_ROUTERS = 1024
 
 #: Boxes of one volume that are carried on to the next level, and parts of nodes that are tried.

@@ -31,7 +31,7 @@ from nidmap.rankmap.pattern import Pattern
 #: not what it holds.
 OPTIONS = "c:g:o:m:n:N:RCPZHqT"
 
-#: What to say where another one is given.
+#: Hint for an unknown option.
 KNOWN = "those of grid_order: -R or -C, -c cell, -g grid, -H, -P or -Z, -o"
 
 

@@ -43,7 +43,7 @@ from nidmap.rankmap.past_jobs.quick_cost import QuickCost, Span
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.tasks import ranks_here, run_tasks
 
-#: Planners of which the best one counts.
+#: Planners of which the best result is used.
 PLANNERS = ("level-spread", "spread", "compact")
 
 #: A job that is slower by no larger share than this sits as well as it could.
@@ -234,7 +234,7 @@ Ends = Annotated[list[Share], msgspec.Meta(min_length=2, max_length=2)]
 class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The communication of an application's jobs."""
 
-    # name, user: of the jobs that are meant; ``*`` and ``?`` stand for anything
+    # name, user: patterns of the jobs, with wildcards ``*`` and ``?``
     name: str = "*"
     user: str = "*"
     pattern: str = ""  # as for ``--pattern``; '' if unknown

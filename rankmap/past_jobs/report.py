@@ -28,7 +28,7 @@ SCHEMA = "nidmap.jobs/1"
 #: A job counts that is slower than it could have been by this factor.
 WORSE = 1.1
 
-#: What is different in the names of an application's runs: a number at the end.
+#: The varying part of names of an application's runs: a number at the end.
 _RUN = re.compile(r"[\W_]*\d[\W\d_]*$")
 
 

@@ -112,8 +112,8 @@ class Lines(GridPattern):
 
     name: str  # ``alltoall``, ``sort`` or ``fft``
     dims: Shape | None = None  # extents of the grid; None where any rank count will do
-    # True where ``--bytes`` is a rank's whole local data, of which every other rank gets an equal
-    # part (``sort``)
+    # True if ``--bytes`` is a rank's total local data, of which every other rank gets an equal part
+    # (``sort``)
     share: bool = False
 
     @property
@@ -204,7 +204,7 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
 class AutoStencil(UnsizedPattern):
     """A stencil whose process grid `nidmap.rankmap.grid.dims` chooses for the given ranks."""
 
-    # What it is like on any grid of as many dimensions: its extents count for nothing
+    # A template with the right number of dimensions, whose extents have no meaning
     form: Stencil
 
     @property

@@ -23,7 +23,7 @@ class RunSeconds(NamedTuple):
     # Seconds in MPI that come on top, for other causes: processors that handle messages, ranks that
     # come late
     rest: float = 0.0
-    # What passes in part while messages travel, in seconds that it would take alone
+    # The part that overlaps with messages in flight, in seconds that it would take alone
     meanwhile: float = 0.0
 
     def with_messages(self, communication_s: float) -> float:

@@ -67,8 +67,8 @@ class Constants:
     # all-to-alls
     posted_gbs: float | None = None
     payload: float = 1.0  # share of a router link's bandwidth that is payload, above 0 to 1
-    # What each further message of those that wait for one another takes at least, us; 0 where
-    # nothing states it: then each takes one latency
+    # Least time in us that each further dependent message takes; 0 if not stated: then each takes
+    # one latency
     gap_us: float = 0.0
     # Those of ``message_us`` and ``nic_us`` that the machine's configuration states
     measured: frozenset[str] = frozenset()

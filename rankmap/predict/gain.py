@@ -37,7 +37,7 @@ from nidmap.rankmap.predict.unknowns import (
 )
 from nidmap.rankmap.progress import advance
 
-#: Share of a recorded run that communication has at most, below which it is said.
+#: Share of communication in a recorded run below which it is reported.
 HALF_OF_RUN = 0.5
 
 #: Largest factor between predicted communication and recorded seconds in MPI that still fits.
@@ -87,7 +87,7 @@ class Gain(NamedTuple):
     low: float
     likely: float
     high: float
-    # What makes most difference first; those that make none are left out
+    # The unknowns with the largest effect first, without those that have none
     unknowns: tuple[Unknown, ...] = ()
     # Share of the baseline's run that is communication, at most: all of it, 1, but for a recording
     # whose seconds are known

@@ -74,7 +74,7 @@ class Model:
     machine: Machine
     job: Job
     stated: Values | None = None  # assumptions; None means all likely values
-    # Steps of an all-to-all that are looked at, at most; None means as many as there is time for
+    # Maximum number of an all-to-all's steps to compute; None means as many as time permits
     # (`nidmap.rankmap.predict.phases.most_steps`)
     steps: int | None = None
     cache: LoadCache = field(default_factory=LoadCache, repr=False)

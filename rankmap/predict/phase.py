@@ -39,13 +39,13 @@ class Phase:
     name: str
     placement: Placement  # where the ranks are
     traffic: Traffic  # traffic of all steps between nodes, including within each node
-    # Yields what is sent one after the other, and how many steps each stands for; None where
-    # everything is sent at once
+    # Yields what is sent consecutively, and how many steps each represents; None if everything is
+    # sent at once
     steps: Callable[[], Iterator[tuple[Traffic, float]]] | None = None
     in_turn: float = 1.0  # messages that wait for each other: how often latency is paid
     a_rank: float = 0.0  # messages that the busiest rank posts at once
     sent: float = 0.0  # bytes that the busiest rank sends, inside its node or not
-    shown: int = 0  # steps that were looked at, of `in_turn`; 0 for all
+    shown: int = 0  # number of computed steps out of `in_turn`; 0 for all
     # Whether a step's messages wait for those of the step before, so that no rank runs ahead
     dependent: bool = False
     # Whether ranks send to all others of a line, so that none has its interface to itself

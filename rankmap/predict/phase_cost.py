@@ -53,7 +53,7 @@ class PhaseCost(NamedTuple):
     memory: float  # of copies inside nodes, beyond that
     latency: float  # of messages that wait for each other
     messages: float  # in which messages are posted
-    # What takes longest of the first two: ``link``, ``process``, ``steps`` or ``memory``
+    # The longest of the first two: ``link``, ``process``, ``steps`` or ``memory``
     bottleneck: str
 
     @property

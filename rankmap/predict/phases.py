@@ -50,19 +50,20 @@ from nidmap.rankmap.predict import neighbours
 from nidmap.rankmap.predict.job import algorithms
 from nidmap.rankmap.predict.phase import Phase, RankStep, between_nodes
 
-#: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
-#: at, at least this many.
+#: us that computing all steps of a stepwise algorithm may take; if it is more, an even sample is
+#: computed, of at least this many.
 MOST_US, LEAST_STEPS = 3e5, 6
 
-#: Steps that are looked at where each one's bytes are divided: more move a time by 0.3 % at most
-#: on drawn jobs, and take 1 ms each.
+#: Maximum number of steps whose bytes are split individually: more change a time by 0.3 % at most
+#: on random jobs, and take 1 ms each.
 MOST_DIVIDED = 16
 
 #: Messages that a rank posts before it waits for all of them (MPIR_CVAR_ALLTOALL_THROTTLE of
-#: MPICH), and messages of all ranks up to which each of them is looked at; of more an even sample.
+#: MPICH), and the number of all ranks' messages up to which each is considered; beyond, an even
+#: sample.
 POSTED, LISTED = 32, 1 << 17
 
-#: us that a step takes for each channel of the network, about, where a routing takes long.
+#: Approximate us per step and channel of the network, for slow routings.
 US_A_CHANNEL = {"single": 1.0, "adaptive": 0.45}
 
 

@@ -92,8 +92,8 @@ class Prediction:
     by_class: dict[str, float]  # the same for each link class: seconds
     bound_s: float  # a lower bound for any placement of this many nodes on this machine
     bound_why: str
-    notes: tuple[str, ...] = ()  # what was assumed
-    # What was asked: machine, pattern, nodes, ranks, bytes, routing …
+    notes: tuple[str, ...] = ()  # assumptions
+    # The question: machine, pattern, nodes, ranks, bytes, routing …
     asked: dict[str, Any] = field(default_factory=dict)
     # The seconds as a range over all unknowns; None if not requested
     between: Gain | None = None

@@ -30,7 +30,7 @@ from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.placement_times import PlacementTimes
 from nidmap.rankmap.recording import Recording
 
-#: GB/s of a slow rank, where it is not known what the network is (Aseeri et al., IV-B).
+#: GB/s of a slow rank if the network is unknown (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
 
 #: The least share of their interfaces that exchanges between many nodes reach (LUMI-G).

@@ -33,7 +33,7 @@ from nidmap.rankmap.preload.program_mpi import (
     program_abi,
 )
 
-#: Flags of the user's own for the compiler.
+#: The user's own compiler flags.
 FLAGS = "NIDMAP_CFLAGS"
 
 HOME = Path(__file__).parent
@@ -49,7 +49,7 @@ ABI = {
     "standard": "MPI 5's standard one",
 }
 
-#: What a compiler's mpi.h says of itself.
+#: Identifies a compiler's MPI by its mpi.h.
 _PROBE = """#include <mpi.h>
 #if defined(OPEN_MPI)
 nidmap_abi openmpi OMPI_MAJOR_VERSION OMPI_MINOR_VERSION OMPI_RELEASE_VERSION
@@ -62,9 +62,9 @@ nidmap_abi mpich MPI_VERSION MPI_SUBVERSION
 
 _FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
 
-#: What the library needs of the system. It is linked with empty ones of these names: with the
-#: versions of this node's own, the loader of a node whose C library is older would refuse it,
-#: and the program with it.
+#: System libraries that the library needs. It is linked with empty stubs of these names: linked
+#: with this node's own versions, it would be refused by the loader of a node with an older C
+#: library, and the program with it.
 _SYSTEM = ("libc.so.6", "libdl.so.2", "libpthread.so.0")
 
 

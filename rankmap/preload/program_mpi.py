@@ -19,7 +19,7 @@ from nidmap.placement.support.child import Deadline, run_child
 from nidmap.rankmap.launch import OPENMPI, is_mpiexec
 from nidmap.rankmap.launch.queries import mpi_library
 
-#: What `program_abi` says of a program that has the library in it, or can load none.
+#: Results of `program_abi` for a program that contains the library, or can load none.
 LINKED, STATIC = "linked", "static"
 
 #: Binary interfaces, by the libraries that a program needs: C's, C++'s and Fortran's.
@@ -31,7 +31,7 @@ _NEEDS = (
 
 _PYTHON = re.compile(r"python[0-9.]*|pypy[0-9.]*")
 
-#: What a Python is asked: the file of its mpi4py, which asking does not load.
+#: Asks a Python for the file of its mpi4py without loading it.
 _MPI4PY = "from importlib.util import find_spec as f;print((f('mpi4py.MPI') or f('os')).origin)"
 
 #: Seconds that a program's Python, or the system's list of its libraries, may take to answer.

@@ -17,7 +17,7 @@ from nidmap.placement.traffic import Traffic
 #: A file larger than this is refused: no graph of a job's ranks needs it.
 MOST_BYTES = 1 << 31
 
-#: Bytes of text that are looked at in one go.
+#: Bytes of text that are processed at a time.
 SIZE = 1 << 23
 
 _COMMENT = re.compile(rb"(?m)^[ \t]*[%#][^\n]*")

@@ -32,7 +32,7 @@ MOST_EVENTS = 400_000
 #: AMG's cycles, whose coarse grids have few ranks, 1.45, a chain as many as it has ranks.
 CHAIN = 2.0
 
-#: Waves that are looked at, at most: of more that differ an even sample.
+#: Maximum number of waves to consider: beyond, an even sample of differing ones.
 MOST_WAVES = 64
 
 #: Sender, receiver, and tag with communicator.
@@ -196,7 +196,7 @@ class _RankPath:
         self.open: list[tuple[int, int, list[int]]] = []
         # What was posted in this step, in order: receives, and None for a message
         self.last: list[list[int] | None] = []
-        # Whether the rank has begun to wait in this step: what it posts next is in another one
+        # Whether the rank has begun to wait in this step: its next message belongs to another one
         self.waits = False
         self.meets: dict[int, Meeting] = {}  # the collective at the end of a step
         self.met: dict[int, int] = defaultdict(int)

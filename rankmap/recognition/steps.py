@@ -38,7 +38,7 @@ from nidmap.rankmap.recording import (
 #: Steps at most: those that cost most, and all that is left in one more.
 MOST_STEPS = 64
 
-#: Turns of an all-to-all that are looked at: of more an even sample.
+#: Maximum number of turns of an all-to-all to consider: beyond, an even sample.
 MOST_TURNS = 16
 
 #: Bytes that a message counts for besides its own where steps are compared: headers and latency.

@@ -36,7 +36,7 @@ from nidmap.rankmap.recording import (
 
 SCHEMA = "nidmap.recording/1"
 
-#: What to do with a file that is not a recording.
+#: Hint for a file that is not a recording.
 OTHERS = "nidmap record writes one; matrix:FILE reads other files"
 
 #: Bytes of a file's largest array.

@@ -358,7 +358,7 @@ class _Called:
         # (k, 3), root, bytes and calls of that one
         # (k, 3), those of the first rank
         self.cells = self.usual = np.empty((0, 3), dtype=np.int64)
-        # (k, 4), of other ranks what differs: rank, root, bytes, calls
+        # (k, 4), differing calls of other ranks: rank, root, bytes, calls
         self.other = [np.empty((0, 4), dtype=np.int64)]
 
     def add(self, rank: int, cells: Ints) -> None:

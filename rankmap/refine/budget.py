@@ -25,10 +25,10 @@ LEAST_EFFORT = 0.1
 #: anew, and that much of all work always does.
 TORUS_BEGINNING, BEGINNING, ALWAYS = 0.7, 0.6, 0.1
 
-#: How often ranks are placed anew on average, at most.
+#: Average number of times that ranks are placed again, at most.
 MOST_ANEW = 40.0
 
-#: Nodes of which all distances are looked at while they are taken apart.
+#: Number of nodes up to which all distances are considered when cutting.
 MOST_PULLING = 2048
 
 #: Nodes, and entries of the table of costs, that are improved in one go.

@@ -18,7 +18,7 @@ Chooser = Callable[[int, int], int]
 class Cuts(NamedTuple):
     """Recursive cuts of a job's nodes, outermost first."""
 
-    order: Ints  # (nodes,), the nodes so that every part of them is in a row
+    order: Ints  # (nodes,), the nodes in an order in which every part is contiguous
     # (nodes - 1, 3), nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones
     # first
     cuts: Ints

@@ -83,8 +83,8 @@ def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
     present = np.ones(len(mine), dtype=np.int8)
     present[:target] = 0
     before = cost_of_halves(sub, present)
-    # The label is the present division, so no cluster spans both halves and the start is what there
-    # is: the result is never worse.
+    # The label is the present division, so no cluster spans both halves and the start is the
+    # present division: the result is never worse.
     half = refine_again(sub, target, long(0), present, present, state)
     if before - cost_of_halves(sub, half) <= 1e-9 * abs(before):
         return False
@@ -172,8 +172,8 @@ def outermost_cut(some: Longs, priority: Longs, low: int, high: int) -> int:
     """Return where some nodes are separated: at the outermost cut between them."""
     cut, best = low + 1, priority[some[low] + 1]
     for i in range(low + 1, high):
-        # Between two chosen nodes lie cuts of nodes that were not chosen; the outermost one counts,
-        # as it stands for the longest way in the machine.
+        # Between two chosen nodes there are cuts of nodes that were not chosen; the outermost one
+        # counts, as it represents the longest path in the machine.
         for t in range(some[i - 1] + 1, some[i] + 1):
             if priority[t] < best:
                 cut, best = i, priority[t]
@@ -200,8 +200,8 @@ def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: Stat
         a, b, c = first[low], first[cut], first[high]
         members = ranks[a:c].copy()
         sub = induced_graph(x.g, members, x.local)
-        # Edges to ranks that stay where they are, and to ranks of other parts, of which only the
-        # part is known so far, enter as a bias; edges inside are the graph.
+        # Edges to ranks that stay in place, and to ranks of other parts, of which only the part is
+        # known so far, enter as a bias; edges inside form the graph.
         lean_at_cut(x.outer, members, low, cut, high, sub.bias)
         add_pull(x.g, members, where, np.array([low, cut, high]), x.far, sub)
         tick(state, 3 * len(sub.adj) + 8 * len(members))
@@ -231,8 +231,8 @@ def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> No
             near[i, j] = far[some[i], some[j]]
     sub, others = induced_graph(x.g, mine, x.local), outer_costs(x, mine, some)
     now, local = np.empty_like(was), np.full(len(was), -1, dtype=np.int32)
-    # A small problem of its own: the chosen nodes with their distances, the ranks on them, and what
-    # edges to all other ranks cost on each node.
+    # A small separate problem: the chosen nodes with their distances, the ranks on them, and the
+    # cost of edges to all other ranks on each node.
     anew = PlacedRanks(sub, now, bounds, near, others, np.empty_like(was), local)
     place_from_nothing(anew, some, priority, state)
     exchange_pairs(anew, long(2), state)

@@ -21,10 +21,10 @@ from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.score.distance import Distance
 from nidmap.rankmap.score.traffic import cost_of
 
-#: Ranks with edges, and nodes, of graphs that are looked at.
+#: Maximum numbers of ranks with edges, and of nodes, of graphs that are searched.
 MOST_RANKS, MOST_NODES = 64, 64
 
-#: Entries of tables that are filled, about a tenth of a second: more, and the search gives up.
+#: Maximum number of table entries to fill, about a tenth of a second; beyond, the search gives up.
 ENTRIES = 4_000_000
 
 #: Rounding of sums that are compared.

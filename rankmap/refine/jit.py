@@ -38,8 +38,8 @@ class Csr(NamedTuple):
     ptr: Ints  # (n + 1,)
     adj: Ints  # (2m,)
     w: Floats  # (2m,)
-    bias: Floats  # (n,), what it costs that a vertex is in half 1, may be negative
-    size: Ints  # (n,), ranks that a vertex stands for
+    bias: Floats  # (n,), cost of having a vertex in half 1, possibly negative
+    size: Ints  # (n,), number of ranks that a vertex represents
 
 
 if numba_installed():
@@ -48,8 +48,8 @@ if numba_installed():
 
     advance()
 
-#: Numbers are handed to kernels as this: numba compiles them anew for each kind of whole number
-#: and for each constant.
+#: The type in which numbers are passed to kernels: numba compiles again for each integer type and
+#: for each constant.
 long = cast("Callable[[int], int]", np.int64)
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}

@@ -88,8 +88,7 @@ def _improve_nodes(
     by_node = np.argsort(node, kind="stable")
     first = np.append(0, np.cumsum(counts))
     total_work = effort * budget.total_work(graph.size)
-    # What the halving has not used of the work, and at least a fixed share of all, spread over the
-    # ranks.
+    # The work left over by bisection, but at least a fixed share of all, divided over the ranks.
     left = max(budget.ALWAYS * total_work, total_work - float(state[1])) / len(node)
     parts = machine_pieces(known, counts)
     for number, (low, high) in enumerate(parts, start=1):

@@ -21,7 +21,7 @@ class PlacedRanks(NamedTuple):
     node: Ints  # (ranks,), node of each rank
     first: Longs  # (nodes + 1,), slots before each node
     far: Floats  # (nodes, nodes), distances
-    # (ranks, nodes), what edges to ranks elsewhere would cost with the rank on each node
+    # (ranks, nodes), cost of edges to ranks elsewhere with the rank on each node
     outer: Floats
     member: Ints  # (ranks,), the ranks node by node; filled by its users
     local: Ints  # (ranks,), -1 everywhere, for `induced_graph`

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     #: Contribution of each rank: its processor, Slurm's name for it, its request.
     Offer = tuple[str, str, "_RankRequest"]
-    #: What a rank brings that cannot take part: whether it is asked wrongly, and why.
+    #: Contribution of a rank that cannot take part: whether the request is wrong, and why.
     Refusal = tuple[bool, str]
 
 #: Names to use in place of the processors' own, comma-separated: world rank r

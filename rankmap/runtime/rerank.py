@@ -43,8 +43,7 @@ class Reranked(NamedTuple):
 
     ranks: Ints  # (n,), entry r is the old rank of the process that gets rank r
     warning: str  # deviations from the request; '' for none
-    # By what the best order was chosen, time or J, and what it is expected to win; '' where it was
-    # not chosen here
+    # Criterion of the choice, time or J, and the expected gain; '' if it was not chosen here
     remark: str = ""
 
 

@@ -31,7 +31,7 @@ from nidmap.rankmap.score.distance import Distance
 #: Structured patterns of more ranks are not expanded.
 MOST_EXPANDED = 1 << 16
 
-#: Nodes of which all distances are looked at.
+#: Number of nodes up to which all distances are considered.
 MOST_NODES = 1024
 
 

@@ -48,7 +48,7 @@ ONE_ROUTER = 0.5
 #: Routers whose distances to each other are kept in a table (150 MB) at most.
 MOST_TABLED = 12288
 
-#: Pairs of routers that are looked at together; each has the links of its groups.
+#: Pairs of routers that are processed together; each has the links of its groups.
 _PAIRS = 1 << 16
 
 #: Number of links if there is no path.

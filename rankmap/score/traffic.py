@@ -19,7 +19,7 @@ from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.structured import GridPattern, Lines
 from nidmap.rankmap.score.distance import Distance
 
-#: Pairs of nodes that are looked at in one go.
+#: Pairs of nodes that are processed at a time.
 _BLOCK = 1 << 20
 
 

@@ -110,7 +110,7 @@ class SearchAnswer(Outlook):
 
     @property
     def request(self) -> Request:
-        """The request."""
+        """The request that was answered."""
         return self.space.request
 
     def among(self, judged: Iterable[Candidate]) -> SearchAnswer:

@@ -54,7 +54,7 @@ AUTO = "auto"
 #: gigabytes.
 MOST_TIMED = 1 << 22
 
-#: What is after the name of an order after exchanges.
+#: Suffix of an order's name after exchanges.
 EXCHANGED = ", then exchanges"
 
 #: An exchange has to win more than rounding.

@@ -43,16 +43,17 @@ class Limits:
     groupings: int = 3  # ways to put ranks together on nodes that are mapped node by node
     most_edges: int = 1 << 14  # pairs of nodes that exchange something, up to which they are
     most_ranks: int = 1 << 14  # ranks up to which order ``boxes`` is made
-    # Free nodes that steps look at at once, of jobs of this many; of larger ones more
+    # Number of free nodes that are considered per step for jobs of this many nodes; for larger ones
+    # more
     offers: int = 256
     figures: int = 1 << 22  # costs between nodes that are worked out for one step, at most
     exchanges: int = 8  # steps of an exchange that get prices, those that take longest
     patience: int = 4  # rounds of steps without a better placement, after which a descent ends
-    stale: int = 50  # disturbances in a row that win nothing, after which steps end
+    stale: int = 50  # unsuccessful disturbances in a row after which steps end
     # Choices of nodes closer together that are compared with the best by their ranges
     rivals: int = 3
-    # What is faster by no larger share is as good: the default is kept, and nothing is judged whose
-    # bound says that it wins no more
+    # A smaller relative gain counts as none: the default is kept, and candidates are not evaluated
+    # if their bound promises no more
     clearly: float = 5e-3
 
     def budget_of(
@@ -88,13 +89,12 @@ class Limits:
 
 LIMITS = Limits()
 
-#: Seconds of processor time in which there is an answer, where nobody says a deadline: of jobs of
-#: up to `LARGE` nodes, and of larger ones.
+#: Default deadline in seconds of processor time: for jobs of up to `LARGE` nodes, and for larger
+#: ones.
 DEADLINE, LARGE, DEADLINE_OF_LARGE = 4.5, 512, 8.0
 
-#: What is stated about the answer takes some seconds and as long as this many judgements, about, of
-#: exchanges divided in steps fewer, since ranges look at some of these; of the seconds at most
-#: this part is kept for it.
+#: Time reserved for describing the answer: some seconds, plus about this many evaluations (fewer
+#: for exchanges split in steps, as ranges sample them), but at most this share of the deadline.
 SAID_S, SAID, SAID_OF_STEPS, MOST_SAID = 0.2, 20, 16, 0.4
 
 #: The part of a judgement that one takes which a bound ends.
@@ -171,7 +171,7 @@ class Budget:
 
     @property
     def may_compare(self) -> bool:
-        """Whether there is time to compare the best with others, which a full search is left for.
+        """Whether there is time to compare the best candidate's range with others'.
 
         Half of the seconds that are kept for the answer.
         """
@@ -188,7 +188,7 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Judgements that may still be made."""
+        """Number of evaluations that may still be made."""
         return 0 if self.ended else max(0, math.ceil(self.judgements - self.spent))
 
     def note(self, seconds: float, rows: Ints) -> None:

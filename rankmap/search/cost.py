@@ -81,8 +81,8 @@ class HopCost:
 class Exchange(NamedTuple):
     """A phase or step whose messages are sent at the same time, with the links' loads."""
 
-    flows: Callable[[], Traffic]  # returns what goes from node to node, each to itself left out
-    times: float  # steps that it stands for
+    flows: Callable[[], Traffic]  # returns the traffic between nodes, without that within each node
+    times: float  # number of steps that it represents
     loads: Loads
 
 
@@ -151,7 +151,7 @@ class TimeCost:
             yield Exchange(step.flows.away, step.times, step.loads)
 
 
-#: What a search goes by: the less the better.
+#: The criterion of a search, to be minimised.
 Cost = HopCost | TimeCost
 
 
@@ -196,9 +196,9 @@ def p_norm(seconds: Floats) -> Floats:
 class Candidate:
     """An evaluated placement."""
 
-    # What chose the nodes: a planner with its options, or a family between packed and spread
+    # Origin of the nodes: a planner with its options, or a family between packed and spread
     nodes: str
-    order: str  # what ordered the ranks on them
+    order: str  # origin of the rank order on them
     placement: Placement
     cost: float  # seconds, or J
 
@@ -222,7 +222,7 @@ class Ranking:
     candidates: list[Candidate]  # all node choices with all orders, before any step
     best: Candidate  # the best of all, and of the default, which is first where it is as good
     judged: int = 0  # placements that were judged, steps among them
-    # (n,), the nodes of every choice, judged or not, by what chose them
+    # (n,), the nodes of every choice, evaluated or not, by origin
     choices: dict[str, Ints] = field(default_factory=dict)
     every: bool = False  # whether these were all orders that there are
     alike: bool = False  # whether no order can make a difference, as every rank does the same

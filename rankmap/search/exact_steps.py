@@ -35,7 +35,7 @@ NODES, NEXT_HOPS, FIGURES = 256, 1 << 21, 1 << 24
 #: Free nodes at most where a pair's bytes are shared by several paths.
 SHARING_NODES = 24
 
-#: Links with more than this share of the busiest's seconds are looked at when moves are compared.
+#: Links with more than this share of the busiest's seconds are considered when comparing moves.
 BUSY = 0.5
 
 #: Exchanges whose moves are worked out in the time of a judgement.
@@ -44,7 +44,7 @@ ROUND = 2
 #: Figures up to which all placements are worked out, and placements that are at once.
 EVERY, AT_ONCE = 1 << 26, 1 << 10
 
-#: Moves of a round that are looked at on all links, those first that promise most.
+#: Number of moves per round that are evaluated on all links, the most promising first.
 TRIED = 8
 
 
@@ -99,7 +99,7 @@ class _Sent(NamedTuple):
 
     bytes: Array  # (n, n), from place to place
     own_s: float  # seconds of the busiest node's own link, whatever the nodes
-    times: float  # steps that it stands for
+    times: float  # number of steps that it represents
 
 
 class ExactSteps:
@@ -233,7 +233,7 @@ class ExactSteps:
         outward = table[:, places].transpose(1, 0, 2).reshape(count, -1)
         replaced, swapped = np.zeros((len(leaving), len(spare))), np.zeros(len(i))
         for sent, own_s, times in exchanges:
-            # What each place puts on every link on any node, the others where they are.
+            # The load of each place on every link from any node, with all others fixed.
             load_at = product(sent, outward) + product(sent.T, inward)
             load_at = load_at.reshape(count, len(self.nodes), links)
             home = load_at[np.arange(count), places]  # where it is

@@ -26,16 +26,16 @@ from nidmap.rankmap.search.cost import POWER, Candidate, Exchange, Judged, TimeC
 
 Moves = list[tuple[int, int]]
 
-#: What is after the name of nodes that steps have changed.
+#: Suffix of the name of nodes that moves have changed.
 STEPPED = ", then steps"
 
-#: Nodes of a job, about, to which free ones are near.
+#: Approximate number of the job's nodes near which free ones are sought.
 NEAR = 8
 
-#: Products of bytes and costs in a step, about.
+#: Approximate number of products of bytes and costs per step.
 PRODUCTS = 1 << 28
 
-#: Moves that are judged one by one in every round where many at once win nothing.
+#: Number of moves evaluated singly in every round in which many at once gain nothing.
 SINGLES = 12
 
 #: A step has to win more than rounding.

@@ -43,11 +43,11 @@ class Space:
     """The request, node choices and segments that constrain a search."""
 
     request: Request  # which nodes may be chosen, and which must be
-    # (n,), what chooses nodes, and the nodes; none where only orders are sought
+    # (n,), the planners of node choices, and the nodes; none if only orders are sought
     choices: Iterable[tuple[str, Ints]] = ()
     # (n,), the baseline's nodes, rank r on slot r; None where the scheduler would take none
     base: Ints | None = None
-    segments: Segments | None = None  # what the answer has to keep to; the baseline need not
+    segments: Segments | None = None  # constraints on the answer, but not on the baseline
 
     def allows(self, placement: Placement) -> bool:
         """Return whether a placement keeps to the free nodes and the segments."""
@@ -152,7 +152,7 @@ class Enumeration:
         """Return the seconds of a choice with rank r on slot r, at least."""
         try:
             return cost.at_once(self._placed(choice, None))
-        except UsageError:  # its nodes touch more groups than can be looked at
+        except UsageError:  # its nodes touch too many groups to evaluate
             return np.inf
 
     def _judge_planners(self) -> None:
@@ -208,7 +208,7 @@ class Enumeration:
                     yield self._floor(placement), turn + place, choice, name, placement
 
     def _floor(self, placement: Placement) -> float:
-        """Return a lower bound on the cost of an order of the ranks, on any nodes."""
+        """Return a lower bound on the cost of a rank order, on any nodes."""
         order = placement.order_key
         if order not in self._floors:
             self._floors[order] = self.cost.floor(placement)
@@ -327,7 +327,7 @@ class Enumeration:
                     self._judge_order(choice, f"graph by node {k}", make)
 
     def _mapped_groupings(self) -> Iterator[Make]:
-        """Yield how to map node by node the best ways to put ranks together on nodes."""
+        """Yield functions that map the best groupings of ranks node by node."""
         groupings: dict[int, Ints | None] = {}
         for candidate in sorted(self.candidates, key=lambda candidate: candidate.cost):
             placement = candidate.placement
@@ -372,7 +372,7 @@ class Enumeration:
         below = np.inf if rival is None else rival.cost * (1 - LIMITS.clearly)
         try:
             cost = self._cost_of(placement, below)
-        except UsageError:  # its nodes touch more groups than can be looked at
+        except UsageError:  # its nodes touch too many groups to evaluate
             if self.best is None:
                 raise
             return

@@ -27,10 +27,10 @@ from nidmap.rankmap.pattern.training import Training
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.job import fit_pattern
 
-#: What is to stay inside a block, the most first.
+#: Axes whose traffic should stay within a block, the heaviest first.
 KEPT = (("tp", "ep", "pp"), ("tp", "ep"), ("tp",))
 
-#: Planners whose nodes are tried in segments.
+#: Planners whose choices are tried in segments.
 PLANNERS = ("compact", "level-spread", "spread", "nid-order")
 
 
@@ -38,13 +38,13 @@ PLANNERS = ("compact", "level-spread", "spread", "nid-order")
 class Segments:
     """Nodes in complete segments, and the ranks that must share one."""
 
-    # (n,), what planners choose in whole segments: a name and the nodes
+    # (n,), the planners' choices in complete segments: a name and the nodes
     choices: tuple[tuple[str, Ints], ...]
     size: int  # nodes of a segment
     blocks: Blocks
     # (ranks,), replica of each rank; None where any ranks may share a segment
     replica: Ints | None = None
-    axes: tuple[str, ...] = ()  # what makes a replica
+    axes: tuple[str, ...] = ()  # axes that make up a replica
 
     @property
     def note(self) -> str:
@@ -131,7 +131,7 @@ def _in_segments(
 ) -> Segments:
     """Return the planners' nodes in segments of a size."""
     machine = model.machine
-    choices = tuple(  # the first one says why there are none
+    choices = tuple(  # the first one reports why there are none
         (f"{name} in segments", in_segments(machine, request, planners.find(name)))
         for name in PLANNERS
     )

@@ -35,7 +35,7 @@ from nidmap.rankmap.score.traffic import cost_of
 from nidmap.rankmap.search.cost import without_time
 from nidmap.rankmap.units import units_of
 
-#: Ranks that are looked at in all, over every order that is tried.
+#: Maximum number of ranks to process, over all orders tried.
 BUDGET = 8_000_000
 
 #: Chains of boxes that are carried on from level to level.
@@ -100,7 +100,7 @@ class ShortOrder:
     # How much more it costs than the one that was wanted, as a share; 0 where they cost the same,
     # nan where no pattern says
     lost: float = 0.0
-    by: str = "J"  # what it costs more of: ``time``, as predicted, or ``J``
+    by: str = "J"  # the criterion of its cost: ``time``, as predicted, or ``J``
     fits: bool = True  # False where not even ranks in a row on nodes in a row fit
 
     def words(self, mapping: Mapping, limit: int | None) -> str:
@@ -213,7 +213,7 @@ def shorten_order(
         choice = _cheapest_trials(trial._replace(cost=time_of(trial.order)) for trial in choice)
     lost = np.nan
     if pattern is not None and cost > 0:
-        lost = max(round(choice[0].cost / cost - 1, 3), 0.0)  # as it is said
+        lost = max(round(choice[0].cost / cost - 1, 3), 0.0)  # rounded as in the text
     by = "time" if time_of else "J"
     return ShortOrder(choice[0].order, int(choice[0].length), free, lost, by)
 

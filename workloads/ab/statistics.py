@@ -67,7 +67,7 @@ class Interval:
     high: float
     smallest: float  # smallest ratio above 1 that is detectable in this noise, 4 times out of 5
     blocks: int
-    # How many more blocks would say something, about; 0 where these do: they show a difference, or
+    # Approximate number of further blocks needed; 0 if these suffice: they show a difference, or
     # the ends are less than a factor of two apart
     missing: int = 0
 

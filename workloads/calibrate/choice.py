@@ -251,7 +251,7 @@ class MeasurePlan:
     ranks_of_nodes: list[list[int]]  # ranks of each node
     table: FlowTimes  # of the sets of flows that were chosen
     pairs: dict[str, list[tuple[int, int]]]  # nodes by level, as `pairs_by_level` returns them
-    node_set: int  # the set of flows in which what ranks send is compared by their number
+    node_set: int  # the set of flows for comparing one sending rank per node with all of them
 
     @property
     def ppn(self) -> int:

@@ -178,7 +178,7 @@ class ArrayLayout:
         self.row, self.column = divmod(rank, columns)
         x, ky = cut_axis(field.shape[0], rows), cut_axis(field.spectrum[1], rows)
         y, kz = cut_axis(field.shape[1], columns), cut_axis(field.spectrum[2], columns)
-        # slices, spectrum_slices: where this rank's parts stand
+        # slices, spectrum_slices: positions of this rank's parts
         self.slices = x[self.row], y[self.column], slice(0, field.shape[2])
         self.spectrum_slices = slice(0, field.spectrum[0]), ky[self.row], kz[self.column]
         self.local, self.local_spectrum = (

@@ -132,7 +132,7 @@ def _await_ready(process: subprocess.Popen[bytes], lifeline: int, ready: int) ->
     """Wait until it is up; take it down again if interrupted."""
     standing, answer = Standing(process, lifeline), dict[str, Any]()
     try:
-        with os.fdopen(ready) as pipe, contextlib.suppress(ValueError):  # ended while it said it
+        with os.fdopen(ready) as pipe, contextlib.suppress(ValueError):  # it ended while sending
             answer = json.loads(pipe.readline())
     except BaseException:
         standing.down()

@@ -296,7 +296,7 @@ def _mirror_directory(source: str, target: Path, without: tuple[str, ...] = ()) 
             here.symlink_to(os.readlink(entry.path))
         elif entry.is_dir() or entry.is_file():
             here.mkdir() if entry.is_dir() else here.touch()
-            with contextlib.suppress(LaunchError):  # what may not be bound is left out
+            with contextlib.suppress(LaunchError):  # entries that cannot be bound are left out
                 mount(entry.path, str(here), bind=True)
 
 

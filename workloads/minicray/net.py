@@ -37,7 +37,7 @@ from nidmap.placement.network.channel_loads import Channels
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.workloads.trials import available_bytes
 
-#: GB/s that all nodes together may inject: what one core forwards with time to spare.
+#: GB/s that all nodes together may inject: what one core can forward comfortably.
 BUDGET = 0.06
 
 #: Bytes of a packet on the fabric's links: large, so that few are to be forwarded.

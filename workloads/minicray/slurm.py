@@ -31,7 +31,7 @@ _OLDEST = (20, 11)
 #: From here on Slurm can do without control groups by its own setting.
 _WITHOUT_GROUPS = (24, 5)
 
-#: Cores that a node is given where the machine does not say.
+#: Cores of a node if the machine does not say.
 _CORES = 64
 
 #: slurm.conf of a private Slurm, but for its nodes and partitions: no munge, no accounting, no

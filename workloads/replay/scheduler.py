@@ -26,7 +26,7 @@ from nidmap.workloads.replay.trace import Trace
 class Rules:
     """How jobs are scheduled."""
 
-    backfill: str = "conservative"  # ``easy``, ``conservative``, or ``none``: nobody overtakes
+    backfill: str = "conservative"  # ``easy``, ``conservative``, or ``none``: no overtaking
     tested: int = 500  # waiting jobs that backfill tries (Slurm's bf_max_job_test)
     # resolution: seconds to which expected ends are rounded up (Slurm's bf_resolution); 0: none
     resolution: float = 60.0

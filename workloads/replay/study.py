@@ -55,7 +55,7 @@ class Study:
     cases: tuple[Case, ...]
     rules: Rules
     up: Mask  # (n,)
-    # applications: what is known of jobs (`nidmap.rankmap.past_jobs.read_applications`)
+    # applications: known jobs (`nidmap.rankmap.past_jobs.read_applications`)
     applications: tuple[Known, ...] = ()
     ppn: int = 1  # ranks per node where unknown
     folder: str = ""  # where replays are kept; '' means nowhere

@@ -24,7 +24,7 @@ class Trace:
     run: Floats  # (n,) seconds that each job ran
     limit: Floats  # (n,) seconds that it asked for, at least those that it ran
     nodes: Ints  # (n,)
-    # user, name: (n,) '' where the trace does not say
+    # user, name: (n,) '' if not in the trace
     user: Strs
     name: Strs
     ids: Strs  # (n,)

@@ -24,7 +24,8 @@ Places = Ints | NDArray[np.uint32]
 #: Items handled at a time where a whole temporary array would cost memory.
 BLOCK = 1 << 16
 
-#: Up to this many sorted runs are merged; more are sorted anew, which numpy's vectors do faster.
+#: Up to this many sorted runs are merged; more are sorted again, which numpy's vectorised sort does
+#: faster.
 RUNS = 4
 
 #: Part of the items that may share their high bits for these to be parted by themselves.

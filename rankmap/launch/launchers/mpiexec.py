@@ -82,7 +82,7 @@ class _HydraFamily(Launcher):
         passed="launcher-exec= bootstrap-exec= wdir= l genvall genvnone genv== env==",
     )
     keeps_list = True
-    #: What an order file takes the place of.
+    #: Roles of options that an order file replaces.
     replaced: ClassVar[dict[str, None]] = dict.fromkeys(("hosts", "files", "per_node"))
     host_variables: ClassVar[tuple[str, ...]] = ("HYDRA_HOST_FILE",)
     starter_variables: ClassVar[tuple[str, ...]] = ("HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP")
