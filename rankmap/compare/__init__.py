@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -96,12 +97,13 @@ class Comparison:
         base, faster = self.baseline.words, self._faster_words()
         if best.found.time_s >= default.found.time_s * (1 - 1e-9):
             head = f"no clear gain over {base}" if faster else f"nothing beats {base}"
-            return f"{head} for {job}: {time_text(default.found.time_s)}{faster}"
+            return f"{head} for {job}: {_ranged_time(default.found)}{faster}"
         unsure = f"; largest uncertainty: {best.gain.most_unsure}" if best.gain.unknowns else ""
         return (
             f"{best.gain.untold}{best.strategy} with order {best.order} is predicted"
-            f" {best.gain.range_text} as fast"
-            f" as {base} for {job}: {times_text(best.found.time_s, default.found.time_s)}{unsure}"
+            f" {_times_as_fast(best.gain)}"
+            f" as {base} for {job}: likely"
+            f" {times_text(best.found.time_s, default.found.time_s)}{unsure}"
             f"{faster}"
         )
 
@@ -110,9 +112,9 @@ class Comparison:
         first, fastest = self.best, min(self.entries, key=lambda entry: entry.found.time_s)
         if not fastest.found.time_s < first.found.time_s * (1 - LIMITS.clearly):
             return ""
-        times = f"{first.found.time_s / fastest.found.time_s:.2f} x as fast"
+        times = f"{first.found.time_s / fastest.found.time_s:.2f} times as fast"
         sure = (
-            f", {fastest.gain.range_text}"
+            f", {fastest.gain.range_text.removesuffix(' x')} times"
             if first.found.time_s >= self.default.found.time_s
             else ""
         )
@@ -140,6 +142,21 @@ class Comparison:
             "sentence": self.sentence,
             "notes": list(self.notes),
         }
+
+
+def _times_as_fast(gain: Gain) -> str:
+    """Return a gain in words: ``1.1 to 1.3 times as fast``."""
+    if gain.range_text == "1 x":
+        return "as fast"
+    return re.sub(r" x$", " times", gain.range_text) + " as fast"
+
+
+def _ranged_time(found: Prediction) -> str:
+    """Return a time with its range, where it has one."""
+    ends = [] if found.between is None else [found.between.low, found.between.high]
+    low_and_high = [time_text(end) for end in ends]
+    range_text = f" ({' to '.join(low_and_high)})" if len(set(low_and_high)) == 2 else ""
+    return f"{time_text(found.time_s)}{range_text}"
 
 
 def compare(

@@ -43,7 +43,9 @@ SHOWN = {
     "table": "#table td",
 }
 
-USERS = ("ada", "bob")
+#: Whose job is the most spread one, and whose the others are.
+OWNER, OTHERS = "ada", ("bob", "carl")
+
 NAMES = ("lammps", "gromacs", "cp2k-liquid-water-equilibration", "icon", "vasp", "wrf")
 
 
@@ -61,7 +63,12 @@ def drawn_jobs(machine, seed=1):
     held = [spread, *parts[5 : 5 + len(parts) // 2]][:60]
     names = machine.names
     jobs = [
-        (1000 + i, NodeList(names[part].tolist()).fold(), lots.choice(NAMES), lots.choice(USERS))
+        (
+            1000 + i,
+            NodeList(names[part].tolist()).fold(),
+            lots.choice(NAMES),
+            lots.choice(OTHERS) if i else OWNER,
+        )
         for i, part in enumerate(held)
     ]
     return squeue(*jobs, ppn=4), spread

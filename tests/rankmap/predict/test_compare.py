@@ -136,8 +136,8 @@ def test_a_row_that_is_likely_faster_than_a_default_that_is_kept_is_named():
         gain = Gain(low, 1 / seconds, 2.0)
         plan = SimpleNamespace(facts={"touches": {"group": 1 if default else groups}})
         return SimpleNamespace(
-            strategy=strategy, order="row-major", found=SimpleNamespace(time_s=seconds),
-            gain=gain, default=default, plan=plan,
+            strategy=strategy, order="row-major", gain=gain, default=default, plan=plan,
+            found=SimpleNamespace(time_s=seconds, between=None),
         )  # fmt: skip
 
     asked = {"pattern": "alltoall", "words": "8 nodes x 1"}
@@ -146,10 +146,38 @@ def test_a_row_that_is_likely_faster_than_a_default_that_is_kept_is_named():
         entries = row("auto", 1.0, 1.0, True), row("spread", seconds, 0.8, False)
         said = Comparison(entries, asked, (), Baseline("slurm-none", "Slurm's own")).sentence
         assert said.startswith(f"{words} Slurm's own for alltoall on 8 nodes x 1: 1 s")
-        likely = "spread with order row-major is likely 1.11 x as fast, 0.8 to 2 x"
+        likely = "spread with order row-major is likely 1.11 times as fast, 0.8 to 2 times"
         assert (likely in said) == (seconds == 0.9)
         assert ("but that gain is not certain" in said) == (seconds == 0.9)
         assert ("touches more of the machine" in said) == (seconds == 0.9 and groups == 2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(1.02, 1.48, "1.02 to 1.48 times as fast"), (1.2, 1.2, "1.2 times as fast"),
+     (1.0, 1.001, "as fast")],
+)  # fmt: skip
+def test_a_gain_is_said_in_words_and_times_as_likely(low, high, words):
+    def row(strategy, seconds, gain, default):
+        between = SimpleNamespace(low=0.9 * seconds, high=2 * seconds)
+        return SimpleNamespace(
+            strategy=strategy, order="row-major", gain=gain, default=default,
+            plan=SimpleNamespace(facts={"touches": {}}),
+            found=SimpleNamespace(time_s=seconds, between=between),
+        )  # fmt: skip
+
+    def sentence(*rows):
+        asked = {"pattern": "ring", "words": "8 nodes x 1"}
+        return Comparison(rows, asked, (), Baseline("slurm-none", "Slurm's own")).sentence
+
+    one = Gain(1.0, 1.0, 1.0)
+    best, default = row("spread", 0.5, Gain(low, low, high), False), row("none", 1.0, one, True)
+    said = sentence(best, default)
+    assert (
+        f"is predicted {words} as Slurm's own for ring on 8 nodes x 1: likely 0.5 s against 1 s"
+        in said
+    )
+    assert sentence(default).endswith("on 8 nodes x 1: 1 s (900 ms to 2 s)")
 
 
 def test_nodes_may_be_restricted(tool):

@@ -8,12 +8,19 @@ export function grouped(number) {
 
 /** Say "1 node", "3 nodes". */
 export function counted(number, word) {
-  return `${grouped(number)} ${number === 1 ? word : plural(word)}`;
+  const name = unitName(word);
+  return `${grouped(number)} ${number === 1 ? name : plural(name)}`;
 }
 
-/** Several of a thing; axes and numbered levels have no other word for that. */
+/** The common name of one of a topology's levels; nodes of one x are a plane of a torus. */
+export function unitName(word) {
+  if (word === "leaf") return "leaf switch";
+  if (word.length === 1) return `${word} plane`;
+  return word.replace(/^level(\d+)$/, "level-$1 switch");
+}
+
+/** Several of a thing. */
 function plural(word) {
-  if (/^(chassis|.|.*\d)$/.test(word)) return word;
-  if (word === "leaf") return "leaves";
+  if (word === "chassis") return word;
   return /(s|sh|ch|x)$/.test(word) ? `${word}es` : `${word}s`;
 }

@@ -7,6 +7,9 @@ import { LEAST_FONT } from "./labels.js";
 const LEAST_LINK = 26;
 const FEW = 24;
 
+/** Half the width of a bold letter, in its height. */
+const WIDE = 0.35;
+
 /** CSS pixels of a node from which jobs have borders, and from which these may be as dark as the ink. */
 const [LEAST_BORDERED, WELL_BORDERED] = [4, 9];
 
@@ -21,9 +24,10 @@ export function drawOverlay(context, camera, theme, { jobs, marks = [], lines, o
   const ink = inkOf(lines, camera.unit);
   const taken = [];
   if (theme) for (const mark of marks) drawBorder(context, mark, camera, theme);
-  if (theme) writeNames(context, marks.map(({ name, colour }) => ({ ...name, colour })).reverse(), camera, theme, taken);
-  drawJobs(context, jobs, camera, theme, taken);
+  const named = drawBorders(context, jobs, camera, theme);
   for (const line of lines) drawLink(context, line, camera, ink);
+  if (theme) writeNames(context, marks.map(({ name, colour }) => ({ ...name, colour })).reverse(), camera, theme, taken);
+  if (named) writeNames(context, jobs.names, camera, theme, taken);
   for (const box of outlined) drawOutline(context, box, camera);
 }
 
@@ -55,16 +59,16 @@ function strokeAll(context, borders, camera) {
   context.stroke();
 }
 
-/** Borders around jobs, where nodes are large enough for them, and the numbers that have room. */
-function drawJobs(context, { borders, names }, camera, theme, taken) {
+/** Borders around jobs, where nodes are large enough for them; returns whether they are. */
+function drawBorders(context, { borders }, camera, theme) {
   const css = camera.k / camera.ratio;
-  if (!theme || css < LEAST_BORDERED) return;
+  if (!theme || css < LEAST_BORDERED) return false;
   context.strokeStyle = theme.ink;
   context.lineWidth = Math.max(1, Math.min(css / 8, 2)) * camera.ratio;
   context.globalAlpha = css < WELL_BORDERED ? 0.4 : 1;
   strokeAll(context, borders, camera);
   context.globalAlpha = 1;
-  writeNames(context, names, camera, theme, taken);
+  return true;
 }
 
 /** Names in the middle of what they name, where they have room; marks' in their own colour, and always. */
@@ -76,9 +80,9 @@ function writeNames(context, names, camera, theme, taken) {
     const most = 18 * camera.ratio;
     const size = colour ? Math.max(Math.min(side * camera.scale, most), 12 * camera.ratio) : Math.min((side * camera.scale) / (0.62 * text.length), most);
     if (size < LEAST_FONT * camera.ratio) continue;
-    const [left, top, half] = [...camera.pixel(x, y), 0.31 * size * text.length];
-    if (taken.some((other) => Math.abs(other.left - left) < other.half + half && Math.abs(other.top - top) < size)) continue;
-    taken.push({ left, top, half });
+    const [left, top, half] = [...camera.pixel(x, y), WIDE * size * text.length + size / 6]; // with the ground around it
+    if (taken.some((other) => Math.abs(other.left - left) < other.half + half && Math.abs(other.top - top) < 0.65 * (other.size + size))) continue;
+    taken.push({ left, top, half, size });
     context.font = `600 ${size}px system-ui, sans-serif`;
     context.strokeStyle = theme.map;
     context.lineWidth = size / 3;

@@ -2,7 +2,7 @@
 /** The figures at the top: of the machine and its jobs, or of the mark; each with its conditions. */
 
 import { rounded, spokenBytes, spokenRange, spokenSeconds } from "../core/figures.js";
-import { counted, grouped } from "../core/words.js";
+import { counted, grouped, unitName } from "../core/words.js";
 import { copyText } from "../ui/clipboard.js";
 import { byId, el, renew } from "../ui/dom.js";
 
@@ -133,7 +133,7 @@ function freeFigure({ snapshot, machine }) {
   }
   const compute = machine.count - machine.service.reduce((a, b) => a + b, 0);
   const most = Math.max(...inUnit.values(), 0);
-  return figure("Free", `${grouped(free)} of ${grouped(compute)}`, `at most ${counted(most, "node")} in one ${machine.levels[0]}; ${counted(inUnit.size, machine.levels[0])} with free nodes`, fragments([...inUnit.values()]));
+  return figure("Free", `${grouped(free)} of ${grouped(compute)}`, `at most ${counted(most, "node")} in one ${unitName(machine.levels[0])}; ${counted(inUnit.size, machine.levels[0])} with free nodes`, fragments([...inUnit.values()]));
 }
 
 /** The free nodes of each outermost unit as bars, the most first; the words beside them say the same in short. */

@@ -24,6 +24,7 @@ export function jobForm(app) {
   refill(byId("patterns"), ...(app.machine.answer.choices?.patterns ?? []).map(({ example, help }) => el("option", { value: example, text: help })));
   const fill = () => {
     for (const key of TYPED) byId(key).value = store.get(key);
+    byId("ppn-words").textContent = store.get("ppn") === 1 ? "rank" : "ranks";
     offer(app);
     complain("ppn", "");
     complain("bytes", "");

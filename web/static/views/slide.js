@@ -15,7 +15,7 @@ export const SLIDE = { width: 1600, height: 900 };
  */
 export const FRAMES = {
   wide: { ...SLIDE, x: 1040, y: 480, reach: 300, top: 300, bottom: 690, title: 38, letters: 38 },
-  narrow: { width: 1200, height: 1000, x: 600, y: 562, reach: 275, top: 360, bottom: 760, title: 32, letters: 68 },
+  narrow: { width: 1200, height: 1000, x: 600, y: 562, reach: 275, top: 360, bottom: 760, title: 30, letters: 68 },
   tall: { width: 720, height: 1080, x: 360, y: 590, reach: 220, top: 400, bottom: 780, title: 32, letters: 39 },
 };
 
