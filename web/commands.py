@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import getpass
 import os
+import pwd
 import re
 import secrets
 from contextlib import closing
@@ -210,9 +209,12 @@ def _whose_first(named: str | None, everyone: bool) -> str:
     """Return whose jobs come first: one's own, unless everyone may look at the page."""
     if named is not None:
         return named
-    with contextlib.suppress(KeyError, OSError):  # no name for this user id
-        return "" if everyone else getpass.getuser()
-    return ""
+    if everyone:
+        return ""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name  # as Slurm names users, whatever $USER says
+    except KeyError:  # no name for this user id
+        return ""
 
 
 #: Addresses that stand for all of the host's, in the forms that --host takes.

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a browser: what the first view says of the machine, its jobs and a mark."""
 
-import numpy as np
+import os
+import pwd
+import re
 
+import numpy as np
+import pytest
+
+import nidmap
 from nidmap.placement.planners import spans
 from nidmap.placement.support.quantities import time_text
+from nidmap.web.commands import _whose_first
 from tests.web.serving import running, squeue, until
 
 pytest_plugins = ("tests.web.browser",)
@@ -52,6 +59,37 @@ def test_a_marks_three_figures_have_their_conditions(opened, site, small):
     page.page.wait_for_selector(".plan")
     assert page.page.input_value("#plan-count") == "20"
     assert page.page.input_value("#pattern") == "ring"
+
+
+def test_a_better_placement_is_said_next_to_what_the_job_has(opened, site):
+    page = opened(site).go("#m=A:0:0-15,40-47,96-103&p=ring&n=2")
+    page.sentence("as fast as")
+    time = figures(page)["Time"]
+    page.page.get_by_role("button", name="Find a better placement").click()
+    page.page.wait_for_selector(".plan .time")
+    likely = re.match(r"likely ([^;]+)", time[1])[1]
+    said = page.text("#sentence")
+    assert f"A on its nodes: likely {likely}" in said
+    page.page.click("#plan-go")  # this is no longer about the job
+    page.until("() => !document.getElementById('sentence').textContent.includes('on its nodes')")
+
+
+@pytest.mark.parametrize("user", ["", "somebody-else"])
+def test_ones_own_name_is_the_systems_not_the_environments(monkeypatch, user):
+    for variable in ("USER", "LOGNAME"):
+        monkeypatch.setenv(variable, user)
+    own = pwd.getpwuid(os.getuid()).pw_name
+    assert _whose_first(None, everyone=False) == own
+    assert _whose_first(None, everyone=True) == ""
+    assert _whose_first("ada", everyone=True) == "ada"
+
+
+def test_the_groups_of_a_small_machine_have_their_names(opened):
+    with running(nidmap.load_machine("dragonfly:groups=3,chassis=1,blades=2,nodes=4")) as site:
+        page = opened(site).go()
+        labels = page.page.locator(".labels .box-label:visible").all_inner_texts()
+        assert {"g0", "g1", "g2"} <= set(labels)
+        page.leave()
 
 
 def test_on_a_phone_the_map_is_above_the_fold(opened, busy):

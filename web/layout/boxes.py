@@ -35,7 +35,7 @@ ASPECT = 1.54
 _WIDTHS, _ALIKE = 64, 0.8
 
 #: Width from which a box has a strip for its label.
-_ROOM = 26
+_ROOM = 20
 
 #: Most empty places that are drawn.
 _MOST_HOLES = 200_000

@@ -7,7 +7,7 @@ import { svgEl } from "../ui/dom.js";
 import { label, lettersFor, line, MEDIUM, pairs, round, roomy, SMALL, tally, text, twoLines, unitOfRouters, widthOf } from "./slide.js";
 
 /** Units from the circle to the names at it, and from those to the edge. */
-const [NEAR, EDGE] = [{ marked: 38, other: 26 }, 16];
+const [NEAR, EDGE] = [{ marked: 44, other: 28 }, 16];
 
 /** Units of a circle's rim that a name within it leaves free. */
 const RIM = 24;

@@ -114,7 +114,8 @@ function saidOfAll(rows, timeless) {
   const oldest = Math.min(...rows.map(({ found }) => found?.judged ?? Infinity));
   const words = [`${counted(rows.length, "job")} against the best placement of as many nodes among those free now and its own`];
   if (missing) words.push(`predicting ${counted(missing, "job")} …`);
-  if (oldest < Infinity) words.push(`figures up to ${spokenAge(Date.now() / 1000 - oldest)} old`);
+  const age = Date.now() / 1000 - oldest;
+  if (oldest < Infinity) words.push(age < 1 ? "figures of now" : `figures up to ${spokenAge(age)} old`);
   if (timeless) words.push(`${timeless}: slowdowns are ratios of bytes times distance`);
   return words.join("; ");
 }

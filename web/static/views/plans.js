@@ -36,6 +36,7 @@ export class PlanView {
   constructor(app) {
     this.app = app;
     this.cards = [];
+    this.own = "";
     this.offer();
     byId("planner").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -111,11 +112,11 @@ export class PlanView {
     byId("plan-count").value = mark.rows.length;
     byId("plan-from").value = "free";
     this.app.openTab("plans");
-    this.run();
+    this.run(ownWords(mark, this.app.store.get("describe")));
   }
 
-  /** Ask the server to compare, and show what it says. */
-  async run() {
+  /** Ask the server to compare, and show what it says; `own`, how a job is placed that has nodes already. */
+  async run(own = "") {
     const { app } = this;
     const { count, ppn, pattern, order, from, strategies } = this.form();
     this.filled = true;
@@ -131,6 +132,7 @@ export class PlanView {
     byId("plan-go").disabled = true;
     if (asked === byId("plan-go")) byId("plan-cancel").focus(); // a disabled button loses the focus
     try {
+      this.own = own;
       const answer = await app.ask("compare", "api/v1/compare", body, (now) => this.progress(now));
       if (answer ?? this.answer) this.show(answer ?? this.answer);
       else this.clear();
@@ -193,7 +195,7 @@ export class PlanView {
     this.answer = answer;
     this.clear();
     this.say("", false);
-    this.app.store.set({ comparison: capital(answer.sentence) });
+    this.app.store.set({ comparison: capital(answer.sentence) + this.own });
     const rows = answer.rows.slice(0, MOST + 1);
     const most = Math.max(...rows.map((row) => mostOf(row.matrix)), 1e-12);
     const slowest = Math.max(...rows.map((row) => row.between.high), 1e-12);
@@ -312,6 +314,14 @@ export class PlanView {
       card.overlay.outline(row < 0 ? [] : around(scene, row, theme.hues[1]));
     }
   }
+}
+
+/** What a mark's job takes on the nodes that it has; '' where that is not known. */
+function ownWords({ name }, found) {
+  if (!found?.prediction || found.timeless) return "";
+  const { between, time_s: likely } = found.prediction;
+  const range = between.low < between.high ? ` (${spokenRange(between)})` : "";
+  return `. ${capital(name)} on its nodes: likely ${spokenSeconds(likely)}${range}`;
 }
 
 /** Whether two plans take the same nodes, in whatever order. */

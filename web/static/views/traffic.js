@@ -30,7 +30,7 @@ export function spentOf({ spent }) {
 
 /** What most of the time is spent on, without the words that stand before it. */
 export function limitOf({ limited_by_text: text }) {
-  return text.replace(/^limited by /, "");
+  return text.replace(/^limited by /, "").replace("->", " \u2192 ");
 }
 
 /** The time and its parts, and what limits it. */
