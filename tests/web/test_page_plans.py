@@ -346,4 +346,4 @@ def test_plans_of_the_same_nodes_are_said_to_be(opened, site):
     page.page.wait_for_selector(".plan")
     cards = page.page.locator(".plan").all_inner_texts()
     assert len(cards) == 3
-    assert [card.count("the very nodes of") for card in cards] == [0, 1, 1]
+    assert [card.count("the same nodes as") for card in cards] == [0, 1, 1]

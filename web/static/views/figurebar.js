@@ -105,7 +105,7 @@ function figuresOfJobs(app) {
 /** One's own jobs: the largest by name, each at one press. */
 function jobsFigure(app, mine, level) {
   const nodes = mine.reduce((sum, { job }) => sum + job.count, 0);
-  const buttons = mine.slice(0, MOST_OWN).map(({ job }) => showButton(app, job, job.id));
+  const buttons = mine.slice(0, MOST_OWN).map(({ job }) => showButton(app, job, `Show ${job.id}`));
   const [{ job, units }] = mine;
   return figure("Your jobs", `${mine.length} on ${counted(nodes, "node")}`, `largest: ${job.id} ${job.name}, ${spanWords(app, job, units, level)}`, el("span", { class: "row" }, ...buttons));
 }

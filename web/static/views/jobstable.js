@@ -60,7 +60,7 @@ function columnsOf(app) {
     { id: "spread", of: ({ found }) => found?.spread ?? null, text: (value) => value.toFixed(2) },
     ...(app.machine.answer.show_users ? [{ id: "user", of: ({ job }) => job.user ?? "" }] : []),
     { id: "ranks per node", of: ({ job, found }) => found?.ppn ?? (job.ppn || null) },
-    { id: "taken to send", of: ({ found }) => found?.patterns.join(", ") ?? "" },
+    { id: "assumed pattern", of: ({ found }) => found?.patterns.join(", ") ?? "" },
   ];
 }
 

@@ -220,7 +220,7 @@ export class PlanView {
     const map = this.smallMap(`Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}`);
     const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: (from, to) => this.pointPair(row.matrix, from, to) }) : null;
     const twin = this.answer.rows.slice(0, i).find((other) => sameNodes(other, row));
-    const alike = twin ? el("p", { class: "soft", text: `the very nodes of ${twin.strategy}` }) : null;
+    const alike = twin ? el("p", { class: "soft", text: `the same nodes as ${twin.strategy}` }) : null;
     const parts = [title, timeOf(row, scale, this.answer.timeless), map, alike ?? el("div"), this.deeds(row), figuresOf(row), classBars(row, this.answer.timeless), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
     node.style.gridRow = `span ${parts.length}`; // a row each, of the same height in all plans
@@ -352,7 +352,7 @@ function rankOf({ low, likely, high }) {
 }
 
 function gainWords(row) {
-  if (row.default) return "what happens by itself";
+  if (row.default) return "what you get without a plan";
   const [low, high] = [row.gain.low, row.gain.high].map((value) => value.toFixed(2).replace(/\.?0+$/, ""));
   const times = low === high ? low : `${low} to ${high}`;
   return `${times === "1" ? "" : `${times} times `}as fast as the default`;
