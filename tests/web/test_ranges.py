@@ -107,7 +107,7 @@ def test_page_answers_command_and_export_say_the_same(opened, capsys, name):
             answer = site.post("describe", **job.asked).json
             assert answer["prediction"]["time_s"] == command["time_s"]
             assert answer["prediction"]["between"] == command["between"]
-            assert answer["prediction"]["binding"] == command["binding"]
+            assert answer["prediction"]["limited_by_text"] == command["limited_by_text"]
             picture = site.post("export", format="svg", **job.asked).body.decode()
             assert answer["sentence"] in unescape(picture)
             assert_page_says(view.go(job.address), job, answer, command["between"])
