@@ -14,6 +14,7 @@ import math
 import re
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import IO, Any
@@ -26,8 +27,8 @@ from nidmap.placement.support.array_types import Floats
 from nidmap.placement.support.quantities import counted
 from nidmap.workloads.replay.trace import Columns, Trace, clean_trace
 
-#: Lines that are read at a time.
-_BLOCK = 100_000
+#: Lines that are read at a time, and characters of one that is no job.
+_BLOCK, _LONGEST = 100_000, 1 << 20
 
 #: Fields of a line of SWF (Feitelson's standard, version 2.2), and those that are read.
 _FIELDS = 18
@@ -41,8 +42,9 @@ _HINT = "a trace is SWF, the output of sacct -X -P, or the CSV of nidmap jobs"
 def read_trace(source: str, per_node: float | None = None) -> Trace:
     """Read a trace."""
     with _opened(source) as stream:
-        first = next((line for line in stream if line.strip()), "")
-        lines = chain([first], stream)
+        lines = _short_lines(stream, source)
+        first = next((line for line in lines if line.strip()), "")
+        lines = chain([first], lines)
         if first.startswith(";") or re.fullmatch(r"[-+.\d\s]+", first.strip() or "x"):
             return _read_swf(lines, source, per_node)
         if {"patterns", "touches", "node_hours"} & set(first.strip().split(",")):
@@ -69,9 +71,17 @@ def _opened(source: str) -> Iterator[IO[str]]:
         raise ParseError(source, 0, f"cannot be read: {os_reason(error)}") from None
 
 
+def _short_lines(stream: IO[str], source: str) -> Iterator[str]:
+    """Yield the lines of a stream; refuse one that would fill the memory."""
+    for number, line in enumerate(iter(lambda: stream.readline(_LONGEST), ""), 1):
+        if len(line) == _LONGEST:
+            raise ParseError(source, number, f"a line of {_LONGEST:,} characters or more", _HINT)
+        yield line
+
+
 def _read_swf(lines: Iterator[str], source: str, per_node: float | None) -> Trace:
     header: dict[str, int] = {}
-    blocks, number = [], 0
+    blocks, left_out, number = [], Counter[str](), 0
     while block := list(islice(lines, _BLOCK)):
         for line in block:
             if line.startswith(";") and (match := _HEADER.match(line)):
@@ -79,10 +89,10 @@ def _read_swf(lines: Iterator[str], source: str, per_node: float | None) -> Trac
         table = _swf_numbers(block, source, number)
         number += len(block)
         if len(table):
-            blocks.append(_swf_columns(table))
+            blocks.append(_swf_columns(table).replayable(left_out))
     share, words = _per_node(header, per_node)
     columns = Columns.joined(blocks)
-    return clean_trace(columns._replace(nodes=columns.nodes / share), source, [words])
+    return clean_trace(columns._replace(nodes=columns.nodes / share), source, [words], left_out)
 
 
 def _per_node(header: dict[str, int], given: float | None) -> tuple[float, str]:

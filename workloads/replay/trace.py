@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -73,27 +74,41 @@ class Columns(NamedTuple):
         parts: list[Any] = [column[which] for column in self]
         return Columns(*parts)
 
+    def replayable(self, left_out: Counter[str]) -> Columns:
+        """Return the jobs that can be replayed; all others are counted by reason."""
+        reasons = {
+            "no time of submission": ~(
+                np.where(np.isnan(self.submit), self.start, self.submit) >= 0
+            ),
+            "no run time": ~(self.run >= 0),
+            "no number of nodes": ~(self.nodes > 0),
+        }
+        kept = np.ones(len(self.run), dtype=bool)
+        for reason, bad in reasons.items():
+            left_out[reason] += int((bad & kept).sum())
+            kept &= ~bad
+        return self.take(kept)
 
-def clean_trace(columns: Columns, source: str, remarks: Sequence[str] = ()) -> Trace:
-    """Return the jobs that can be replayed, by submission; count all others in remarks."""
+
+def clean_trace(
+    columns: Columns, source: str, remarks: Sequence[str] = (), left_out: Counter[str] | None = None
+) -> Trace:
+    """Return the jobs that can be replayed, by submission; count all others in remarks.
+
+    `left_out`: jobs that a reader has left out already.
+    """
+    left_out = Counter() if left_out is None else left_out
+    columns = columns.replayable(left_out)
+    counts = ((counted(number, "job"), reason) for reason, number in left_out.items() if number)
+    notes = [*remarks, *(f"{jobs} left out: {reason}" for jobs, reason in counts)]
     submit = np.where(np.isnan(columns.submit), columns.start, columns.submit)
-    reasons = [
-        ("no time of submission", ~(submit >= 0)),
-        ("no run time", ~(columns.run >= 0)),
-        ("no number of nodes", ~(columns.nodes > 0)),
-    ]
-    kept, notes = np.ones(len(submit), dtype=bool), list(remarks)
-    for why, bad in reasons:
-        if number := int((bad & kept).sum()):
-            notes.append(f"{counted(number, 'job')} left out: {why}")
-        kept &= ~bad
-    if not kept.any():
+    if not len(submit):
         raise ParseError(source, 0, "has no job that can be replayed", "; ".join(notes))
-    if late := int((np.diff(submit[kept]) < 0).sum()):
+    if late := int((np.diff(submit) < 0).sum()):
         notes.append(f"{counted(late, 'job')} out of order: sorted by submission")
-    if without := int(np.isnan(columns.submit[kept]).sum()):
+    if without := int(np.isnan(columns.submit).sum()):
         notes.append(f"{counted(without, 'job')} without a time of submission: its start is taken")
-    order = np.flatnonzero(kept)[np.argsort(submit[kept], kind="stable")]
+    order = np.argsort(submit, kind="stable")
     columns, submit = columns.take(order), submit[order]
     limit, more = _limits(columns)
     nodes = np.maximum(1, np.ceil(columns.nodes)).astype(np.int64)
