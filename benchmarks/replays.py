@@ -32,7 +32,6 @@ from nidmap.workloads.replay.synthetic import synthetic_trace
 from nidmap.workloads.replay.trace import Trace, fit_trace
 
 POLICIES = ("slurm", "tree", "soft", "pin", "auto")
-SHARES = (0.1, 0.5)
 #: By machine and trace: seeds of the synthetic trace, and of the patterns drawn.
 SEEDS = {
     ("Shaheen II", "UniLu-Gaia"): 2, ("Shaheen II", "synthetic month"): 2,
@@ -51,18 +50,18 @@ _REPORT = Path(__file__).parent / "reports" / "replays.md"
 
 _INTRO = """# Five policies for a whole site
 
-<!-- made by `python -m benchmarks.replays`: change benchmarks/replays.py, not this page -->
+<!-- made by `{command}`: change benchmarks/replays.py, not this page -->
 
-What [`nidmap replay`](../../docs/howto/replay.md) says of two machines under two traces: who
-gains and who loses if all jobs are placed by one policy.
+What [`nidmap replay`](../../docs/howto/replay.md) says of {settings}: who gains and who loses
+if all jobs are placed by one policy.
 
 - Machines: Shaheen II (6,174 nodes, dragonfly), and a fat tree of 1,536 nodes with half the links
   up that full bandwidth would take.
 - Traces: the first two weeks of UniLu-Gaia (2014, from the source distribution of evalys), each
   processor taken for a node and all sizes scaled until the jobs ask for 80 % of the machine; and a
   month by the model of Lublin and Feitelson that asks for as much, another one for each seed.
-- All jobs communicate 10 % of their time, or 50 %: rows say which. Half of the users send
-  stencils, half all-to-alls, drawn by seed.
+- All jobs communicate the share of their time that a row says. Half of the users send stencils,
+  half all-to-alls, drawn by seed.
 
 A range is over two or three seeds, **bold** where all agree on the sign. Changes are against
 `slurm`, Slurm's own choice without a topology plugin.
@@ -71,8 +70,10 @@ A range is over two or three seeds, **bold** where all agree on the sign. Change
 _UNKNOWN = """
 ## What is not known
 
-- The traces say nothing of communication: pattern, share and bytes are drawn. At a real site the
-  mean lies between the two shares, and jobs differ.
+- The traces say nothing of communication: pattern, share and bytes are assumed. At a real site
+  jobs differ in their share.
+- `auto` takes the nodes on which a job itself communicates fastest, next to what runs already. What
+  it does to those jobs, and to those that come later, is not in its choice.
 - Two or three seeds are few: with more, some of what agrees here would not. A start that comes a
   second later moves all that follow, so that single groups of jobs win or lose by luck.
 - Users are assumed not to change what they submit. Who pins and waits would soon ask for other
@@ -96,6 +97,11 @@ class Setting:
     summaries: dict[Case, dict[str, Any]]
     seconds: float  # of the replays that were not kept already
 
+    @property
+    def shares(self) -> list[float]:
+        """The shares of their time that jobs communicate."""
+        return sorted({case.share for case in self.summaries})
+
     def report(self, share: float) -> Report:
         """Return the report on the replays for one share of communication."""
         chosen = {case: figures for case, figures in self.summaries.items() if case.share == share}
@@ -114,22 +120,39 @@ class Setting:
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("replays"),
               show_default=True, help="Keeps the trace and all replays.")  # fmt: skip
 @click.option("--resume", "resumed", is_flag=True, help="Continue with saved replays.")
+@click.option("--setting", "chosen", multiple=True, metavar="MACHINE, TRACE",
+              help="One of them alone, as 'fat tree, UniLu-Gaia'; may repeat.")  # fmt: skip
+@click.option("--shares", default="0.1,0.5", show_default=True, metavar="S,…",
+              help="Shares of their time that jobs communicate.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=_REPORT,
               help="The page; the picture goes to images/ next to it.")  # fmt: skip
-def replays(folder: Path, resumed: bool, output: Path) -> None:
+def replays(
+    folder: Path, resumed: bool, chosen: tuple[str, ...], shares: str, output: Path
+) -> None:
     """Replay both traces on both machines under five policies, and write the page."""
+    numbers = tuple(map(float, shares.split(",")))
     settings = [
-        replay_setting(machine, trace, folder, resumed)
+        replay_setting(machine, trace, numbers, folder, resumed)
         for machine, trace in product(reversed(MACHINES), ("synthetic month", "UniLu-Gaia"))
+        if not chosen or f"{machine}, {trace}" in chosen
     ]
     settings.reverse()
-    text = "\n".join([_INTRO, short_table(settings), *map(setting_text, settings), _UNKNOWN])
+    words = "".join(f' --setting "{setting}"' for setting in chosen)
+    command = f"python -m benchmarks.replays{words}"
+    command += f" --shares {shares} -o {output.name}" if output.name != _REPORT.name else ""
+    what = "; ".join(chosen) or "two machines under two traces"
+    intro = _INTRO.format(command=command, settings=what)
+    figure = f"images/{output.stem}.svg"
+    parts = [intro, short_table(settings, figure), *map(setting_text, settings), _UNKNOWN]
+    text = "\n".join(parts)
     write_output(text, str(output))
     picture = picture_bytes("svg", lambda figure: draw_sizes(settings, figure), {})
-    write_output(picture, str(output.parent / "images" / "replays.svg"))
+    write_output(picture, str(output.parent / figure))
 
 
-def replay_setting(name: str, trace: str, folder: Path, resumed: bool) -> Setting:
+def replay_setting(
+    name: str, trace: str, shares: tuple[float, ...], folder: Path, resumed: bool
+) -> Setting:
     """Replay a trace on a machine."""
     machine = machine_from((MACHINES[name],))
     nodes, seeds = int(machine.compute.sum()), SEEDS[name, trace]
@@ -137,7 +160,7 @@ def replay_setting(name: str, trace: str, folder: Path, resumed: bool) -> Settin
         traces: tuple[Trace, ...] = (gaia_trace(folder, nodes),)
     else:
         traces = tuple(synthetic_trace(MONTH, LOAD, 1 + seed, nodes) for seed in range(seeds))
-    cases = [Case(p, s, k) for s, k, p in product(SHARES, range(seeds), POLICIES)]
+    cases = [Case(p, s, k) for s, k, p in product(shares, range(seeds), POLICIES)]
     kept = folder / f"{name} {trace}".lower().replace(" ", "-")
     kept.mkdir(parents=True, exist_ok=True)
     ppn = int(machine.cores.min(initial=1)) or 1
@@ -175,7 +198,7 @@ def gaia_trace(folder: Path, nodes: int) -> Trace:
 #: What a row shows: its head, where it is found, a share or minutes.
 _COLUMNS = (
     ("node-hours", "node_hours", True),
-    ("done in the mean", "turnaround_mean", False),
+    ("mean turnaround", "turnaround_mean", False),
     ("median wait", "wait_median", False),
     ("95th wait", "wait_95", False),
 )
@@ -196,34 +219,34 @@ def change_text(change: Range | None, relative: bool) -> str:
     return f"**{text}**" if change.agrees(0.002 if relative else 0.1) else text
 
 
-def short_table(settings: list[Setting]) -> str:
+def short_table(settings: list[Setting], figure: str) -> str:
     """Return, for each setting, the policies with fewest node-hours and most losers."""
     rows = []
-    for setting, share in product(settings, SHARES):
+    for setting, share in ((one, share) for one in settings for share in one.shares):
         report = setting.report(share)
         best = [best_text(report, *column[1:]) for column in _COLUMNS[:2]]
         losers = {policy: len(report.losses(policy)) for policy in POLICIES[1:]}
         most = max(losers, key=lambda policy: losers[policy])
         words = f"{most} ({losers[most]})" if losers[most] else "none"
         rows.append([setting.machine, setting.trace, f"{100 * share:.0f} %", *best, words])
-    heads = ["machine", "trace", "share", "fewest node-hours", "soonest done in the mean",
-             "most groups later in all replays"]  # fmt: skip
+    heads = ["machine", "trace", "share", "fewest node-hours", "shortest mean turnaround",
+             "most groups later in every replay"]  # fmt: skip
     lines = [f"- {verdict_text(settings, policy)}" for policy in POLICIES[1:]]
-    picture = "![time until done by size](images/replays.svg)"
+    picture = f"![turnaround by size]({figure})"
     return "\n".join(["## In short\n", *lines, "", table(heads, rows), f"{picture}\n"])
 
 
 def verdict_text(settings: list[Setting], policy: str) -> str:
     """Say in how many settings, and for how many sizes, a policy is better or worse."""
-    reports = [(setting, setting.report(share)) for setting, share in product(settings, SHARES)]
+    reports = [(one, one.report(share)) for one in settings for share in one.shares]
     hours = [report.change(policy, "all", "node_hours", relative=True) for _, report in reports]
     done = [report.change(policy, "all", "turnaround_mean") for _, report in reports]
     by_size = [size_change(report, policy, label)
                for setting, report in reports for label in sizes(setting)]  # fmt: skip
     return (
-        f"`{policy}`: node-hours {_sign_text(hours, 0.002, 'fewer', 'more')} rows below; done in "
-        f"the mean {_sign_text(done, 0.1, 'earlier', 'later')}; by size of the jobs done "
-        f"{_sign_text(by_size, 0.002, 'earlier', 'later')}"
+        f"`{policy}`: node-hours {_sign_text(hours, 0.002, 'fewer', 'more')} rows below; mean "
+        f"turnaround {_sign_text(done, 0.1, 'shorter', 'longer')}; turnaround by size "
+        f"{_sign_text(by_size, 0.002, 'shorter', 'longer')}"
     )
 
 
@@ -245,7 +268,7 @@ def best_text(report: Report, key: str, relative: bool) -> str:
 def setting_text(setting: Setting) -> str:
     """Return the results of one trace on one machine."""
     rows, losers = [], []
-    for share, policy in product(SHARES, POLICIES):
+    for share, policy in product(setting.shares, POLICIES):
         report = setting.report(share)
         if policy == POLICIES[0]:
             figures = [report.over(policy, "all", key).text("{:,.0f}") for _, key, _ in _COLUMNS]
@@ -262,9 +285,9 @@ def setting_text(setting: Setting) -> str:
     parts = [
         f"## {setting.title}\n\nTimes in minutes; `slurm` as it is, the others against it.\n",
         table(heads, rows),
-        "Time until done by size:\n",
+        "Turnaround by size:\n",
         size_table(setting),
-        "Who is done later in all replays:\n",
+        "Who finishes later in every replay:\n",
         *losers,
     ]
     return "\n".join(parts) + "\n"
@@ -272,14 +295,14 @@ def setting_text(setting: Setting) -> str:
 
 def sizes(setting: Setting) -> list[str]:
     """Return the groups by size, small jobs first."""
-    labels = setting.report(SHARES[0]).groups("size")
+    labels = setting.report(setting.shares[0]).groups("size")
     return sorted(labels, key=lambda label: int(label.split("-")[0].split()[0]))
 
 
 def size_table(setting: Setting) -> str:
     """Return how much later jobs of each size finish."""
     rows = []
-    for label, share in product(sizes(setting), SHARES):
+    for label, share in product(sizes(setting), setting.shares):
         report = setting.report(share)
         changes = [size_change(report, policy, label) for policy in POLICIES[1:]]
         rows.append(
@@ -297,10 +320,11 @@ def size_change(report: Report, policy: str, label: str) -> Range | None:
 def draw_sizes(settings: list[Setting], figure: Any) -> Any:
     """Draw the delay of jobs of each size, one panel per setting and share."""
     drawn = figure(figsize=(11, 2.6 * len(settings)), layout="constrained")
-    planes = drawn.subplots(len(settings), len(SHARES), squeeze=False, sharey="row")
+    width = len(settings[0].shares)
+    planes = drawn.subplots(len(settings), width, squeeze=False, sharey="row")
     colours = dict(zip(POLICIES[1:], ("#000000", *COLOURS.values()), strict=False))
     for row, setting in zip(planes, settings, strict=True):
-        for axes, share in zip(row, SHARES, strict=True):
+        for axes, share in zip(row, setting.shares, strict=True):
             report, labels = setting.report(share), sizes(setting)
             for k, (policy, colour) in enumerate(colours.items()):
                 changes = [size_change(report, policy, label) for label in labels]
@@ -319,7 +343,7 @@ def draw_sizes(settings: list[Setting], figure: Any) -> Any:
     drawn.legend(*planes[0][0].get_legend_handles_labels(), loc="outside upper center",
                  frameon=False, ncols=len(colours))  # fmt: skip
     drawn.supxlabel("nodes of the job")
-    drawn.supylabel("time until done, against slurm")
+    drawn.supylabel("turnaround, against slurm")
     return drawn
 
 
