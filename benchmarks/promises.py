@@ -216,7 +216,7 @@ def main():
     parser.add_argument("--exchanges", type=int, nargs="+", help="numbers of those to run (all)")
     parser.add_argument("--routing", default="single", help="what the mini-Cray has (single)")
     parser.add_argument("--all", action="store_true", help="show all cases, not only those off")
-    parser.add_argument("-o", "--output", help="JSON of all cases")
+    parser.add_argument("-o", "--output", help="write all cases to this JSON file")
     asked = parser.parse_args()
     spec, name = f"minicray:{asked.machine}", f"promises-{asked.machine}"
     standing = build_minicray((spec,), name, topology="off")

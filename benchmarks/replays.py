@@ -118,7 +118,7 @@ class Setting:
 
 @click.command()
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("replays"),
-              show_default=True, help="Keeps the trace and all replays.")  # fmt: skip
+              show_default=True, help="Folder for the trace and all replays.")  # fmt: skip
 @click.option("--resume", "resumed", is_flag=True, help="Continue with saved replays.")
 @click.option("--setting", "chosen", multiple=True, metavar="MACHINE, TRACE",
               help="One of them alone, as 'fat tree, UniLu-Gaia'; may repeat.")  # fmt: skip

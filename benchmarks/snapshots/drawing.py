@@ -12,7 +12,7 @@ from nidmap.placement.load import load_machine
 from nidmap.placement.options import with_figures
 from nidmap.workloads.replay.engine import Replay
 from nidmap.workloads.replay.scheduler import Rules
-from nidmap.workloads.replay.sharing import Application, Network
+from nidmap.workloads.replay.sharing import JobTraffic, Network
 from nidmap.workloads.replay.trace import Columns, Trace, clean_trace
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _GRIDS = {4: "2x2", 6: "3x2"}
 class Running(NamedTuple):
     """A running job: what it sends, from which nodes."""
 
-    app: Application
+    app: JobTraffic
     rows: Ints
 
 
@@ -87,7 +87,7 @@ def _scatter(jobs: Sequence[Running], rng: np.random.Generator) -> list[Running]
 
 def _draw_trace(
     network: Network, rng: np.random.Generator, slowed: float
-) -> tuple[Trace, list[Application]]:
+) -> tuple[Trace, list[JobTraffic]]:
     """Return one-node jobs that leave holes, followed by jobs that share the links."""
     nodes = len(network.machine.compute.nonzero()[0])
     held = int(rng.integers(2, nodes // 5 + 1))
@@ -101,23 +101,23 @@ def _draw_trace(
     columns = [
         (str(k), come, nan, run, run, size, "", "") for k, (come, run, size) in enumerate(rows)
     ]
-    silent = Application("alltoall", 1, None, 0.0)
+    silent = JobTraffic("alltoall", 1, None, 0.0)
     apps = [_draw_application(network, rng, int(size), slowed) for size in sizes]
     return clean_trace(Columns.of_rows(columns), "drawn"), [silent] * nodes + apps
 
 
 def _draw_application(
     network: Network, rng: np.random.Generator, count: int, slowed: float
-) -> Application:
+) -> JobTraffic:
     grid = _GRIDS.get(count, str(count))
     pattern = rng.choice(["alltoall", "stencil:auto", f"fft:{grid}", "ring"])
-    app = Application(str(pattern), 1, 1e6, float(rng.choice(_SHARES)))
+    app = JobTraffic(str(pattern), 1, 1e6, float(rng.choice(_SHARES)))
     a_byte = network.best(app, count) * slowed / 1e6
     size = np.clip(rng.uniform(*_ROUND) / a_byte, *_BYTES)
     return app._replace(bytes=float(round(size, -3)))
 
 
-def _run(network: Network, trace: Trace, apps: list[Application], policy: str) -> list[Running]:
+def _run(network: Network, trace: Trace, apps: list[JobTraffic], policy: str) -> list[Running]:
     machine = network.machine
     outcome = Replay(machine, trace, policy, Rules("easy"), machine.compute, apps, network).run()
     together = np.flatnonzero(trace.nodes > 1)

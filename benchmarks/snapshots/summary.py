@@ -12,7 +12,7 @@ from benchmarks.snapshots.drawing import RANDOM, Running, network_of
 from benchmarks.snapshots.forecast import quick_forecasts, routed_forecasts
 from nidmap.placement.support.tables import align_columns
 from nidmap.workloads.replay.check import Routed
-from nidmap.workloads.replay.sharing import Application
+from nidmap.workloads.replay.sharing import JobTraffic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def _jobs(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     network = network_of(run["machine"])
     routed = Routed(network.machine)
     for arm in run["arms"]:
-        jobs = [Running(Application(*job["app"]), np.array(job["rows"])) for job in arm["jobs"]]
+        jobs = [Running(JobTraffic(*job["app"]), np.array(job["rows"])) for job in arm["jobs"]]
         forms = routed_forecasts(routed, jobs), quick_forecasts(network, jobs)
         for k, (job, measured) in enumerate(zip(jobs, arm["jobs"], strict=True)):
             yield {
@@ -69,7 +69,7 @@ def _hours(jobs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
     hours: dict[str, dict[str, float]] = {}
     for job in jobs:
         of_policy = hours.setdefault(job["policy"], {})
-        app = Application(*(job[field] for field in Application._fields))
+        app = JobTraffic(*(job[field] for field in JobTraffic._fields))
         for source in ("measured", *_FORMS):
             pace = app.pace(job[source]["beside"] / job["best"])
             of_policy[source] = of_policy.get(source, 0.0) + len(job["nodes"]) * pace

@@ -44,7 +44,7 @@ from nidmap.placement.topologies import router_coords
 #: On axes longer than this only some thicknesses of slabs are considered.
 ALL_SLABS = 64
 
-#: Halvings of the interval of times; 2**-60 of it is less than rounding.
+#: Number of bisection steps on the interval of times; 2**-60 of it is less than rounding.
 HALVINGS = 60
 
 

@@ -28,7 +28,8 @@ from nidmap.placement.support.arrays import add_by_key, rank_within
 #: Numbers of one table of routers, links and destinations, or of routers by destinations.
 _TABLE = 1 << 22
 
-#: Router pairs of a machine up to which channels are kept: the next demand has the same targets.
+#: Number of a machine's router pairs up to which channels are cached, since the next demand has the
+#: same targets.
 _KEPT = 1 << 24
 
 

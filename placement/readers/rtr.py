@@ -68,8 +68,8 @@ class Tiles:
         a_tile, b_tile = (end[:, 5] // 10 * 8 + end[:, 5] % 10 for end in ends)  # octal digits
         self.a, b = (np.searchsorted(order, key) for key in keys)
         self.b, self.a_tile, self.b_tile = np.where(linked, b, -1), a_tile, b_tile
-        # ports, peers: (n,), one number a tile of the whole machine, for the tile of each row and
-        # for the one that it sees; -1 for none
+        # ports, peers: (n,), the tile of each row and its neighbour, as numbers unique in the
+        # machine; -1 for none
         self.ports = self.a * _PLACES + a_tile
         self.peers = np.where(linked, b * _PLACES + b_tile, -1)
         row = np.full(len(self.names) * _PLACES, -1, dtype=np.int64)

@@ -84,7 +84,7 @@ def _cut_candidates(places: Ints, low: int, high: int) -> Ints:
     """Return a few boundaries near the middle of a stretch, the nearest first."""
     off = np.abs(2 * places - low - high)
     nearest = np.argsort(off, kind="stable")[:9]
-    # Not too far off the middle: long thin remainders cost more later than is won now.
+    # Not too far off the middle: long thin remainders cost more later than they save now.
     close = nearest[off[nearest] <= max(int(off[nearest[0]]), 2 * SLACK * (high - low))]
     return places[close]
 

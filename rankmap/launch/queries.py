@@ -93,5 +93,5 @@ def query_rank_nodes(
             raise LaunchError(f"rank {rank} reported two nodes: {node_of[int(rank)]}, {host}")
     missing = next((r for r in range(ranks) if r not in node_of), None)
     if missing is not None or len(node_of) != ranks:
-        raise LaunchError(f"{len(node_of)} of {ranks} ranks reported their node")
+        raise LaunchError(f"only {len(node_of)} of {ranks} ranks reported their node")
     return [node_of[r] for r in range(ranks)]

@@ -17,7 +17,7 @@ from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.background import Other
 from nidmap.workloads.replay.engine import Outcome
 from nidmap.workloads.replay.sharing import (
-    Application,
+    JobTraffic,
     Network,
     Sharing,
     rounds_per_second,
@@ -64,7 +64,7 @@ class Routed:
         self._best: dict[tuple[int, Predictor], float] = {}
 
     def slowdown(
-        self, app: Application, rows: Ints, others: Sequence[tuple[Application, Ints, float]],
+        self, app: JobTraffic, rows: Ints, others: Sequence[tuple[JobTraffic, Ints, float]],
         rounds: float = 0.0,
     ) -> float:  # fmt: skip
         """Return how many times as long a job communicates as alone on the best nodes.
@@ -76,7 +76,7 @@ class Routed:
         model = Predictor(self.machine, Job(*app[:3], background=background))
         return model.time(model.place(rows)) / self.best(app, len(rows))
 
-    def best(self, app: Application, count: int) -> float:
+    def best(self, app: JobTraffic, count: int) -> float:
         """Return the seconds of a round on the best nodes of an empty machine."""
         model = self._model(app)
         if (count, model) not in self._best:
@@ -84,14 +84,14 @@ class Routed:
             self._best[count, model] = min(model.time(model.place(rows)) for _, rows in choices)
         return self._best[count, model]
 
-    def _model(self, app: Application) -> Predictor:
+    def _model(self, app: JobTraffic) -> Predictor:
         key = app[:3]
         if key not in self._models:
             self._models[key] = Predictor(self.machine, Job(*key))
         return self._models[key]
 
     def _neighbours(
-        self, jobs: Sequence[tuple[Application, Ints, float]], own: tuple[Application, Ints, float]
+        self, jobs: Sequence[tuple[JobTraffic, Ints, float]], own: tuple[JobTraffic, Ints, float]
     ) -> list[_Neighbour]:
         """Return jobs with rates of which the predictor leaves as much of each channel as they."""
         busy = [self._busy(app, rows) * rounds for app, rows, rounds in (*jobs, own)]
@@ -109,7 +109,7 @@ class Routed:
             for k, (_, rows, _) in enumerate(jobs)
         ]
 
-    def _busy(self, app: Application, rows: Ints) -> Floats:
+    def _busy(self, app: JobTraffic, rows: Ints) -> Floats:
         """Return the seconds of each channel in a round of a job."""
         model = self._model(app)
         bandwidth = model.channels.bandwidth
@@ -123,7 +123,7 @@ class Routed:
 class Checker:
     """Compares both times for a sample of the jobs of a replay."""
 
-    def __init__(self, network: Network, trace: Trace, apps: list[Application]) -> None:
+    def __init__(self, network: Network, trace: Trace, apps: list[JobTraffic]) -> None:
         self.network, self.trace, self.apps = network, trace, apps
         self.routed = Routed(network.machine)
 

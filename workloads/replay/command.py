@@ -21,7 +21,7 @@ from nidmap.placement.ui import bar, say
 from nidmap.rankmap.past_jobs import read_applications
 from nidmap.rankmap.tasks import ranks_here, refuse_stdin
 from nidmap.workloads.replay.page import html_page
-from nidmap.workloads.replay.policies import NAMES, Site, make_policy
+from nidmap.workloads.replay.policies import NAMES, SiteView, make_policy
 from nidmap.workloads.replay.readers import read_trace
 from nidmap.workloads.replay.report import Report
 from nidmap.workloads.replay.scheduler import Rules
@@ -108,7 +108,7 @@ def replay(
         known = read_applications(applications) if applications else ()
         cases = _cases(policies, shares, seeds)
         for name in dict.fromkeys(case.policy for case in cases):
-            make_policy(name, Site(machine, [], [], up, None))
+            make_policy(name, SiteView(machine, [], [], up, None))
         if folder is not None:
             make_folder(folder)
         ranks = ppn or int(machine.cores[up].min(initial=1)) or 1

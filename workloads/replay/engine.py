@@ -15,9 +15,9 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.planners import nested_units
 from nidmap.placement.support.array_types import Floats, Ints, Mask
-from nidmap.workloads.replay.policies import Site, fragmentation, make_policy
+from nidmap.workloads.replay.policies import SiteView, fragmentation, make_policy
 from nidmap.workloads.replay.scheduler import Rules, Scheduler
-from nidmap.workloads.replay.sharing import Application, Footprint, Network, Sharing
+from nidmap.workloads.replay.sharing import Footprint, JobTraffic, Network, Sharing
 from nidmap.workloads.replay.trace import Trace
 
 #: Number of moments at which the busy nodes are noted, and the least time between two, seconds.
@@ -59,13 +59,13 @@ class Replay:
 
     def __init__(
         self, machine: Machine, trace: Trace, policy: str, rules: Rules, up: Mask,
-        applications: list[Application] | None = None, network: Network | None = None,
+        applications: list[JobTraffic] | None = None, network: Network | None = None,
     ) -> None:  # fmt: skip
         self.trace, self.applications = trace, applications or []
         self.network = network or (Network(machine) if applications else None)
         self.sharing = Sharing(self.network) if self.network and applications else None
         judge = self._judge if self.sharing else None
-        site = Site(machine, trace.nodes.tolist(), trace.submit.tolist(), up, judge)
+        site = SiteView(machine, trace.nodes.tolist(), trace.submit.tolist(), up, judge)
         self.policy = make_policy(policy, site)
         self.scheduler = Scheduler(trace, up, rules, self.policy)
         jobs = len(trace)

@@ -30,7 +30,7 @@ Judge = Callable[[int, Ints], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class SiteView:
     """What a policy knows about the site."""
 
     machine: Machine
@@ -43,7 +43,7 @@ class Site:
 class Policy:
     """The scheduler's own choice, with one of Slurm's topology plugins."""
 
-    def __init__(self, site: Site, strategy: str) -> None:
+    def __init__(self, site: SiteView, strategy: str) -> None:
         self.site = site
         self.plan = planners.find(strategy)
 
@@ -66,10 +66,10 @@ class Policy:
             return None
 
 
-class Switches(Policy):
+class FewSwitches(Policy):
     """``--switches``: jobs wait up to `PATIENCE` for as few leaf switches as possible."""
 
-    def __init__(self, site: Site, strategy: str) -> None:
+    def __init__(self, site: SiteView, strategy: str) -> None:
         super().__init__(site, strategy)
         self.leaf_of = slurm_switches(site.machine).leaf_of
         sizes = np.bincount(self.leaf_of[site.up & (self.leaf_of >= 0)])
@@ -113,7 +113,7 @@ class Auto(Policy):
 class Planned(Auto):
     """Jobs that plan when they are submitted and keep to their plan."""
 
-    def __init__(self, site: Site, strategy: str) -> None:
+    def __init__(self, site: SiteView, strategy: str) -> None:
         super().__init__(site, strategy)
         self.inside: dict[int, Mask] = {}
 
@@ -194,7 +194,7 @@ _KINDS: dict[str, tuple[type[Policy], str, str]] = {
     "none": (Policy, "slurm-none", "Slurm's choice with topology/none"),
     "tree": (Policy, "slurm-tree", "Slurm's choice with topology/tree"),
     "switches": (
-        Switches,
+        FewSwitches,
         "slurm-tree",
         "topology/tree and --switches, with waits of up to 5 minutes",
     ),
@@ -212,7 +212,7 @@ def describe_policies(names: tuple[str, ...]) -> dict[str, str]:
     return {name: _KINDS[name][2] for name in names}
 
 
-def make_policy(name: str, site: Site) -> Policy:
+def make_policy(name: str, site: SiteView) -> Policy:
     """Return a policy for one replay."""
     if name not in _KINDS:
         raise UsageError(f"unknown policy {name!r}", f"choose from {', '.join(_KINDS)}")

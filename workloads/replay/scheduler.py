@@ -44,7 +44,7 @@ class Rules:
         return math.ceil(time / self.resolution) * self.resolution if self.resolution else time
 
 
-class Choice(Protocol):
+class NodeChooser(Protocol):
     """What the scheduler asks a policy."""
 
     def allowed(self, job: int) -> Mask | None:
@@ -57,7 +57,7 @@ class Choice(Protocol):
 class Scheduler:
     """The queue of a machine, and which of its nodes are taken until when."""
 
-    def __init__(self, trace: Trace, up: Mask, rules: Rules, choice: Choice) -> None:
+    def __init__(self, trace: Trace, up: Mask, rules: Rules, choice: NodeChooser) -> None:
         self.rules, self.choice = rules, choice
         self.count: list[int] = trace.nodes.tolist()
         self.limit: list[float] = trace.limit.tolist()

@@ -45,7 +45,7 @@ _TURNS, _ALIKE = 8, 1e-3
 _ANY = "stencil:auto"
 
 
-class Application(NamedTuple):
+class JobTraffic(NamedTuple):
     """What a job sends: pattern, ranks per node, bytes of a message, share of its time."""
 
     pattern: str
@@ -83,7 +83,7 @@ class Network:
         self.machine = machine
         self._costs: dict[tuple[str, int, float | None], QuickCost] = {}
         self._best: dict[tuple[int, QuickCost], float] = {}
-        cost = self.cost(Application(_ANY, 1, None, 0.0))
+        cost = self.cost(JobTraffic(_ANY, 1, None, 0.0))
         if cost.timeless:
             raise UsageError(
                 f"no time can be told on {machine.name}: {cost.timeless}",
@@ -98,14 +98,14 @@ class Network:
         self.nowhere = len(bandwidth)  # a link that takes no time
         self._idle = Sharing(self)
 
-    def cost(self, app: Application) -> QuickCost:
+    def cost(self, app: JobTraffic) -> QuickCost:
         """Return the function that gives the time of a job alone."""
         key = app.pattern, app.ppn, app.bytes
         if key not in self._costs:
             self._costs[key] = QuickCost(Predictor(self.machine, Job(*key)))
         return self._costs[key]
 
-    def best(self, app: Application, count: int) -> float:
+    def best(self, app: JobTraffic, count: int) -> float:
         """Return the seconds of a round on the best nodes of an empty machine."""
         cost = self.cost(app)
         if (count, cost) not in self._best:
@@ -115,7 +115,7 @@ class Network:
             self._best[count, cost] = max(min(times), 1e-300)  # 0: nothing takes time
         return self._best[count, cost]
 
-    def footprint(self, app: Application, rows: Ints) -> Footprint:
+    def footprint(self, app: JobTraffic, rows: Ints) -> Footprint:
         """Return the load of a job on the links of these nodes."""
         cost = self.cost(app)
         phases = cost.phases(rows)

@@ -26,7 +26,7 @@ from nidmap.workloads.replay.check import Checker, check_words
 from nidmap.workloads.replay.engine import Outcome, Replay
 from nidmap.workloads.replay.results import summarize
 from nidmap.workloads.replay.scheduler import Rules
-from nidmap.workloads.replay.sharing import Application, Network
+from nidmap.workloads.replay.sharing import JobTraffic, Network
 from nidmap.workloads.replay.trace import Trace
 
 #: Policies that do not look at the network.
@@ -79,7 +79,7 @@ class Study:
         return digest.hexdigest()[:16]
 
 
-def draw_applications(study: Study, case: Case) -> list[Application]:
+def draw_applications(study: Study, case: Case) -> list[JobTraffic]:
     """Return what each job communicates, drawn by the seed where it is unknown.
 
     Jobs of the same user and name communicate alike. Of unknown patterns half are stencils and
@@ -95,7 +95,7 @@ def draw_applications(study: Study, case: Case) -> list[Application]:
         stated = app is not UNKNOWN and app.communication is not None
         share = float(rng.uniform(low, high)) if stated else case.share
         pattern = patterns[int(rng.integers(len(patterns)))]
-        known[label] = Application(pattern, app.ppn or study.ppn, app.bytes, share)
+        known[label] = JobTraffic(pattern, app.ppn or study.ppn, app.bytes, share)
     return [known[label] for label in zip(trace.name.tolist(), trace.user.tolist(), strict=True)]
 
 

@@ -42,7 +42,7 @@ class CrayOrder(Launcher):
         super().check()
         method = self.env.get("MPICH_RANK_REORDER_METHOD", "").strip()
         if method not in ("", "1"):
-            raise LaunchError(f"MPICH_RANK_REORDER_METHOD={method} is set already")
+            raise LaunchError(f"MPICH_RANK_REORDER_METHOD={method} is already set")
 
     def rank_nodes(self, laid: Placement) -> list[str]:
         """Return the node of each slot, which is what the launcher calls a rank."""

@@ -13,7 +13,7 @@ import nidmap
 from nidmap.workloads.replay.engine import Replay
 from nidmap.workloads.replay.policies import NAMES
 from nidmap.workloads.replay.scheduler import Rules
-from nidmap.workloads.replay.sharing import Application
+from nidmap.workloads.replay.sharing import JobTraffic
 from nidmap.workloads.replay.trace import Columns, clean_trace
 
 EASY = sorted((Path(__file__).parent / "easy").glob("*.txt"))
@@ -117,7 +117,7 @@ def test_nothing_is_lost_and_no_node_has_two_jobs(rows, policy, backfill, resolu
     up[3] = False
     rows = [(s, r, limit, min(n, 7)) for s, r, limit, n in rows]
     trace = trace_of(rows)
-    apps = [Application(("alltoall", "ring")[k % 2], 2, 1e6, share) for k in range(len(trace))]
+    apps = [JobTraffic(("alltoall", "ring")[k % 2], 2, 1e6, share) for k in range(len(trace))]
     outcome = Replay(machine, trace, policy, Rules(backfill, resolution=resolution), up, apps).run()
     assert (outcome.start >= trace.submit).all()
     held = []
@@ -153,7 +153,7 @@ def test_no_more_jobs_are_tested_than_stated():
 def test_a_pinned_job_waits_for_its_nodes_and_others_pass_by_on_the_rest():
     """Both jobs plan on nodes that a third has by the time they could start."""
     machine = nidmap.load_machine("fattree:leaf=2,leaves=2,spines=1,bw=1")
-    apps = [Application("alltoall", 1, None, 0.0)] * 3
+    apps = [JobTraffic("alltoall", 1, None, 0.0)] * 3
     trace = trace_of([(0, 100, 100, 2), (1, 10, 10, 2), (2, 10, 10, 2)])
     easy = Rules("easy", resolution=0)
     fixed = Replay(machine, trace, "fixed", easy, machine.compute, apps).run()

@@ -12,12 +12,12 @@ from nidmap.placement.errors import UsageError
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.workloads.replay.engine import Replay
 from nidmap.workloads.replay.scheduler import Rules
-from nidmap.workloads.replay.sharing import Application, Network, Sharing, stretches
+from nidmap.workloads.replay.sharing import JobTraffic, Network, Sharing, stretches
 from tests.workloads.replay.test_scheduler import trace_of
 
 #: Two leaves of four nodes, one link of 1 GB/s up from each; nodes have 1 GB/s too.
 FABRIC = "fattree:leaf=4,leaves=2,spines=1,bw=1,latency=0"
-EXCHANGE = Application("alltoall", 1, 1e9, 0.5)
+EXCHANGE = JobTraffic("alltoall", 1, 1e9, 0.5)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_a_link_is_not_busier_than_always_nor_shared_by_more_than_use_it(jobs):
 def test_alone_it_takes_what_the_predictor_says(machine, pattern):
     """Up to a constant: the seconds of a round against those on the best nodes."""
     network = Network(nidmap.load_machine(machine))
-    app = Application(pattern, 1, 1e9, 0.5)
+    app = JobTraffic(pattern, 1, 1e9, 0.5)
     model = Predictor(network.machine, Job(pattern, 1, 1e9, "at-once"))
     for rows in ([0, 1, 4, 5], [0, 1, 2, 3], [1, 2, 5, 6], [1, 3, 5, 7]):
         footprint = network.footprint(app, np.array(rows))
@@ -123,7 +123,7 @@ def test_alone_it_takes_what_the_predictor_says(machine, pattern):
 
 def test_a_job_ends_later_by_what_its_neighbour_costs_while_it_runs(network):
     """Two jobs lie across both leaves, the second next to a third for a while; sums by hand."""
-    apps = [Application("alltoall", 1, 1e9, 0.5)] * 3
+    apps = [JobTraffic("alltoall", 1, 1e9, 0.5)] * 3
     trace = trace_of([(0, 10, 900, 2), (0, 100, 900, 4), (20, 50, 900, 4)])
     machine = network.machine
     outcome = Replay(machine, trace, "none", Rules("easy"), machine.compute, apps).run()
