@@ -149,7 +149,7 @@ def test_a_failing_program_ends_it_with_its_code(slurm, ab):
     assert "5 finished samples are kept" in said
     header, frame = load("ab.csv")
     assert (header["ended"], len(frame)) == ("failed", 5)
-    assert "not enough: at least 6 whole blocks" in out
+    assert "not enough: at least 6 complete blocks" in out
 
 
 def test_the_first_launch_may_fail(slurm, ab):
