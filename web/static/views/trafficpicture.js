@@ -9,6 +9,9 @@ import { FRAMES, line, MEDIUM, nameOf, SMALL, text, unitOfRouters, widthOf } fro
 import { torus } from "./spacetorus.js";
 import { tree } from "./switchtree.js";
 
+/** Units that a name takes above a picture, at most. */
+const ABOVE = 110;
+
 /**
  * Draw a prediction.
  * @param {Object} shown `machine`, `theme`, `found` (answer of describe), `rows`, `title`, `hue` of the nodes,
@@ -23,9 +26,8 @@ export function trafficPicture(shown) {
   const { width, height } = shown.frame;
   const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "font-family": "system-ui, sans-serif", "aria-label": `${title}. ${found.sentence}` });
   svg.append(svgEl("rect", { width, height, fill: theme.map }));
-  draw(svg, shown);
-  const below = entitle(svg, shown);
-  head(svg, shown, below);
+  const low = head(svg, shown, entitle(svg, shown));
+  draw(svg, { ...shown, frame: loweredTo(shown.frame, low) });
   scale(svg, shown);
   return svg;
 }
@@ -39,7 +41,14 @@ function entitle(svg, { theme, title, frame }) {
   return 68 + 36 * lines.length;
 }
 
-/** What the picture says in words: the time, and the busiest link of what is shown. */
+/** A frame whose picture and the names at it begin below a text that reaches so low. */
+function loweredTo(frame, low) {
+  if (frame === FRAMES.wide) return frame; // there the text stands beside the picture
+  const less = Math.max(low + ABOVE - (frame.y - frame.reach), 0) / 2;
+  return { ...frame, y: frame.y + less, reach: frame.reach - less, top: Math.max(frame.top, low + ABOVE) };
+}
+
+/** What the picture says in words, and how low that reaches: the time, and the busiest link of what is shown. */
 function head(svg, { machine, found, theme, group, frame }, below) {
   const { links, between, limited_by_text } = found.prediction;
   const limit = limited_by_text?.replace("->", " \u2192 ");
@@ -50,7 +59,9 @@ function head(svg, { machine, found, theme, group, frame }, below) {
   const where = inside ? `busiest inside g${group}` : "busiest";
   const words = links.name[busiest] ? `${where}: ${nameOf(links, busiest)}, ${spokenLoad(links, busiest)}` : inside ? `no link inside g${group} is among the busiest` : "no traffic leaves a router";
   const some = inside && links.name.length < links.total ? [`links among the ${grouped(links.name.length)} busiest of ${grouped(links.total)}`] : [];
-  [time, words, ...some].flatMap((text) => wrapped(text, frame.letters)).slice(0, 5).forEach((line, i) => text(svg, 40, below + 34 * i, line, { fill: theme.soft }));
+  const lines = [time, words, ...some].flatMap((said) => wrapped(said, frame.letters)).slice(0, 5);
+  lines.forEach((line, i) => text(svg, 40, below + 34 * i, line, { fill: theme.soft }));
+  return below + 34 * (lines.length - 1) + 10;
 }
 
 /** A text in lines of at most so many letters. */

@@ -163,7 +163,7 @@ export class TrafficTab {
     const who = which ? this.words.replace(/(.{40}.*) \(.*\)$/, "$1") : `Mark ${mark.name}`; // the button has it in full
     return trafficPicture({
       ...view, frame, machine: app.machine, theme: app.theme, found: found[which], rows,
-      title: `${who}: ${counted(rows.length, "node")}, ${prediction.pattern}`,
+      title: `${who.charAt(0).toUpperCase()}${who.slice(1)}: ${counted(rows.length, "node")}, ${prediction.pattern}`,
       hue: which ? app.theme.soft : app.look(mark).colour, most: Math.max(...found.map(busiest)) || 1, shared: found.length > 1,
     });
   }
