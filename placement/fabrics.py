@@ -20,7 +20,7 @@ class Fabric(NamedTuple):
     title: str  # as shown in messages
     mpi_us: float  # one short message between neighbours, us, as its sites' configurations assume
     hop_ns: float  # one more switch on the way, ns, likewise
-    # GB/s a direction of a link of each class, where nothing states it
+    # GB/s per direction of a link of each class, unless stated otherwise
     bandwidth: Mapping[str, float] = {}
     interface: str = ""  # the interface with this injection rate
     adapts: bool = False  # True where routers are known to send packets around full links

@@ -136,7 +136,7 @@ class Switches:
 #: Where two cores of a node meet, the nearest first.
 CORE_LEVELS = ("l3", "numa", "socket", "node")
 
-#: GB/s of copies between two cores that meet at each of `CORE_LEVELS`, where nothing states them.
+#: GB/s of copies between two cores that meet at each of `CORE_LEVELS`, if not stated.
 COPY_GBS = (24.0, 16.0, 12.0, 8.0)
 
 
@@ -161,7 +161,7 @@ class Device(NamedTuple):
     """A GPU or a NIC."""
 
     name: str
-    # The cores next to it, as indices of `NodeHardware.cores`; all where nothing is known
+    # The cores next to it, as indices of `NodeHardware.cores`; all if unknown
     near: tuple[int, ...]
 
 

@@ -298,7 +298,7 @@ def _verify_choice(machine: Machine, request: Request, rows: Ints, strategy: str
 def describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
     """Return a choice as a plan, with the parts that its nodes and the baseline's touch."""
     rows = choice.rows
-    segment = choice.facts.get("segment") or request.segment  # 0: what the strategy makes of it
+    segment = choice.facts.get("segment") or request.segment  # 0: chosen by the strategy
     waits = block_waits(machine, replace(request, segment=segment), rows)
     facts = {
         "touches": spans(machine, rows),

@@ -39,7 +39,7 @@ def compare_with_fabric(site: Source, dumps: Sequence[Dump]) -> list[Finding]:
         records = site.records()
         stated, printed = assemble([records], site), assemble(fabric, None)
     except NidmapError:
-        return []  # what is wrong with either is said where it is read
+        return []  # faults in either are reported where it is read
     source = fabric[0].source
     texts = [*_compare_links(stated, printed, source)]
     if any(dump.nodes is not None for dump in fabric):  # otherwise names are derived from positions

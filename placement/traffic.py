@@ -17,7 +17,7 @@ from nidmap.placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
 from nidmap.placement.support.array_types import Array, Floats, Ints, Mask
 from nidmap.placement.support.arrays import add_by_key, sum_by_key
 
-#: Pairs of ends up to which a table of all of them is filled, where it is not too empty.
+#: Number of pairs of ends up to which a table of all of them is filled, unless it is too sparse.
 _TABLE = 1 << 21
 
 
@@ -29,7 +29,7 @@ class Traffic:
     # more than once, and an end may send to itself.
     source: Ints
     target: Ints
-    # (m,), what all messages of the flow carry together; an edge's weight where nobody knows bytes
+    # (m,), total bytes of all messages of the flow; an edge's weight if bytes are unknown
     bytes: Array
     messages: Array  # (m,), how many they are
     # What is not listed; its messages are the products of ranks

@@ -47,7 +47,7 @@ class Question(NamedTuple):
     """The pattern by which running jobs are judged."""
 
     applications: tuple[Application, ...] = ()  # the first that fits a job says what it sends
-    ppn: int = 1  # ranks per node of a job that does not tell its own
+    ppn: int = 1  # ranks per node of a job whose own are unknown
 
 
 class JudgedJobs(NamedTuple):

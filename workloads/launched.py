@@ -156,7 +156,7 @@ class Launches:
     __slots__ = ("_child", "_grace", "_handlers", "stopped")
 
     def __init__(self, grace: float) -> None:
-        self.stopped = False  # whether there was such a signal: no other launch should be begun
+        self.stopped = False  # whether a signal has arrived: no other launch should begin
         self._grace = grace
         self._child: Any = None
         self._handlers = ExitStack()

@@ -75,7 +75,7 @@ quiet_option = click.option(
 )
 
 
-#: ``-m/--machine``; where it is not given, the machine is where one is (`machine_specs`).
+#: ``-m/--machine``; without it, the machine is determined by `machine_specs`.
 machine_option = click.option(
     "-m",
     "--machine",

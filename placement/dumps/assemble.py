@@ -286,7 +286,7 @@ def _make_machine(table: Table, network: Geometry, name: str) -> Machine:
     nid = table["nid"]
     if network.nid is not None:
         nid = np.where(nid < 0, network.nid, nid)
-    # what the network says of all nodes
+    # the network's remarks on all nodes
     usual_nics = int(network.topology.parameters.get("nics", 0))
     as_they_are = ("cname", "mode", "features", "planned", "sockets", "cores", "memory_mb", "gpus")
     columns: dict[str, Any] = {key: table[key] for key in as_they_are}

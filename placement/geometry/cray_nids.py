@@ -128,7 +128,7 @@ XC_LEVELS = ("group", "chassis", "blade", "node")
 #: Chassis per group, blades per chassis, nodes per blade: the same on every XC.
 GROUP = (6, 16, 4)
 
-#: Blue links per group pair where nothing states them: two blades per chassis, as on Edison.
+#: Blue links per group pair if not stated: two blades per chassis, as on Edison.
 ASSUMED_LINKS = 24
 
 

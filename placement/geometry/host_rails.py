@@ -19,7 +19,7 @@ from nidmap.placement.nodelist import numeric_order
 from nidmap.placement.support.array_types import Floats, Ints, Mask, Strs
 from nidmap.placement.support.arrays import count_distinct, rank_within
 
-#: What share of the hosts with several adapters a rail needs at least, of what the widest has.
+#: Minimum share of multi-adapter hosts on a rail, relative to the widest rail.
 WIDE = 0.5
 
 

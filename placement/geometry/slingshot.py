@@ -37,7 +37,7 @@ ENDPOINTS = 16
 #: Chassis in half a cabinet.
 HALF = 4
 
-#: Rules that make groups, besides ``2-racks``.
+#: Rules that form groups, in addition to ``2-racks``.
 RULES = ("cabinet", "rack", "half-cabinet", "2-racks")
 
 

@@ -128,7 +128,7 @@ class Worst(NamedTuple):
     """The channel, or the node's own link, that takes longest."""
 
     kind: str  # link class; ``injection`` and ``ejection`` are the nodes' own links
-    name: str  # the channel's name, or the node's; '' where nothing takes any time
+    name: str  # name of the channel or node; '' if nothing takes any time
     load: float  # bytes
     bandwidth: float  # GB/s
     seconds: float

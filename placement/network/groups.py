@@ -33,7 +33,7 @@ from nidmap.placement.support.arrays import (
 )
 from nidmap.placement.topologies import router_coords
 
-#: Router pairs inside one group, and pairs of groups, at most.
+#: Maximum numbers of router pairs inside one group, and of pairs of groups.
 MOST_INSIDE, MOST_BETWEEN = 50_000_000, 25_000_000
 
 

@@ -25,7 +25,7 @@ from nidmap.placement.network.touched import TouchedGroups, TouchedTables
 from nidmap.placement.network.trees import counts_by_node, tree_of
 from nidmap.placement.support.array_types import Floats, Ints
 
-#: Numbers in the table of stretches along an axis of a torus, at most.
+#: Maximum size of the table of stretches along an axis of a torus.
 MOST_STRETCHES = 1 << 25
 
 

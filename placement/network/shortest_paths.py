@@ -166,7 +166,7 @@ class _Search:
         """Fill a table in order of distance, summing over the steps from each state."""
         first = self.graph.starts
         states = self.graph.source[first]
-        # Nearest states first: what a state's value is made of lies strictly nearer to the target.
+        # Nearest states first: the terms of a state's value are strictly nearer to the target.
         for level in self._levels():
             total = np.add.reduceat(terms(), first, axis=0)
             table[states] = np.where(self.far[states] == level, total, table[states])

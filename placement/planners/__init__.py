@@ -298,7 +298,7 @@ def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> li
 
 
 def _lacking_needs(machine: Machine, name: str) -> str:
-    find(name)  # its module says what it needs
+    find(name)  # its module registers its needs
     return _needs.get(name, Needs()).lacking(machine)
 
 

@@ -171,7 +171,7 @@ class Exclusion:
     """A part of the machine that a job is restricted to, and where Slurm puts it there."""
 
     inside: Mask  # (n,), the part, nodes of the plan's kinds alone: all others are excluded
-    part: str  # what it is called
+    part: str  # its name
     # (k,), what Slurm would choose there now; None where it would let the job wait
     rows: Ints | None
     # Whether that wins over what Slurm chooses without it: by the predicted gain where the strategy

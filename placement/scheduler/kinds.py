@@ -18,7 +18,7 @@ from nidmap.placement.support.array_types import Array, Ints, Mask
 #: Requests nodes of several kinds in one job.
 ANY = "any"
 
-#: Sets of features up to which they are taken for kinds of nodes.
+#: Maximum number of distinct feature sets that are regarded as kinds of nodes.
 _MOST_SETS = 8
 
 

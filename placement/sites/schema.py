@@ -37,7 +37,7 @@ class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
 
     value: T
     mark: Mark  # ``measured``, ``published`` or ``assumed``
-    source: Text  # where it is from: a paper and its section, a dump, a site's guide
+    source: Text  # its source: a paper and its section, a dump, a site's guide
     unit: str = ""  # '' where the key or the field says it
     # The 95 % confidence interval of a measured figure
     interval: tuple[float, float] | None = None

@@ -50,7 +50,7 @@ class SlurmNodes:
     default_partition: str = ""
     # The one partition that these nodes are chosen in; None where unknown
     partition: str | None = None
-    notes: tuple[str, ...] = ()  # what the user should know of the answer
+    notes: tuple[str, ...] = ()  # remarks for the user
 
     def __len__(self) -> int:
         return len(self.names)

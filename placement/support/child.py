@@ -121,7 +121,7 @@ def run_child(
                 if not deadline.left():
                     text = f"{name} did not answer in {deadline.seconds:g} s"
                     raise LaunchError(text, late_hint)
-        finally:  # ends what the command has started, too
+        finally:  # also ends whatever the command has started
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

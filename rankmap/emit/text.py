@@ -30,7 +30,7 @@ CUT_SHORT = "the file is cut short, or for another number of ranks"
 
 _COMMENT = re.compile(r"#[^\n]*")
 
-#: Ranks on one line at most: whoever reads lines into a buffer shall not need a large one.
+#: Maximum number of ranks on one line, so that readers with line buffers need no large ones.
 ENTRIES = 64
 
 #: A node list in lines of 76 characters, split after a comma where one is near.

@@ -12,7 +12,7 @@ import numpy as np
 
 from nidmap.placement.support.array_types import Floats, Ints
 
-#: Rounds over all rows and all columns, and swaps of one row in one round, at most.
+#: Maximum number of rounds over all rows and all columns, and of swaps of one row in one round.
 ROUNDS, EACH = 6, 64
 
 

@@ -28,7 +28,7 @@ class Expectation:
     """The expected gain of an order."""
 
     words: str  # a clause in words
-    # As JSON takes it (`nidmap.rankmap.predict.gain.Gain.document`); None where nothing is known
+    # For JSON (`nidmap.rankmap.predict.gain.Gain.document`); None if unknown
     gain: dict[str, Any] | None = None
 
 

@@ -135,7 +135,7 @@ class RunRequest:
     # As ``--mapping-limit`` gives it; None means the library's own
     mapping_limit: str | None = None
     patience: float = 0.0  # seconds of processor time that planning may take; 0: no limit
-    dry_run: bool = False  # True where nothing will be started, nor asked
+    dry_run: bool = False  # True if nothing will be started or queried
 
     @property
     def search_seconds(self) -> float:

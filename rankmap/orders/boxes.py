@@ -41,7 +41,7 @@ from nidmap.rankmap.units import (
     unwrap_coords,
 )
 
-#: Nested boxes, the smallest first; and such chains with what each costs.
+#: Nested boxes, the smallest first; and such chains with their costs.
 Chain = list[Shape]
 Costs = list[tuple[float, Chain]]
 

@@ -26,7 +26,7 @@ from nidmap.placement.options import MOST
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.traffic import Traffic
 
-#: GB/s that each node of another job sends, where it is not stated [assumed].
+#: GB/s that each node of another job sends, if not stated [assumed].
 USUAL_LOAD = 1.0
 
 

@@ -72,10 +72,10 @@ class Constants:
     gap_us: float = 0.0
     # Those of ``message_us`` and ``nic_us`` that the machine's configuration states
     measured: frozenset[str] = frozenset()
-    # Bytes that links carry besides those of a recorded message; 0 where nothing states them
+    # Bytes on the links in addition to those of a recorded message; 0 if not stated
     header: float = 0.0
-    # How many times slower than stated the links are that programs run on; None where it is not
-    # known, as of a mini-Cray that does not say
+    # Factor by which links are slower than stated where programs run; None if unknown, as for a
+    # mini-Cray that does not say
     slowed: float | None = 1.0
     reach: float = 1.0  # share of the nodes' injection bandwidth that exchanges reach
     meeting: float = 0.0

@@ -89,8 +89,8 @@ class Gain(NamedTuple):
     high: float
     # The unknowns with the largest effect first, without those that have none
     unknowns: tuple[Unknown, ...] = ()
-    # Share of the baseline's run that is communication, at most: all of it, 1, but for a recording
-    # whose seconds are known
+    # Maximum share of communication in the baseline's run: 1, except for a recording with known
+    # times
     communicates: float = 1.0
     # None for anything not recorded on this machine with its times
     recorded: RecordedFit | None = None

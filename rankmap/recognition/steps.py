@@ -41,7 +41,7 @@ MOST_STEPS = 64
 #: Maximum number of turns of an all-to-all to consider: beyond, an even sample.
 MOST_TURNS = 16
 
-#: Bytes that a message counts for besides its own where steps are compared: headers and latency.
+#: Bytes added to each message when comparing steps: headers and latency.
 A_MESSAGE = 100.0
 
 

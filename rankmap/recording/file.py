@@ -51,7 +51,7 @@ _MEMBERS = ("member_calls", "member_bytes")
 #: Where the members of each communicator begin, and who they are.
 _GROUPS = ("called_start", "member_rank")
 _LISTED = -1
-#: What ranks did in order (`RecordedOrder`), where that is known; the last two are its groups.
+#: Columns of the ranks' events in order (`RecordedOrder`), if known; the last two are its groups.
 _ORDER = ("order_events", "order_numbers", "order_start", "order_groups", "order_members")
 #: Which an older recording does not have.
 _TAGS = "order_tags"

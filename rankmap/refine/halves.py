@@ -24,7 +24,7 @@ class Queue(NamedTuple):
     """The vertices that may move, in one heap per half with the largest gain on top."""
 
     gain: Floats  # (n,), decrease of the cost if a vertex moves
-    place: Ints  # (n,), where it is in its heap; -1: in none
+    place: Ints  # (n,), its position in its heap; -1 if in none
     heaps: Ints  # (2, n)
     counts: Longs  # (3,), vertices in both heaps, and the work done
 

@@ -20,7 +20,7 @@ from nidmap.placement.traffic import Traffic
 from nidmap.rankmap import progress
 from nidmap.rankmap.refine.cuts import Cuts
 
-#: Rounds in which ranks change sides at each cut, at most.
+#: Maximum number of rounds in which ranks change sides at each cut.
 ROUNDS = 24
 
 #: Matching ends where a round joins fewer of the vertices than this part.

@@ -70,7 +70,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
     free, note = connected_nodes(machine, request.free, request.include)
     if note:
         request, assumed = replace(request, free=free, idle=None), (*assumed, note)
-    rows = request.rows()[: request.count]  # too few are an answer too
+    rows = request.rows()[: request.count]  # an answer even if there are too few
     deadline = request.deadline
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")

@@ -53,7 +53,7 @@ class Srun(Launcher):
         bind="cpu-bind=",
         mpi="mpi=",
         several="multi-prog het-group=",
-        # With these, srun 22.05.8 fails or puts ranks elsewhere; other options it obeys besides.
+        # With these, srun 22.05.8 fails or puts ranks elsewhere; it obeys other options as well.
         placing="exclude= x= relative= r= nodefile= F= jobid= no-allocate Z ntasks-per-gpu=",
         passed="prolog= epilog= task-prolog= task-epilog= exact exclusive label overlap pty"
         " unbuffered preserve-env E spread-job use-min-nodes",
