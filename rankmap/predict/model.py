@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -200,7 +200,7 @@ class Model:
 
     def cost(self, phase: Phase, left: Channels | None, below: float = math.inf) -> PhaseCost:
         """Return a phase's seconds, split by what they are spent on; see `phase_cost`."""
-        loads = self.phase_loads(phase, left, below=below)
+        loads = self.phase_loads(phase, left)
         return phase_cost(loads, self.constants, self.values, self.nics, below=below)
 
     def phase_loads(
@@ -211,7 +211,6 @@ class Model:
         most: int | None = None,
         *,
         exact: bool = False,
-        below: float = math.inf,
     ) -> PhaseLoads:
         """Return a phase's load on links, nodes and ranks; steps are computed on demand.
 
@@ -220,7 +219,7 @@ class Model:
         """
         loads = self.loads(phase.total, left, routing)
         together = self._sent(phase, loads, 1.0, phase.sent)
-        hops, steps_s = hops_by_class(loads, phase.total.total), 0.0
+        hops = hops_by_class(loads, phase.total.total)
         steps: Iterator[Sent] | None = None
         if phase.steps is not None and exact:
             exact_steps = self.step_loads(phase, left, routing, most)
@@ -228,16 +227,8 @@ class Model:
                 self._sent(phase, step.loads, step.times, step.message) for step in exact_steps
             )
         elif phase.steps is not None:
-            batches = list(_step_batches(phase.steps(), self.routing, self.machine, left is None))
-            later_s = [0.0] * (len(batches) + 1)
-            if self.routing == "adaptive" and below < math.inf:
-                needed = [
-                    math.fsum(times * self._ends_s(phase, flows) for flows, times in batch)
-                    for batch in reversed(batches)
-                ]
-                later_s = list(accumulate(needed, initial=0.0))[::-1]
-            steps_s, steps = later_s[0], self._sent_in_steps(phase, batches, left, later_s[1:])
-        return PhaseLoads(phase, together, steps, hops, steps_s)
+            steps = self._sent_in_steps(phase, phase.steps(), left)
+        return PhaseLoads(phase, together, steps, hops)
 
     def _sent(self, phase: Phase, loads: Loads, times: float, message: float) -> Sent:
         """Return the messages sent together, with the seconds of links, nodes and ranks."""
@@ -248,24 +239,20 @@ class Model:
     def _sent_in_steps(
         self,
         phase: Phase,
-        batches: list[list[tuple[Traffic, float]]],
+        steps: Iterator[tuple[Traffic, float]],
         left: Channels | None,
-        later_s: list[float],
     ) -> Iterator[Sent]:
         """Yield the steps of a phase, computed batch by batch."""
-        for batch, rest_s in zip(batches, later_s, strict=True):
+        for batch in _step_batches(steps, self.routing, self.machine, left is None):
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 demands = [phase.placement.demand(flows) for flows, _ in batch]
                 loaded = zip(self._loads_of(demands, left), batch, strict=True)
-                sent = [self._sent(phase, loads, t, phase.message(f)) for loads, (f, t) in loaded]
+                for loads, (flows, times) in loaded:
+                    yield self._sent(phase, loads, times, phase.message(flows))
             else:
-                sent = [
-                    Sent(times, np.array([link_s]), 0.0, 0.0, phase.message(flows))
-                    for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True)
-                ]
-            sent[-1] = sent[-1]._replace(later_s=rest_s)
-            yield from sent
+                for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
+                    yield Sent(times, np.array([link_s]), 0.0, 0.0, phase.message(flows))
 
     def floor(self, placement: Placement) -> float:
         """Return the least seconds of a rank order on any nodes with equally fast links."""
@@ -294,13 +281,6 @@ class Model:
         memory = self.values.memory
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
-
-    def _ends_s(self, phase: Phase, flows: Traffic) -> float:
-        """Return the seconds of simultaneous messages on nodes' own links, and of one rank."""
-        rows = phase.placement.rows
-        one_rank = phase.sent if phase.steps is None else phase.message(flows)
-        own_s = self.own_s(*flows.sent_and_received(len(rows)), rows)
-        return max(own_s, self.rank_s(phase, one_rank))
 
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
         """Yield the phases of a placement, for the model's pattern or another that fits."""

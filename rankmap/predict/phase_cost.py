@@ -32,7 +32,6 @@ class Sent(NamedTuple):
     detoured: float  # share of the bytes that all detours divert
     own_s: float  # seconds of the busiest node's own link
     message: float  # bytes of the busiest rank
-    later_s: float = 0.0  # seconds that the steps after it need at least, as far as anybody asks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +42,6 @@ class PhaseLoads:
     together: Sent  # all its bytes
     steps: Iterable[Sent] | None  # the consecutive steps; None if everything is sent at once
     hops: dict[str, float]  # links of each class that a byte passes
-    steps_s: float = 0.0  # seconds that the steps need at least, as far as anybody asks
 
 
 class PhaseCost(NamedTuple):
@@ -117,12 +115,11 @@ def _rank_s(size: float, rank_gbs: float | None) -> float:
 def _add_steps(loads: PhaseLoads, send: Callable[[Sent], Sending], enough_s: float) -> float:
     """Return the seconds of all steps; inf as soon as they are sure to exceed a limit."""
     assert loads.steps is not None
-    if loads.steps_s >= enough_s:
-        return math.inf
-    seconds: list[float] = []
+    seconds, so_far = [], 0.0
     for sent in loads.steps:
         seconds.append(sent.times * send(sent).seconds)
-        if sent.later_s and math.fsum((*seconds, sent.later_s)) >= enough_s:
+        so_far += seconds[-1]
+        if so_far >= enough_s:
             return math.inf
     return math.fsum(seconds)
 
