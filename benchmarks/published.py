@@ -329,14 +329,20 @@ def show(questions: list[Question]) -> None:
         print(f"{kind}: {statistics.median(some):.1%} in the median, {max(some):.1%} at worst")
 
 
+def read_records(file: Path) -> list[dict[str, Any]]:
+    """Return the records of a file."""
+    records: list[dict[str, Any]] = tomllib.loads(file.read_text())["record"]
+    return records
+
+
 def main() -> None:
     """Predict all records and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.published")
     parser.add_argument("file", type=Path, nargs="?", default=RECORDS, help="records of that form")
     parser.add_argument("--leave-out", action="store_true", help="constants by other machines")
     wanted = parser.parse_args()
-    records = tomllib.loads(wanted.file.read_text())["record"]
-    questions = [(AnyGrid if "?" in x.get("pattern", "") else Question)(x) for x in records]
+    records = read_records(wanted.file)
+    questions = [(AnyGrid if "?" in x["pattern"] else Question)(x) for x in records]
     if wanted.leave_out:
         leave_out(questions)
     else:
