@@ -125,7 +125,7 @@ class Enumeration:
         """List the choices of nodes, each once, those that touch the fewest units first."""
         by_rows = {self._key(choice.rows): choice for choice in self.choices}
         for name, rows in self.space.choices:
-            if self.budget.past and not _by_name(name):
+            if self.budget.past and not (_by_name(name) and self.budget.may_compare):
                 break
             by_rows.setdefault(self._key(rows), _NodeChoice(name, rows))
         machine, before = self.cost.model.machine, len(self.choices)
