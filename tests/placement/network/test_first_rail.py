@@ -79,7 +79,7 @@ def test_compute_is_told_from_storage_in_any_order_of_the_paragraphs(tmp_path, n
     assert len(notes) == 1
     text = f"nodes are placed by {names[0]}, not by {names[1]}: "
     assert text in (note := notes.pop())
-    assert f"rails={names[1]} takes another" in note
+    assert f"rails={names[1]} selects another" in note
 
 
 def test_rails_are_chosen_by_the_names_of_adapters(tmp_path):
