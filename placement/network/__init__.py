@@ -208,8 +208,8 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     classes): one column per class, as in `Channels.kinds`.
     """
     routing = check_routing(machine, routing)
-    steps: Floats = _routing_module(machine, routing).hops(machine, source, target, routing)
-    return steps
+    expected: Floats = _routing_module(machine, routing).hops(machine, source, target, routing)
+    return expected
 
 
 def next_channel(

@@ -20,7 +20,7 @@ import numpy as np
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.network.groups import groups_of
 from nidmap.placement.network.rails import rails_of
-from nidmap.placement.network.torus_grid import Grid, grid_of, ring_steps
+from nidmap.placement.network.torus_grid import Grid, grid_of, ring_hops
 from nidmap.placement.network.touched import TouchedGroups, TouchedTables
 from nidmap.placement.network.trees import counts_by_node, tree_of
 from nidmap.placement.support.array_types import Floats, Ints
@@ -170,7 +170,7 @@ def _price_stretches(grid: Grid, axis: int, way: Ints, position: Ints, price: Fl
     sums = np.zeros((2, len(rings), 2 * extent + 1))
     np.cumsum(np.tile(once, 2), axis=2, out=sums[:, :, 1:])
     start, end = np.indices((extent, extent))
-    plus, minus = ring_steps(start, end, extent)
+    plus, minus = ring_hops(start, end, extent)
     last = start + extent + 1  # channels start, start-1, … as the places before `last`
     up = sums[0][:, start + plus] - sums[0][:, start]
     out[rings] = up + sums[1][:, last] - sums[1][:, last - minus]

@@ -6,9 +6,9 @@ with cables missing) a path climbs first and then only descends, so that
 routes cannot deadlock: each switch is two states, one that may still climb
 and one that may not. Where they do not, any path will do and each is one.
 
-A step costs 1, and links between the groups of a dragonfly cost more than any
+A hop costs 1, and links between the groups of a dragonfly cost more than any
 path inside groups: so its shortest paths have the fewest such links first
-and the fewest hops second. All steps are made from many destinations at
+and the fewest hops second. All hops are made from many destinations at
 once, distance by distance. Traffic is split equally over all shortest paths,
 parallel links counted one by one; ``single`` takes one next hop a destination.
 """
@@ -85,8 +85,8 @@ def graph_of(
 
     `level` (routers,): of each router, 1 at the leaves, where paths climb first and then descend;
     None where any path will do. `count` (c,): how many ways each channel is; None means its
-    parallel links. `cost` (c,): of a step over each channel; None means 1. `order` (c,): in which
-    order `chosen_channels` takes the steps from one router; None means that of the channels.
+    parallel links. `cost` (c,): of a hop over each channel; None means 1. `order` (c,): in which
+    order `chosen_channels` takes the hops from one router; None means that of the channels.
     """
     rows = np.arange(len(channels)) if order is None else np.argsort(order, kind="stable")
     source, target = (x[rows].astype(np.int64) for x in (channels.source, channels.target))
@@ -249,7 +249,7 @@ def mean_hops(graph: StateGraph, source: Ints, target: Ints, kinds: int) -> Floa
 def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
     """Return the one channel by which each router forwards to each target.
 
-    `target` (m,): routers. `turn` (routers, m): number ``turn`` mod n of the n steps to the
+    `target` (m,): routers. `turn` (routers, m): number ``turn`` mod n of the n hops to the
     neighbours nearest to the target (as ones that may still climb) is taken. Returns (routers,
     m): -1 at the target, and where no path leads there.
     """
@@ -266,9 +266,9 @@ def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
             np.minimum.reduceat(length, first, axis=0), np.diff(first, append=last), 0
         )
         nearer = (near[ahead] < near[source]) & (near[source] < UNREACHED)
-        step, goal = np.nonzero(nearer & (length == least))
-        key = source[step] * len(some) + goal
-        listed = graph.channel[step[np.argsort(key, kind="stable")]]
+        hop, goal = np.nonzero(nearer & (length == least))
+        key = source[hop] * len(some) + goal
+        listed = graph.channel[hop[np.argsort(key, kind="stable")]]
         choices = np.bincount(key, minlength=near.size).reshape(near.shape)
         start = (np.cumsum(choices) - choices.ravel()).reshape(near.shape)
         place = start[:, column] + turn[:, rows] % np.maximum(choices[:, column], 1)
@@ -285,17 +285,17 @@ def follow_messages(
 
     `table` (routers, m): channel from each router towards each target, -1 where nothing goes on.
     `router`, `column` (k,): where each message starts, and its column of the table. Returns
-    `message, channel` (z,): each step: first those of all messages from where they start, then
+    `message, channel` (z,): each hop: first those of all messages from where they start, then
     their second ones. Returns `last` (k,): router at which each message ends.
     """
     message, last = np.arange(len(router)), router.astype(np.int64)
-    steps = [(message[:0], message[:0])]
+    hops = [(message[:0], message[:0])]
     while len(message):
         channel = table[last[message], column[message]].astype(np.int64)
         message, channel = message[channel >= 0], channel[channel >= 0]
-        steps.append((message, channel))
+        hops.append((message, channel))
         last[message] = channels.target[channel]
-    message, channel = (np.concatenate(columns) for columns in zip(*steps, strict=True))
+    message, channel = (np.concatenate(columns) for columns in zip(*hops, strict=True))
     return message, channel, last
 
 

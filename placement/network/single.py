@@ -116,9 +116,9 @@ class NextHops:
         router = self.router[sources]
         there = router >= 0
         place_here = np.arange(groups.width)[:, None]
-        step = max(1, _TABLE // before.size)
-        for low in range(0, len(to), step):
-            some = slice(low, low + step)
+        batch = max(1, _TABLE // before.size)
+        for low in range(0, len(to), batch):
+            some = slice(low, low + batch)
             far = before[:, :, :, None] + after[:, :, None, to[some]]
             least = far.min(axis=1)
             best = np.cumsum(far == least[:, None], axis=1, dtype=np.int16)
@@ -157,9 +157,9 @@ def _next_hops(machine: Machine) -> NextHops:
 
 def _target_batches(groups: Groups, target: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield batches of distinct targets, with the table of channels to them."""
-    step = max(1, _TABLE // max(1, groups.routers))
-    for low in range(0, len(target), step):
-        some = target[low : low + step]
+    batch = max(1, _TABLE // max(1, groups.routers))
+    for low in range(0, len(target), batch):
+        some = target[low : low + batch]
         yield some, _next_hops(groups.channels.machine).towards(some)
 
 

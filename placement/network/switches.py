@@ -97,9 +97,9 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     routers, links = graph(machine).routers, channels(machine)
     nodes = np.flatnonzero(demand.into > 0)
     out = np.zeros(len(links))
-    step = max(1, _TABLE // max(1, routers))
-    for first in range(0, len(nodes), step):
-        some = nodes[first : first + step]
+    batch = max(1, _TABLE // max(1, routers))
+    for first in range(0, len(nodes), batch):
+        some = nodes[first : first + batch]
         table, flow = _next_channels(machine, some), _bytes_towards(machine, demand, some, routers)
         router, column = np.nonzero(flow)
         message, channel, last = shortest_paths.follow_messages(links, table, router, column)
@@ -140,10 +140,10 @@ def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) ->
     """Add the bytes of listed flows from a node's switches to the nodes of some columns."""
     flows = traffic.some(column[traffic.target] >= 0)
     for i, _, share in rails_of(machine).shares(flows.source, flows.target):
-        sent = np.flatnonzero(share)
-        place = machine.router[flows.source[sent], i].astype(np.int64)
-        key = place * out.shape[1] + column[flows.target[sent]]
-        out += add_by_key(key, (flows.bytes * share)[sent], out.size).reshape(out.shape)
+        used = np.flatnonzero(share)
+        place = machine.router[flows.source[used], i].astype(np.int64)
+        key = place * out.shape[1] + column[flows.target[used]]
+        out += add_by_key(key, (flows.bytes * share)[used], out.size).reshape(out.shape)
 
 
 def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floats) -> None:

@@ -30,7 +30,7 @@ from nidmap.placement.network import shortest_paths
 from nidmap.placement.network.channel_loads import Channels
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.network.shortest_paths import StateGraph, graph_of
-from nidmap.placement.network.torus_grid import Grid, grid_of, product_loads, ring_steps
+from nidmap.placement.network.torus_grid import Grid, grid_of, product_loads, ring_hops
 from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.support.arrays import ragged_ranges
 from nidmap.placement.topologies import router_count
@@ -113,7 +113,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     far = np.flatnonzero(_find_stuck(grid, at, to))
     out = np.zeros((len(at), len(grid.extents)))
     for axis in range(len(grid.extents)):
-        plus, minus, _ = _axis_steps(grid, axis, at, to)
+        plus, minus, _ = _axis_hops(grid, axis, at, to)
         out[:, axis] = plus + minus
         at = grid.moved(at, axis, grid.along(to, axis))
     if len(far):
@@ -141,7 +141,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     flat = table.reshape(-1)
     for axis in reversed(range(len(grid.extents))):  # the first axis that differs wins
         rows = np.flatnonzero(grid.along(at, axis) != grid.along(to, axis))
-        plus, _, _ = _axis_steps(grid, axis, at[rows], to[rows])
+        plus, _, _ = _axis_hops(grid, axis, at[rows], to[rows])
         flat[rows] = grid.channel[axis, np.where(plus > 0, 0, 1), at[rows]]
     far = np.flatnonzero(_find_stuck(grid, at, to).reshape(table.shape).any(axis=0))
     if len(far):
@@ -175,7 +175,7 @@ def _find_stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
     """Return which messages need a ring that is cut in both directions."""
     stuck = np.zeros(len(at), dtype=np.bool_)
     for axis in range(len(grid.extents)) if _is_cut(grid) else ():
-        stuck |= _axis_steps(grid, axis, at, to)[2]
+        stuck |= _axis_hops(grid, axis, at, to)[2]
         at = grid.moved(at, axis, grid.along(to, axis))
     return stuck
 
@@ -264,21 +264,21 @@ def _slots_passed(grid: Grid, at: Ints, target: Ints) -> Iterator[tuple[Ints, In
 def _slots_left(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield messages and the slots that they leave along an axis, by direction."""
     extent, stride, start = grid.extents[axis], grid.stride(axis), grid.along(at, axis)
-    plus, minus, _ = _axis_steps(grid, axis, at, target)
-    for way, steps in ((0, plus), (1, minus)):
-        message, step = ragged_ranges(np.zeros(len(at), dtype=np.int64), steps)
-        place = (start[message] + (step if way == 0 else -step)) % extent
+    plus, minus, _ = _axis_hops(grid, axis, at, target)
+    for way, hops in ((0, plus), (1, minus)):
+        message, hop = ragged_ranges(np.zeros(len(at), dtype=np.int64), hops)
+        place = (start[message] + (hop if way == 0 else -hop)) % extent
         position = at[message] + (place - start[message]) * stride
         yield message, (2 * axis + way) * grid.size + position
 
 
-def _axis_steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:
-    """Return the steps in + and - direction along an axis, one of them 0, and whether cut.
+def _axis_hops(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:
+    """Return the hops in + and - direction along an axis, one of them 0, and whether cut.
 
     The shorter way, unless a link of it is missing: then the other.
     """
     extent, start = grid.extents[axis], grid.along(at, axis)
-    plus, minus = ring_steps(start, grid.along(target, axis), extent)
+    plus, minus = ring_hops(start, grid.along(target, axis), extent)
     cut = np.zeros(len(at), dtype=np.bool_)
     if not grid.gaps[axis].any():
         return plus, minus, cut

@@ -164,8 +164,8 @@ def _links_up(
     return gbs, count
 
 
-def ring_steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
-    """Return the steps in + and in - direction; one of them is 0.
+def ring_hops(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
+    """Return the hops in + and in - direction; one of them is 0.
 
     `start`, `target` (m,): positions on the ring. `extent`: positions that the ring has.
     """

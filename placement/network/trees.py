@@ -167,9 +167,9 @@ def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | N
         here, there = (layer.part[machine.router[end, 0]] for end in (a, b))
         up = layer.up[here, layer.port[a if layer.by_sender else b]]
         down = layer.down[there, layer.port[b]]
-        for steps, channel in ((climbs, up), (descents, down)):
+        for hops_made, channel in ((climbs, up), (descents, down)):
             message = np.flatnonzero((here != there) & (channel >= 0))
-            steps.append((message, channel[message]))
+            hops_made.append((message, channel[message]))
     none = np.zeros(0, dtype=np.int64)
     columns = zip((none, none), *climbs, *descents[::-1], strict=True)
     message, channel = (np.concatenate(column) for column in columns)
@@ -184,7 +184,7 @@ def counts_by_node(machine: Machine) -> bool:
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") -> Floats:
     """Return the number of channels of each class between routers, float64 (m, classes).
 
-    Of a fat tree between leaf switches. Where switches make no tree, all steps count in the
+    Of a fat tree between leaf switches. Where switches make no tree, all hops count in the
     first class.
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)

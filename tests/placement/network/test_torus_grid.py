@@ -3,11 +3,11 @@
 
 import numpy as np
 
-from nidmap.placement.network.torus_grid import product_loads, ring_steps
+from nidmap.placement.network.torus_grid import product_loads, ring_hops
 
 
-def test_ring_steps():
-    assert [way.tolist() for way in ring_steps(np.array([0, 3, 0]), np.array([2, 0, 3]), 4)] == [
+def test_ring_hops():
+    assert [way.tolist() for way in ring_hops(np.array([0, 3, 0]), np.array([2, 0, 3]), 4)] == [
         [2, 1, 0],
         [0, 0, 1],
     ]
