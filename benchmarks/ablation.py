@@ -107,8 +107,8 @@ class Parts:
                 took += time.process_time() - began
             seconds.append(judge.time(plan.order or judge.place(plan.rows)))
         with without():
-            asked = [published.Question(record) for record in self.records]
-            off = [x.error(x.likely()) for x in asked]
+            records = [published.Question(record) for record in self.records]
+            off = [record.error(record.likely()) for record in records]
             networks = [question(seed) for seed in range(60)]
             loads = [
                 largest(machine, divide(machine, listed_demand(machine, sent)).best)
@@ -123,18 +123,19 @@ def main() -> None:
     words = sys.argv[1:]
     count, seed = (*map(int, words[:2]), *(10, 0)[len(words[:2]) :])
     parts = Parts(count, seed)
-    whole, lines = [parts.answer(nullcontext) for _ in range(2)][1], []  # the first one warms up
-    print(f"{whole.took:.1f} processor seconds with all layers", file=sys.stderr, flush=True)
+    parts.answer(nullcontext)  # compiles and fills caches, for nobody's time
+    with_all, rows = parts.answer(nullcontext), []
+    print(f"{with_all.took:.1f} processor seconds with all layers", file=sys.stderr, flush=True)
     for name in words[2:] or LAYERS:
         without = parts.answer(partial(patch, *LAYERS[name]))
-        plans = [a / b for a, b in zip(without.seconds, whole.seconds, strict=True) if b]
+        plans = [a / b for a, b in zip(without.seconds, with_all.seconds, strict=True) if b]
         off, linear = without.published, without.linear
-        lines.append([
-            name, f"{mean(plans):.3f} ({max(plans):.2f})", f"{without.took / whole.took:.2f}",
+        rows.append([
+            name, f"{mean(plans):.3f} ({max(plans):.2f})", f"{without.took / with_all.took:.2f}",
             f"{statistics.median(off):.1%} ({max(off):.1%})",
             f"{statistics.median(linear):.3f} ({max(linear):.2f})",
         ])  # fmt: skip
-        print(lines[-1], file=sys.stderr, flush=True)
+        print(rows[-1], file=sys.stderr, flush=True)
     head = [
         "without",
         "plans' seconds",
@@ -142,7 +143,7 @@ def main() -> None:
         "published, off",
         "over the linear program",
     ]
-    table("layers", head, lines)
+    table("layers", head, rows)
 
 
 if __name__ == "__main__":

@@ -205,13 +205,13 @@ def served(spec: str) -> Iterator[tuple[Any, Any, NodeList]]:
 
 @contextmanager
 def opened(browser: Any, site: Any, latency: int) -> Iterator[tuple[Any, list[str]]]:
-    """Yield a new window at the page, with what it has asked for in ``asked``."""
+    """Yield a new window at the page, with the addresses that it has requested."""
     with closing(browser.new_context(viewport={"width": 1440, "height": 900})) as window:
         window.grant_permissions(["clipboard-read", "clipboard-write"])
         window.set_default_timeout(PATIENCE)
         page = window.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
+        requested: list[str] = []
+        page.on("request", lambda request: requested.append(request.url))
         devtools = window.new_cdp_session(page)
         devtools.send("Network.enable")
         devtools.send(
@@ -225,7 +225,7 @@ def opened(browser: Any, site: Any, latency: int) -> Iterator[tuple[Any, list[st
         )
         page.goto(site.url)
         page.wait_for_selector("#map[data-settled=true]")
-        yield page, asked
+        yield page, requested
 
 
 def first_pictures(browser: Any, site: Any, repeats: int) -> list[list[str]]:
@@ -234,13 +234,13 @@ def first_pictures(browser: Any, site: Any, repeats: int) -> list[list[str]]:
     for latency in LATENCIES:
         first, count = [], 0
         for _ in range(repeats):
-            with opened(browser, site, latency) as (page, asked):
+            with opened(browser, site, latency) as (page, requested):
                 first.append(
                     page.evaluate(
                         "() => performance.getEntriesByName('nidmap-picture')[0].startTime"
                     )
                 )
-                count = sum(url.startswith(site.url) for url in asked)
+                count = sum(url.startswith(site.url) for url in requested)
         rows.append([str(latency), str(count), f"{statistics.median(first):.0f}"])
     return rows
 
@@ -277,20 +277,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("machine", nargs="?", default="shaheen2")
     parser.add_argument("--repeats", type=int, default=3)
-    asked = parser.parse_args()
-    with served(asked.machine) as (machine, site, job), launched() as browser:
+    options = parser.parse_args()
+    with served(options.machine) as (machine, site, job), launched() as browser:
         names = machine.names.tolist()
         with opened(browser, site, 0) as (page, _):  # what searches use is compiled once
             better(Hand(page, job, names))
         load = os.getloadavg()[0]
         print(
-            f"{asked.machine}, {len(machine):,} nodes, a job of {len(job)}; Chromium"
+            f"{options.machine}, {len(machine):,} nodes, a job of {len(job)}; Chromium"
             f" {browser.version}, load {load:.0f} on {os.cpu_count()} cores"
         )
-        first = first_pictures(browser, site, asked.repeats)
+        first = first_pictures(browser, site, options.repeats)
         table("First picture", ["ms of latency", "requests", "ms to the first picture"], first)
         late = [f"s at {latency} ms" for latency in LATENCIES]
-        rows = journeys(browser, site, job, names, asked.repeats)
+        rows = journeys(browser, site, job, names, options.repeats)
         table("Journeys", ["what is asked", "presses", "fields", *late], rows)
 
 

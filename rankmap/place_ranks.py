@@ -66,17 +66,17 @@ def place_ranks(
     once, first, counts = np.unique(nodes_listed, return_index=True, return_counts=True)
     order = np.argsort(first)
     once, counts = once[order], counts[order].astype(np.int64)
+    names = machine.names[once] if machine else once
     if len(once) < len(nodes_listed) and not repeating:
-        twice = once[int(np.argmax(counts > 1))]
-        name = machine.names[twice] if machine else twice
-        raise ParseError(source or "--nodes", 0, f"{name} is given twice")
+        twice = names[int(np.argmax(counts > 1))]
+        raise ParseError(source or "--nodes", 0, f"{twice} is given twice")
     if ppn is not None:
         wanted = parse_counts(ppn, len(once))
         # A node that is listed once may have any number of ranks; else it has as many slots.
-        few = np.flatnonzero((wanted > counts) & (counts > 1))
-        if len(few):
-            name = machine.names[once[few[0]]] if machine else once[few[0]]
-            fault = f"{name} has {counts[few[0]]} slots, --ppn wants {wanted[few[0]]} ranks there"
+        overfull = np.flatnonzero((wanted > counts) & (counts > 1))
+        if len(overfull):
+            k = overfull[0]
+            fault = f"{names[k]} has {counts[k]} slots, --ppn wants {wanted[k]} ranks there"
             raise ParseError(source or "--nodes", 0, fault)
         counts = wanted
     if machine is None:

@@ -114,9 +114,7 @@ class Comparison:
             return ""
         times = f"{first.found.time_s / fastest.found.time_s:.2f} times as fast"
         sure = (
-            f", {fastest.gain.range_text.removesuffix(' x')} times"
-            if first.found.time_s >= self.default.found.time_s
-            else ""
+            f", {_times(fastest.gain)}" if first.found.time_s >= self.default.found.time_s else ""
         )
         ours, theirs = (tuple(x.plan.facts["touches"].values()) for x in (first, fastest))
         further = " and it touches more of the machine" if theirs > ours else ""
@@ -146,9 +144,12 @@ class Comparison:
 
 def _times_as_fast(gain: Gain) -> str:
     """Return a gain in words: ``1.1 to 1.3 times as fast``."""
-    if gain.range_text == "1 x":
-        return "as fast"
-    return re.sub(r" x$", " times", gain.range_text) + " as fast"
+    return "as fast" if gain.range_text == "1 x" else f"{_times(gain)} as fast"
+
+
+def _times(gain: Gain) -> str:
+    """Return a gain in words: ``1.1 to 1.3 times``."""
+    return re.sub(r" x$", " times", gain.range_text)
 
 
 def _ranged_time(found: Prediction) -> str:
