@@ -275,7 +275,9 @@ def journeys(
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("machine", nargs="?", default="shaheen2")
+    parser.add_argument(
+        "machine", nargs="?", default="shaheen2", help="one with blades, for a plan by them"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     with served(options.machine) as (machine, site, job), launched() as browser:
