@@ -11,7 +11,7 @@ of each placement, or the nodes ``given``, those of a ``plan`` and a file of eac
 The arm ``default`` is what gains are against.
 
 With ``--leave-out`` two constants are chosen anew for each program by what all others say: how far
-ranks run ahead (the least error in the median), and how far predictions are off (the narrowest
+ranks run ahead (the least error in the mean), and how far predictions are off (the narrowest
 ranges that hold nine of ten).
 
 Every gain is promised by the predictor as it is. Beside it stands what the plain busiest link says:
@@ -27,7 +27,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 import numpy as np
@@ -190,7 +190,7 @@ def leave_out(paths: list[Path]) -> list[Arm]:
             values: [arm for arm in arms if arm.program != program]
             for values, arms in by_values.items()
         }
-        ahead = min(AHEAD, key=lambda a: median(arm.off for arm in others[a, MISFIT[0]]))
+        ahead = min(AHEAD, key=lambda a: mean(arm.off for arm in others[a, MISFIT[0]]))
         enough = [
             m
             for m in MISFIT

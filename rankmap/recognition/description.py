@@ -107,7 +107,7 @@ def phase_words(phase: RecordedPhase, ranks: int) -> str:
         return _collective_words(phase, ranks)
     if phase.kind not in ("point-to-point", "one-sided"):
         size = "" if phase.kind == "barrier" else ", its size by rank"
-        lines = lines_in(phase.sent, ranks) if phase.kind == "alltoall" else ""
+        lines = lines_in(phase.sent, ranks)[0] if phase.kind == "alltoall" else ""
         where = f" on {lines}" if lines else ""
         return f"{phase.kind}{where}{size}, {_times_words(phase.calls)}"
     if waves := sweep_in(phase, ranks):

@@ -62,8 +62,11 @@ def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
     return Sweep(stencil.dims)
 
 
-def lines_in(sent: Traffic, ranks: int) -> str:
-    """Return the lines of a process grid whose ranks all send to each other; '' for none."""
+def lines_in(sent: Traffic, ranks: int) -> tuple[str, list[Traffic]]:
+    """Return the lines of a process grid whose ranks all send to each other, and what these send.
+
+    Rows first; '' and nothing where there are no such lines.
+    """
     pairs = sent.away().by_pair(ranks)
     a, b = pairs.source, pairs.target
     for rows in range(2, ranks // 2 + 1):
@@ -75,8 +78,8 @@ def lines_in(sent: Traffic, ranks: int) -> str:
         full = [line for line in lines if line[1].sum() == ranks * (line[3] - 1)]
         if rows * columns == ranks and full and sum(line[1].sum() for line in full) == len(a):
             words = " and ".join(f"the {count} {what}" for what, _, count, _ in full)
-            return f"{words} of a {rows}x{columns} grid"
-    return ""
+            return f"{words} of a {rows}x{columns} grid", [pairs.some(line[1]) for line in full]
+    return "", []
 
 
 def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:

@@ -5,8 +5,9 @@ A phase of messages is what a rank posts until it next waits. Ranks come to thei
 and the first of each rank go together, the second of each, and so on: ranks at an edge of a grid
 take another way through the code than those inside. A collective goes step by step, by the
 algorithm that its library takes for this many ranks and bytes; communicators that share no rank go
-together, those on rows and then those on columns of a grid one after the other. Each step counts as
-often as it happened, all of its times together. Sweeps go wave after wave.
+together, those on rows and then those on columns of a grid one after the other, also where only
+what they sent from rank to rank was recorded. Each step counts as often as it happened, all of its
+times together. Sweeps go wave after wave.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from nidmap.rankmap.collectives.algorithms import call_steps
 from nidmap.rankmap.collectives.libraries import LIBRARIES
 from nidmap.rankmap.pattern.sweep import Sweep, waves
 from nidmap.rankmap.recognition.order import RecordedStep, chains_of
-from nidmap.rankmap.recognition.shapes import sweep_in
+from nidmap.rankmap.recognition.shapes import lines_in, sweep_in
 from nidmap.rankmap.recording import (
     EVENTS,
     Choice,
@@ -77,12 +78,15 @@ def recorded_run(recording: Recording, library: str) -> RecordedRun:
             continue
         together = join_traffic(phase.sent for phase in phases).away()
         sweep = sweep_in(phases[0], ranks) if len(phases) == 1 else None
-        if sweep is None:
-            calls = max(phase.calls for phase in phases)
-            steps.append(RecordedStep(together.by_pair(ranks), float(calls)))
-        else:
+        lines = lines_in(together, ranks)[1] if phases[0].kind == "alltoall" else []
+        if sweep is not None:
             steps += _sweep_steps(phases[0], sweep)
             in_waves += float(together.bytes.sum())
+        elif lines:
+            steps += [RecordedStep(sent, float(sent.messages.max())) for sent in lines]
+        else:
+            calls = max(phase.calls for phase in phases)
+            steps.append(RecordedStep(together.by_pair(ranks), float(calls)))
     sizes = _sizes_called(recording)
     for number, phase in enumerate(recording.phases):
         phase = replace(phase, collectives=tuple(_by_size(number, phase, sizes)))

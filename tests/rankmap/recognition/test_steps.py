@@ -138,6 +138,20 @@ def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
     assert seconds(tmp_path, machine, one_site) == pytest.approx(both, rel=1e-3)
 
 
+def test_lines_are_told_apart_where_sizes_differ_by_rank():
+    """As of MPI_Alltoallw on rows and columns, recorded as what went from rank to rank."""
+    rows, columns = (
+        alltoall(lines, 70_000, calls).messages(lambda *_: "at-once")
+        for lines, calls in ((GRID, 4), (GRID.T, 6))
+    )
+    by_pair = join_traffic([rows, columns]).by_pair(12)
+    phase = RecordedPhase("alltoall", "app", 10, 120, by_pair)
+    steps = steps_in(Recording(12, 1.0, (phase,)))
+    assert [step.times for step in steps] == [4, 6]
+    for step, sent in zip(steps, (rows, columns), strict=True):
+        assert np.array_equal(bytes_between(12, [step.sent]), bytes_between(12, [sent.away()]))
+
+
 def test_messages_carry_headers_where_a_machine_has_them(tmp_path):
     found = halo((3, 4), size=1, calls=10)
     with_headers, without = (

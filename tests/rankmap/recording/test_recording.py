@@ -439,10 +439,14 @@ def test_all_to_alls_of_unequal_blocks_are_named_by_their_lines(rows, columns, w
     grid = f"of a {rows}x{columns} grid"
     parts = [f"the {rows} rows", f"the {columns} columns"]
     expected = {"rows": parts[:1], "columns": parts[1:], "both": parts}[which]
-    found = lines_in(sent, rows * columns)
+    found, sends = lines_in(sent, rows * columns)
     assert found == f"{' and '.join(expected)} {grid}"
+    kept = {"rows": [across], "columns": [down], "both": [across, down]}[which]
+    sent_in_lines = [sent.some((line & (a != b))[on]) for line in kept]
+    for part, line in zip(sends, sent_in_lines, strict=True):
+        assert all(map(np.array_equal, part.columns, line.columns))
     first = np.flatnonzero(sent.source != sent.target)[0]
-    assert not lines_in(sent.some(np.arange(len(sent)) != first), rows * columns)
+    assert lines_in(sent.some(np.arange(len(sent)) != first), rows * columns) == ("", [])
 
 
 def test_a_stencil_of_phases_of_different_ranks_is_named():
