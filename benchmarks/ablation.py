@@ -54,7 +54,7 @@ LAYERS: dict[str, tuple[str, Any]] = {
     "the best division come by": (f"{NETWORK}.adaptive._choose_fewest", _latest),
     "division that is enough": (f"{NETWORK}.ENOUGH", 0.0),
     "rows and columns of a grid": (f"{NETWORK}.local_paths._grid_sides", lambda joined: None),
-    "all-to-alls of a torus by sums": (f"{NETWORK}.torus._DEAR", math.inf),
+    "all-to-alls of a torus by sums": (f"{NETWORK}.torus.FEW_PAIRS", math.inf),
     "links of a torus, message by message": (
         f"{PREDICT}.model.busiest_link_s", lambda *question: None,
     ),

@@ -2,11 +2,10 @@
 """Tori under dimension-order routing: x, then y, z, …; exactly half a ring goes in + direction.
 
 The way between two routers is one stretch of one ring an axis: messages are
-followed link by link. An all-to-all needs only the sums of its weights: on axis
+followed link by link. All-to-alls need only the sums of their weights: on axis
 k of the ring through (t0 … tk-1, ·, sk+1 …), what starts at sk is the weight
 of all routers (*, …, sk, sk+1 …) and what ends at tk that of all
-(t0 … tk, *, …) (`product_loads`). That is exact and linear in the size of
-the machine; no table of all pairs is made.
+(t0 … tk, *, …) (`_ring_flows`). That is exact, and no table of all pairs is made.
 
 Every direction of every axis is a channel of its own: an extent of 2 has two
 links, and from either end + is its own; an extent of 1 has none. A router
@@ -20,23 +19,31 @@ shortest paths alike. The routing's notes say so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from nidmap.placement.all_to_alls import match_lines
+from nidmap.placement.all_to_alls import AllToAlls, product_over_lines
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.network import shortest_paths
 from nidmap.placement.network.channel_loads import Channels
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.network.shortest_paths import StateGraph, graph_of
-from nidmap.placement.network.torus_grid import Grid, grid_of, product_loads, ring_hops
+from nidmap.placement.network.torus_grid import Grid, grid_of, ring_hops, ring_loads
 from nidmap.placement.support.array_types import Floats, Ints, Mask
-from nidmap.placement.support.arrays import ragged_ranges
+from nidmap.placement.support.arrays import add_by_key, product, ragged_ranges, sum_by_pair
 from nidmap.placement.topologies import router_count
 
-#: Cost of one position of a line on all axes, in pairs.
-_DEAR = 0.5
+#: Pairs for each position of the grid up to which all-to-alls are listed.
+FEW_PAIRS = 1.0
+
+#: All-to-alls up to which the bytes between the positions of rings are not listed.
+FEW_LINES = 16
+
+#: Numbers in a table of the positions of rings, by each other or by few all-to-alls.
+RINGS_TOGETHER = 1 << 22
 
 #: Messages whose links are listed together.
 TOGETHER = 1 << 18
@@ -70,12 +77,14 @@ def used_loads(machine: Machine, demand: Demand) -> tuple[Ints, Floats]:
     """Return the channels that carry anything, ascending, and the bytes on each."""
     grid = grid_of(machine)
     dense = np.zeros((len(grid.extents), 2, grid.size))
+    lines = demand.within
+    listed: Iterable[tuple[Ints, Ints, Floats]] = [(demand.source, demand.target, demand.amount)]
     if _is_cut(grid):
-        listed: Iterable[tuple[Ints, Ints, Floats]] = demand.blocks()
+        listed = demand.blocks()
+    elif (np.bincount(lines.line) ** 2).sum() < grid.size * FEW_PAIRS:
+        listed = [*listed, lines.pairs()[:3]]
     else:
-        listed = _listed_pairs(grid, demand)
-        for weight, scale in _wide_lines(grid, demand):
-            _add_product(grid, weight, scale, dense)
+        _add_all_to_alls(grid, lines, dense)
     for source, target, amount in listed:
         stuck = _find_stuck(grid, grid.position[source], grid.position[target])
         ends = grid.position[source[~stuck]], grid.position[target[~stuck]]
@@ -187,58 +196,57 @@ def _search_graph(machine: Machine) -> StateGraph:
     return graph_of(two, router_count(machine), count=np.ones(len(two)))
 
 
-def _narrow_lines(grid: Grid, demand: Demand) -> tuple[Ints, Mask]:
-    """Return where each all-to-all begins, and which ones are small enough to list their pairs."""
-    lines = demand.within
-    start = np.searchsorted(lines.line, np.arange(len(lines) + 1))
-    return start, np.diff(start) ** 2 < grid.size * _DEAR
-
-
-def _wide_lines(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
-    """Yield the all-to-alls large enough for a pass over the whole grid: weights, bytes."""
-    lines = demand.within
-    start, narrow = _narrow_lines(grid, demand)
-    for line in np.flatnonzero(~narrow).tolist():
-        rows = slice(start[line], start[line + 1])
-        weight = np.zeros(grid.size)
-        weight[grid.position[lines.end[rows]]] = lines.weight[rows]
-        yield weight, float(lines.scale[line])
-
-
-def _listed_pairs(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield routers and bytes of the listed pairs, and of small all-to-alls."""
-    if len(demand.source):
-        yield demand.source, demand.target, demand.amount
-    lines = demand.within
-    start, narrow = _narrow_lines(grid, demand)
-    chosen = np.flatnonzero(narrow[lines.line])
-    for entry, target in match_lines(lines.line[chosen], start):
-        source = chosen[entry]
-        amount = lines.scale[lines.line[source]] * lines.weight[source] * lines.weight[target]
-        yield lines.end[source], lines.end[target], amount
-
-
-def _add_product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
-    """Add the loads of an all-to-all with bytes = scale x weight x weight."""
+def _add_all_to_alls(grid: Grid, lines: AllToAlls, dense: Floats) -> None:
+    """Add the loads of all-to-alls, some rings at a time."""
     for axis, extent in enumerate(grid.extents):
-        if extent == 1:
-            continue
-        low, high = grid.stride(axis), grid.size // grid.stride(axis) // extent
-        table = weight.reshape(high, extent, low)
-        sent = table.sum(axis=2)  # (high, extent): all that are already in their column
-        taken = table.sum(axis=0).T  # (low, extent): what those below this axis will reach
-        busy = np.outer(sent.any(axis=1), taken.any(axis=1)).ravel()  # a ring is (high, low)
-        broken = (grid.gaps[axis] > 0) & busy
-        complete = np.flatnonzero(busy & ~broken)
-        both = np.zeros((2, len(busy), extent))
-        both[:, complete] = product_loads(sent[complete // low], taken[complete % low])
-        by_ring = (both * scale).reshape(2, high, low, extent)
-        dense[axis] += np.swapaxes(by_ring, 2, 3).reshape(2, grid.size)
-        for line in np.flatnonzero(broken).tolist():  # pair by pair of its positions
-            amount = np.outer(sent[line // low], taken[line % low]) * scale
-            start, to = np.nonzero(amount)
-            spots = grid.spots(axis)[line]
-            _add_pairs(grid, spots[start], spots[to], amount[start, to], dense)
+        low = grid.stride(axis)
+        high = grid.size // (low * extent)
+        rings = max(1, RINGS_TOGETHER // extent // max(extent, FEW_LINES))
+        highs, lows = min(high, max(1, rings // low)), min(low, rings)
+        table = dense[axis].reshape(2, high, extent, low)
+        for up, down in itertools.product(range(0, high, highs), range(0, low, lows)):
+            block = slice(up, min(up + highs, high)), slice(down, min(down + lows, low))
+            flow = _ring_flows(grid, axis, block, lines, dense)
+            table[:, block[0], :, block[1]] += np.moveaxis(ring_loads(extent, flow), 1, 2)
+
+
+def _ring_flows(
+    grid: Grid, axis: int, block: tuple[slice, slice], lines: AllToAlls, dense: Floats
+) -> Callable[[int], Floats]:
+    """Return the bytes from each position of some rings to that so many hops on.
+
+    On the ring through (t0 … tk-1, ·, sk+1 …) those of all (*, sk, sk+1 …) start at sk, those to
+    all (t0 … tk, *, …) end at tk. `block`: some of the upper and of the lower coordinates. Where
+    links are missing the bytes are added here.
+    """
+    extent, low, position = grid.extents[axis], grid.stride(axis), grid.position[lines.end]
+    here = grid.along(position, axis)
+    sides: list[tuple[Ints, Ints, Floats, int]] = []
+    for place, part in zip((position // (low * extent), position % low), block, strict=True):
+        rows = np.flatnonzero((place >= part.start) & (place < part.stop))
+        size = part.stop - part.start
+        key = here[rows] * size + place[rows] - part.start
+        sides.append((*sum_by_pair(lines.line[rows], key, lines.weight[rows], extent * size), size))
+    if len(lines) <= FEW_LINES and not grid.gaps[axis].any():
+        sent, taken = (
+            add_by_key(line * (extent * size) + key, weight, len(lines) * extent * size)
+            .reshape(len(lines), extent, size)
+            .swapaxes(0, 1)
+            for line, key, weight, size in sides
+        )
+        sent, taken = (sent * lines.scale[:, None]).swapaxes(1, 2), np.concatenate([taken, taken])
+        return lambda hops: product(sent, taken[hops % extent :][:extent])
+    shape, at = (extent, sides[0][3], extent, sides[1][3]), np.arange(extent)
+    size = math.prod(shape[:2]), math.prod(shape[2:])
+    flow = product_over_lines(sides[0][:3], sides[1][:3], lines.scale, *size).reshape(shape)
+    broken = grid.gaps[axis].reshape(-1, low)[block] > 0
+    if broken.any():  # pair by pair of their positions
+        start, up, to, down = np.nonzero(flow * broken[:, None])
+        first = (up + block[0].start) * extent * low + down + block[1].start
+        amount = flow[start, up, to, down]
+        _add_pairs(grid, first + start * low, first + to * low, amount, dense)
+        flow[start, up, to, down] = 0
+    return lambda hops: flow[at, :, (at + hops) % extent]
 
 
 def _add_pairs(grid: Grid, source: Ints, target: Ints, amount: Floats, dense: Floats) -> None:

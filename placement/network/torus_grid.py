@@ -10,6 +10,7 @@ steps and - serves 1 … (E - 1) // 2.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -175,50 +176,20 @@ def ring_hops(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
     return np.where(plus, ahead, 0), np.where(plus, 0, (extent - ahead) % extent)
 
 
-def product_loads(senders: Floats, receivers: Floats) -> Floats:
-    """Return the loads of rings on which i sends senders[i] x receivers[j] to every j.
+def ring_loads(extent: int, flow: Callable[[int], Floats]) -> Floats:
+    """Return the loads of rings whose positions send bytes to each other.
 
-    `senders`, `receivers` (lines, extent): weights of the positions of each ring. Returns (2,
-    lines, extent): loads of the + channels and of the - channels by the position that they leave.
-    Exact where the weights are whole numbers whose products add up to less than 2**53.
+    `flow`: given hops (negative in - direction), the bytes from each position to that so far,
+    (extent, …). Returns (2, extent, …): of the + channels and of the - channels by the position
+    that they leave.
     """
-    extent = senders.shape[1]
-    plus = _one_way(senders, receivers, extent // 2)
-    # The - direction is the + direction of the ring read backwards; an even ring's opposite
-    # position was served by +, so one step fewer.
-    minus = _one_way(senders[:, ::-1], receivers[:, ::-1], (extent - 1) // 2)
-    minus = minus[:, ::-1]
-    return np.stack([plus, minus])
-
-
-def _one_way(senders: Floats, receivers: Floats, most: int) -> Floats:
-    """Return the loads of the + channels for targets up to `most` steps ahead.
-
-    Channel p carries, from each s in (p - most, p], what goes to (p, s + most].
-    With C the running sum of the receivers along the unrolled ring that is
-    sum over s of senders[s] (C[s + most] - C[p]): two windows of running sums.
-    """
-    extent = senders.shape[1]
-    if not most:
-        return np.zeros_like(senders)
-    unrolled = np.tile(senders, 2)
-    reach = _running_sums(np.tile(receivers, 3))[:, 1:]  # [i]: all up to and with position i
-    place = np.arange(extent, 2 * extent)
-    ahead = _window_sums(unrolled * reach[:, most : most + 2 * extent], place, most)
-    window = _window_sums(unrolled, place, most)
-    load: Floats = np.maximum(ahead - reach[:, place] * window, 0.0)
-    return load
-
-
-def _running_sums(values: Floats) -> Floats:
-    """Return cumulative sums along each row, starting with 0."""
-    out = np.zeros((values.shape[0], values.shape[1] + 1))
-    np.cumsum(values, axis=1, out=out[:, 1:])
-    return out
-
-
-def _window_sums(values: Floats, end: Ints, length: int) -> Floats:
-    """Return the sums of the `length` values up to and including each of the positions `end`."""
-    total = _running_sums(values)
-    window: Floats = total[:, end + 1] - total[:, end + 1 - length]
-    return window
+    loads = []
+    for way, most in ((1, extent // 2), (-1, (extent - 1) // 2)):
+        passed = np.zeros_like(flow(0))
+        load = passed.copy()
+        for hops in range(most, 0, -1):  # what has this far to go: it came, or begins here
+            passed = np.roll(passed, way, axis=0)
+            passed += flow(way * hops)
+            load += passed
+        loads.append(load)
+    return np.stack(loads)

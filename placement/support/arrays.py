@@ -111,6 +111,8 @@ def product(a: Floats, b: Floats) -> Floats:
     `a` (…, m, k). `b` (…, k, n). Returns (…, m, n).
     """
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    if k == 1:
+        return np.asarray(a * b)
     if m * k * n <= _ONE_CORE:
         return np.asarray(a @ b)
     rows, depth, columns = _piece_shape(m, k, n)

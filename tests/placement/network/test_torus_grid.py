@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from nidmap.placement.network.torus_grid import product_loads, ring_hops
+from nidmap.placement.network.torus_grid import ring_hops, ring_loads
 
 
 def test_ring_hops():
@@ -13,8 +13,6 @@ def test_ring_hops():
     ]
 
 
-def test_product_loads():
-    assert product_loads(np.ones((1, 4)), np.ones((1, 4))).tolist() == [
-        [[3.0, 3.0, 3.0, 3.0]],
-        [[1.0, 1.0, 1.0, 1.0]],
-    ]
+def test_ring_loads():
+    """Each of four positions sends one byte to each other: those half way round go to +."""
+    assert ring_loads(4, lambda hops: np.ones(4)).tolist() == [[3.0] * 4, [1.0] * 4]
