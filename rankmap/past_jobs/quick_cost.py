@@ -36,8 +36,8 @@ from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.search.cost import cost_by, without_time
 
-#: Answers that are kept.
-_KEPT = 100_000
+#: Answers, and flows between nodes, that are kept.
+_KEPT, _KEPT_FLOWS = 100_000, 1 << 18
 
 
 class Span(NamedTuple):
@@ -90,7 +90,8 @@ class QuickCost:
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
             self._plain = cost_by(model, self.timeless)
-        self._phases_of: dict[int, list[QuickPhase]] = {}
+        self._phases_of: dict[int, list[QuickPhase]] = {}  # by number of nodes, the latest last
+        self._flows = 0  # in all of them
         self._known: dict[bytes, Span] = {}
 
     def of(self, rows: Ints) -> Span:
@@ -122,16 +123,21 @@ class QuickCost:
 
     def phases(self, rows: Ints) -> list[QuickPhase]:
         """Return what this many nodes send, assuming all of them equal."""
-        if len(rows) not in self._phases_of:
-            self._phases_of[len(rows)] = list(_phase_costs(self.model, rows))
-        return self._phases_of[len(rows)]
+        known = self._phases_of.pop(len(rows), None)
+        if known is None:
+            known = list(_phase_costs(self.model, rows))
+            self._flows += _flows(known)
+        self._phases_of[len(rows)] = known  # the latest
+        while len(self._phases_of) > 1 and self._flows > _KEPT_FLOWS:
+            self._flows -= _flows(self._phases_of.pop(next(iter(self._phases_of))))
+        return known
 
 
 def _phase_costs(model: Predictor, rows: Ints) -> Iterator[QuickPhase]:
     """Yield the phases of a pattern with rank r in slot r."""
     placement = model.place(rows)
     pattern = fit_pattern(model.pattern, placement)
-    for phase in model.phases(placement):
+    for phase in model.phases(placement, pattern):  # not kept there: only the traffic is needed
         if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
             traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
@@ -141,6 +147,11 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[QuickPhase]:
         if phase.steps is not None and not phase.dependent:
             meeting = model.constants.meeting * (1 - model.values.ahead[0])
         yield QuickPhase(*model.node_limits(phase), traffic, meeting)
+
+
+def _flows(phases: list[QuickPhase]) -> int:
+    """Return how many flows these phases keep, one per node of an all-to-all."""
+    return sum(len(phase.traffic) + len(phase.traffic.all_to_alls.end) for phase in phases)
 
 
 def _is_complete(pattern: Pattern) -> bool:

@@ -74,7 +74,6 @@ class Replay:
         self.share = np.array([app.share for app in applications or ()])
         self._footprints: dict[Any, Footprint] = {}
         self.rows: list[Ints] = [np.empty(0, dtype=np.int32)] * jobs
-        self.running: dict[int, None] = {}
         self.unit = nested_units(machine, np.arange(len(machine)))[0]
         self.up = up
         self._ending: list[tuple[float, int]] = []
@@ -125,10 +124,7 @@ class Replay:
         """Free the nodes of jobs that end; return whether others get more of the links."""
         changed = False
         while self._ending and self._ending[0][0] <= now:
-            end, job = heapq.heappop(self._ending)
-            if job not in self.running or end != self.end[job]:
-                continue  # its pace has changed since then
-            del self.running[job]
+            _, job = heapq.heappop(self._ending)
             self.scheduler.finish(job, self.rows[job])
             changed |= self.sharing is not None and self.sharing.remove(job)
         return changed
@@ -137,19 +133,16 @@ class Replay:
         """Start a job; return whether others get less of the links."""
         self.policy.begun(job)
         self.rows[job] = rows.astype(np.int32)
-        self.start[job], self.running[job] = now, None
+        self.start[job] = now
         shares = False
         if self.sharing is not None and len(rows) > 1:
             footprint = self._footprint(job, rows)
             app, slowdown = self.applications[job], self.sharing.slowdown(footprint)
             self.slowdown[job], self.pace[job] = slowdown, app.pace(slowdown)
             shares = self.sharing.add(job, footprint, app.share)
-        self._end_at(job, now + float(self.trace.run[job]) * float(self.pace[job]))
+        self.end[job] = now + float(self.trace.run[job]) * float(self.pace[job])
+        heapq.heappush(self._ending, (float(self.end[job]), job))
         return shares
-
-    def _end_at(self, job: int, end: float) -> None:
-        self.end[job] = end
-        heapq.heappush(self._ending, (end, job))
 
     def _footprint(self, job: int, rows: Ints) -> Footprint:
         assert self.network is not None
@@ -176,10 +169,12 @@ class Replay:
         share = self.share[jobs]
         pace = 1 - share + share * self.sharing.slowdowns()
         changed = np.abs(pace - self.pace[jobs]) > _CHANGE * self.pace[jobs]
-        for job, new in zip(jobs[changed].tolist(), pace[changed].tolist(), strict=True):
-            left = (float(self.end[job]) - now) / float(self.pace[job])
-            self.pace[job] = new
-            self._end_at(job, now + left * new)
+        jobs, pace = jobs[changed], pace[changed]
+        left = (self.end[jobs] - now) / self.pace[jobs]
+        self.pace[jobs] = pace
+        self.end[jobs] = now + left * pace
+        self._ending = [(float(self.end[job]), job) for _, job in self._ending]
+        heapq.heapify(self._ending)
 
     def _note_moments(self, until: float) -> None:
         """Note the busy nodes at all moments before the next event."""

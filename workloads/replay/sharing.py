@@ -22,7 +22,7 @@ import numpy as np
 
 from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
-from nidmap.placement.network import SINGLE_PATH, channels
+from nidmap.placement.network import SINGLE_PATH, channels, loads
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.arrays import add_by_key
 from nidmap.placement.support.quantities import GB
@@ -157,10 +157,10 @@ class Network:
         """Return links and GB of a phase: those that leave units, and those that join two."""
         if self.routed:
             placement = cost.model.place(rows)
-            links = cost.model.loads(placement.demand(phase.traffic), None)
-            return [(links.used, links.carried / GB), (links.used[:0], links.carried[:0])]
-        loads = unit_loads(self.machine, rows, phase.traffic)
-        return [(loads.cut, loads.leaving / GB), (loads.direct, loads.between / GB)]
+            routed = loads(self.machine, placement.demand(phase.traffic), cost.model.routing)
+            return [(routed.used, routed.carried / GB), (routed.used[:0], routed.carried[:0])]
+        unit = unit_loads(self.machine, rows, phase.traffic)
+        return [(unit.cut, unit.leaving / GB), (unit.direct, unit.between / GB)]
 
 
 class Member(NamedTuple):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts and direct links against the same sums in plain loops, and the bound of any routing."""
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,7 @@ from nidmap.placement.network.bounds import cut_time
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.traffic import Traffic
+from nidmap.rankmap.past_jobs import quick_cost
 from nidmap.rankmap.past_jobs.quick_cost import QuickCost, cut_times
 from nidmap.rankmap.predict import Job, Predictor
 
@@ -102,3 +104,19 @@ def test_elsewhere_it_is_what_a_search_goes_by(spec):
     near, far = (cost.of(np.array(rows)) for rows in ([0, 1, 2], [0, 3, 6]))
     assert near.low == near.high < far.likely
     assert bool(cost.timeless) == spec.startswith("tree")
+
+
+def test_jobs_of_many_sizes_take_no_more_memory_than_those_of_a_few(monkeypatch):
+    """What is sent is kept for the latest sizes alone, and costs the same when made again."""
+    monkeypatch.setattr(quick_cost, "_KEPT_FLOWS", 500)
+    model = Predictor(parse_spec("tree:8x64,bw=1:1"), Job("stencil:auto", 8, 1e6))
+    cost, held = QuickCost(model), []
+    spans = {}
+    tracemalloc.start()
+    for count in range(2, 302):
+        spans[count] = cost.of(np.arange(count))
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[-1] - held[99] < 2e6  # 200 sizes of up to 300 nodes: 1,800 flows each
+    for count in (2, 51, 300):
+        assert QuickCost(model).of(np.arange(count)) == spans[count]
