@@ -90,7 +90,8 @@ class QuickCost:
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
             self._plain = cost_by(model, self.timeless)
-        self._phases_of: dict[int, list[QuickPhase]] = {}  # by number of nodes, the latest last
+        # _phases_of: by GB/s of each node's own links, the latest last
+        self._phases_of: dict[bytes, list[QuickPhase]] = {}
         self._flows = 0  # in all of them
         self._known: dict[bytes, Span] = {}
 
@@ -122,12 +123,13 @@ class QuickCost:
         return Span(cut, likely, direct)
 
     def phases(self, rows: Ints) -> list[QuickPhase]:
-        """Return what this many nodes send, assuming all of them equal."""
-        known = self._phases_of.pop(len(rows), None)
+        """Return what these nodes send: the same for as many with links as fast."""
+        key = self.model.injection[rows].tobytes()
+        known = self._phases_of.pop(key, None)
         if known is None:
             known = list(_phase_costs(self.model, rows))
             self._flows += _flows(known)
-        self._phases_of[len(rows)] = known  # the latest
+        self._phases_of[key] = known  # the latest
         while len(self._phases_of) > 1 and self._flows > _KEPT_FLOWS:
             self._flows -= _flows(self._phases_of.pop(next(iter(self._phases_of))))
         return known

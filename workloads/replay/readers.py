@@ -1,34 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of traces: SWF, the output of sacct, the CSV of ``nidmap jobs``; plain or gzip.
-
-A file is read in blocks of lines, so that memory grows with its jobs alone.
-"""
+"""Readers of traces: SWF, the output of sacct, the CSV of ``nidmap jobs``; plain or gzip."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import gzip
 import io
 import math
 import re
-import sys
-import zlib
-from collections import Counter
-from collections.abc import Iterator
-from itertools import chain, islice
-from typing import IO, Any
 
 import numpy as np
 
 from nidmap.placement.accounting import head_of, read_table
-from nidmap.placement.errors import ParseError, os_reason
+from nidmap.placement.errors import ParseError
+from nidmap.placement.readers import split_lines
 from nidmap.placement.support.array_types import Floats
 from nidmap.placement.support.quantities import counted
+from nidmap.placement.support.reading import UNPACKED, read_bytes
 from nidmap.workloads.replay.trace import Columns, Trace, clean_trace
-
-#: Lines that are read at a time, and characters of one that is no job.
-_BLOCK, _LONGEST = 100_000, 1 << 20
 
 #: Fields of a line of SWF (Feitelson's standard, version 2.2), and those that are read.
 _FIELDS = 18
@@ -41,58 +29,25 @@ _HINT = "a trace is SWF, the output of sacct -X -P, or the CSV of nidmap jobs"
 
 def read_trace(source: str, per_node: float | None = None) -> Trace:
     """Read a trace."""
-    with _opened(source) as stream:
-        lines = _short_lines(stream, source)
-        first = next((line for line in lines if line.strip()), "")
-        lines = chain([first], lines)
-        if first.startswith(";") or re.fullmatch(r"[-+.\d\s]+", first.strip() or "x"):
-            return _read_swf(lines, source, per_node)
-        if {"patterns", "touches", "node_hours"} & set(first.strip().split(",")):
-            return _read_own(lines, source)
-        if head_of(first.rstrip("\n")) is not None:
-            return _read_accounts(lines, source)
+    text = read_bytes(source, "TRACE", UNPACKED).decode("utf-8", "replace")
+    lines = split_lines(text, source, UNPACKED)
+    first = next((line for line in lines if line.strip()), "")
+    if first.startswith(";") or re.fullmatch(r"[-+.\d\s]+", first.strip() or "x"):
+        return _read_swf(lines, source, per_node)
+    if {"patterns", "touches", "node_hours"} & set(first.strip().split(",")):
+        return _read_own(text, source)
+    if head_of(first) is not None:
+        return _read_accounts(text, source)
     wrong = f"'{first.strip()[:60]}' is not the start of a trace" if first else "is empty"
     raise ParseError(source, 1 if first else 0, wrong, _HINT)
 
 
-@contextlib.contextmanager
-def _opened(source: str) -> Iterator[IO[str]]:
-    """Open a trace, gzip or not; any error while it is read becomes a `ParseError`."""
-    try:
-        with contextlib.ExitStack() as stack:
-            file = sys.stdin.buffer if source == "-" else open(source, "rb")  # noqa: SIM115
-            raw: Any = stack.enter_context(file)
-            packed = raw.peek(2)[:2] == b"\x1f\x8b"
-            plain = stack.enter_context(gzip.open(raw)) if packed else raw
-            yield io.TextIOWrapper(plain, encoding="utf-8", errors="replace")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ParseError(source, 0, f"is a damaged gzip file: {error}") from None
-    except (OSError, ValueError) as error:
-        raise ParseError(source, 0, f"cannot be read: {os_reason(error)}") from None
-
-
-def _short_lines(stream: IO[str], source: str) -> Iterator[str]:
-    """Yield the lines of a stream; refuse one that would fill the memory."""
-    for number, line in enumerate(iter(lambda: stream.readline(_LONGEST), ""), 1):
-        if len(line) == _LONGEST:
-            raise ParseError(source, number, f"a line of {_LONGEST:,} characters or more", _HINT)
-        yield line
-
-
-def _read_swf(lines: Iterator[str], source: str, per_node: float | None) -> Trace:
-    header: dict[str, int] = {}
-    blocks, left_out, number = [], Counter[str](), 0
-    while block := list(islice(lines, _BLOCK)):
-        for line in block:
-            if line.startswith(";") and (match := _HEADER.match(line)):
-                header[match[1]] = int(match[2])
-        table = _swf_numbers(block, source, number)
-        number += len(block)
-        if len(table):
-            blocks.append(_swf_columns(table).replayable(left_out))
+def _read_swf(lines: list[str], source: str, per_node: float | None) -> Trace:
+    found = (_HEADER.match(line) for line in lines if line.startswith(";"))
+    header = {match[1]: int(match[2]) for match in found if match}
     share, words = _per_node(header, per_node)
-    columns = Columns.joined(blocks)
-    return clean_trace(columns._replace(nodes=columns.nodes / share), source, [words], left_out)
+    columns = _swf_columns(_swf_numbers(lines, source))
+    return clean_trace(columns._replace(nodes=columns.nodes / share), source, [words])
 
 
 def _per_node(header: dict[str, int], given: float | None) -> tuple[float, str]:
@@ -106,21 +61,21 @@ def _per_node(header: dict[str, int], given: float | None) -> tuple[float, str]:
     return 1.0, "each processor counts as a node (--per-node changes it)"
 
 
-def _swf_numbers(block: list[str], source: str, before: int) -> Floats:
-    """Return the numbers of a block, one row per job."""
-    rows = [line for line in block if not line.startswith(";") and line.strip()]
+def _swf_numbers(lines: list[str], source: str) -> Floats:
+    """Return the numbers of all jobs, one row per job."""
+    rows = [line for line in lines if not line.startswith(";") and line.strip()]
     try:
         table = np.loadtxt(rows, ndmin=2, comments=";") if rows else np.empty((0, _FIELDS))
     except ValueError:
-        raise _strange_row(block, source, before) from None
+        raise _strange_row(lines, source) from None
     if table.shape[1] < _FIELDS:
-        raise _strange_row(block, source, before)
+        raise _strange_row(lines, source)
     return table
 
 
-def _strange_row(block: list[str], source: str, before: int) -> ParseError:
-    """Return the error of the first line of a block that is not a job."""
-    for number, line in enumerate(block, before + 1):
+def _strange_row(lines: list[str], source: str) -> ParseError:
+    """Return the error of the first line that is not a job."""
+    for number, line in enumerate(lines, 1):
         words = line.partition(";")[0].split()
         if words and len(words) < _FIELDS:
             what = f"{len(words)} fields, but a job in SWF has {_FIELDS}"
@@ -128,7 +83,7 @@ def _strange_row(block: list[str], source: str, before: int) -> ParseError:
         strange = [word for word in words if not _NUMBER.fullmatch(word)]
         if strange:
             return ParseError(source, number, f"'{strange[0]}' is not a number", _HINT)
-    return ParseError(source, before + 1, "lines of different lengths", _HINT)
+    return ParseError(source, 0, "lines of different lengths", _HINT)
 
 
 def _swf_columns(table: Floats) -> Columns:
@@ -142,27 +97,22 @@ def _swf_columns(table: Floats) -> Columns:
     return Columns(whole[0], submit, start, table[:, _RUN], table[:, _LIMIT], used, user, name)
 
 
-def _read_accounts(lines: Iterator[str], source: str) -> Trace:
-    """Read a table of jobs block by block, each under the header of all."""
-    head, running = next(lines), 0
-    blocks, before = [], 0
-    while block := list(islice(lines, _BLOCK)):
-        try:
-            jobs = list(read_table("".join([head, *block]), source))
-        except ParseError as error:
-            raise ParseError(source, error.line + before, error.text, error.hint) from None
-        before += len(block)
-        rows = [(j.id, j.submit, j.start, j.end - j.start, j.limit, len(j.nodes), j.user, j.name)
-                for j in jobs if math.isfinite(j.end)]  # fmt: skip
-        running += len(jobs) - len(rows)
-        blocks.append(Columns.of_rows(rows))
+def _read_accounts(text: str, source: str) -> Trace:
+    """Read the output of sacct."""
+    rows, running = [], 0
+    for job in read_table(text, source):
+        if math.isfinite(job.end):
+            run, nodes = job.end - job.start, len(job.nodes)
+            rows.append((job.id, job.submit, job.start, run, job.limit, nodes, job.user, job.name))
+        else:
+            running += 1
     remarks = [f"{counted(running, 'job')} left out: still running"] if running else []
-    return clean_trace(Columns.joined(blocks), source, remarks)
+    return clean_trace(Columns.of_rows(rows), source, remarks)
 
 
-def _read_own(lines: Iterator[str], source: str) -> Trace:
+def _read_own(text: str, source: str) -> Trace:
     """Read what ``nidmap jobs -o FILE.csv`` writes: no submissions, no limits."""
-    rows, reader = [], csv.DictReader(lines)
+    rows, reader = [], csv.DictReader(io.StringIO(text, newline=""))
     try:
         for row in reader:
             start, end, nodes = (float(row[key] or "nan") for key in ("start", "end", "nodes"))

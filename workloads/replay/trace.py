@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -63,68 +62,43 @@ class Columns(NamedTuple):
         numbers: list[Any] = [np.array(parts[k], dtype=np.float64) for k in range(1, 6)]
         return cls(texts[0], *numbers, *texts[1:])
 
-    @classmethod
-    def joined(cls, blocks: Iterable[Columns]) -> Columns:
-        """Return several blocks joined."""
-        parts: list[Any] = [np.concatenate(column) for column in zip(*blocks, strict=True)]
-        return cls(*parts) if parts else cls.of_rows(())
-
     def take(self, which: Mask | Ints) -> Columns:
         """Return some of the jobs, in the given order."""
         parts: list[Any] = [column[which] for column in self]
         return Columns(*parts)
 
-    def replayable(self, left_out: Counter[str]) -> Columns:
-        """Return the jobs that can be replayed; all others are counted by reason."""
-        reasons = {
-            "no time of submission": ~(
-                np.where(np.isnan(self.submit), self.start, self.submit) >= 0
-            ),
-            "no run time": ~(self.run >= 0),
-            "no number of nodes": ~(self.nodes > 0),
-        }
-        kept = np.ones(len(self.run), dtype=bool)
-        for reason, bad in reasons.items():
-            left_out[reason] += int((bad & kept).sum())
-            kept &= ~bad
-        return self.take(kept)
 
-
-def clean_trace(
-    columns: Columns, source: str, remarks: Sequence[str] = (), left_out: Counter[str] | None = None
-) -> Trace:
-    """Return the jobs that can be replayed, by submission; count all others in remarks.
-
-    `left_out`: jobs that a reader has left out already.
-    """
-    left_out = Counter() if left_out is None else left_out
-    columns = columns.replayable(left_out)
-    counts = ((counted(number, "job"), reason) for reason, number in left_out.items() if number)
-    notes = [*remarks, *(f"{jobs} left out: {reason}" for jobs, reason in counts)]
+def clean_trace(columns: Columns, source: str, remarks: Sequence[str] = ()) -> Trace:
+    """Return the jobs that can be replayed, by submission; count all others in remarks."""
+    notes = list(remarks)
     submit = np.where(np.isnan(columns.submit), columns.start, columns.submit)
-    if not len(submit):
+    kept = np.ones(len(submit), dtype=bool)
+    for missing, known in (
+        ("time of submission", submit >= 0), ("run time", columns.run >= 0),
+        ("number of nodes", columns.nodes > 0),
+    ):  # fmt: skip
+        if number := int((kept & ~known).sum()):
+            notes.append(f"{counted(number, 'job')} left out: no {missing}")
+        kept &= known
+    if not kept.any():
         raise ParseError(source, 0, "has no job that can be replayed", "; ".join(notes))
-    if late := int((np.diff(submit) < 0).sum()):
-        notes.append(f"{counted(late, 'job')} out of order: sorted by submission")
-    if without := int(np.isnan(columns.submit).sum()):
-        notes.append(f"{counted(without, 'job')} without a time of submission: its start is taken")
+    columns, submit = columns.take(kept), submit[kept]
     order = np.argsort(submit, kind="stable")
+    late, without = np.diff(submit) < 0, np.isnan(columns.submit)
     columns, submit = columns.take(order), submit[order]
-    limit, more = _limits(columns)
+    run, limit = columns.run, columns.limit
+    unlimited, longer = ~(limit > 0), (limit > 0) & (run > limit)
+    for jobs, words in (
+        (late, "out of order: sorted by submission"),
+        (without, "without a time of submission: its start is taken"),
+        (unlimited, "without a time limit: the run time is taken"),
+        (longer, "ran past the limit: the run time is taken"),
+    ):
+        notes += [f"{counted(int(jobs.sum()), 'job')} {words}"] if jobs.any() else []
+    limit = np.where(unlimited | longer, run, limit)
     nodes = np.maximum(1, np.ceil(columns.nodes)).astype(np.int64)
-    parts = submit - submit[0], columns.run, limit, nodes, columns.user, columns.name, columns.ids
-    return Trace(source, *parts, (*notes, *more))
-
-
-def _limits(columns: Columns) -> tuple[Floats, list[str]]:
-    """Return the time limits, none shorter than the job ran, and remarks."""
-    limit, run, notes = columns.limit, columns.run, []
-    missing = ~(limit > 0)
-    if number := int(missing.sum()):
-        notes.append(f"{counted(number, 'job')} without a time limit: the run time is taken")
-    if number := int((~missing & (run > limit)).sum()):
-        notes.append(f"{counted(number, 'job')} ran past the limit: the run time is taken")
-    return np.where(missing | (run > limit), run, limit), notes
+    parts = submit - submit[0], run, limit, nodes, columns.user, columns.name, columns.ids
+    return Trace(source, *parts, tuple(notes))
 
 
 def fit_trace(trace: Trace, nodes: int, scale: float = 1.0, days: float = math.inf) -> Trace:
