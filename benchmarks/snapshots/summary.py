@@ -42,7 +42,7 @@ def judge(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _jobs(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a snapshot's jobs under each policy, with the seconds of communication per round."""
     network = network_of(run["machine"])
-    routed = Routed(network.machine)
+    routed = Routed(network)
     for arm in run["arms"]:
         jobs = [Running(JobTraffic(*job["app"]), np.array(job["rows"])) for job in arm["jobs"]]
         forms = routed_forecasts(routed, jobs), quick_forecasts(network, jobs)

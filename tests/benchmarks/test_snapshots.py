@@ -32,7 +32,7 @@ def test_jobs_run_at_once_on_nodes_of_their_own(snapshot):
 
 def test_what_is_measured_as_predicted_has_no_error_and_its_ranking(snapshot):
     """Ranks of one snapshot take what every link routed says, but for one job's: 10 % less."""
-    routed = Routed(network_of(SPEC).machine)
+    routed = Routed(network_of(SPEC))
     arms, spoilt = [], snapshot.jobs["random"][0]
     for policy, jobs in snapshot.jobs.items():
         rows = []

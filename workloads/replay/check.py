@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nidmap.placement.machine import Machine
 from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import GB
 from nidmap.rankmap.past_jobs import quick_choices
@@ -58,9 +57,8 @@ class _Neighbour(Other):
 class Routed:
     """Predicts jobs next to others that send their own patterns, with every link routed."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self._models: dict[tuple[str, int, float | None], Predictor] = {}
+    def __init__(self, network: Network) -> None:
+        self.network, self.machine = network, network.machine
         self._best: dict[tuple[int, Predictor], float] = {}
 
     def slowdown(
@@ -78,24 +76,18 @@ class Routed:
 
     def best(self, app: JobTraffic, count: int) -> float:
         """Return the seconds of a round on the best nodes of an empty machine."""
-        model = self._model(app)
+        model = self.network.cost(app).model
         if (count, model) not in self._best:
             choices = quick_choices(self.machine, self.machine.compute, count)
             self._best[count, model] = min(model.time(model.place(rows)) for _, rows in choices)
         return self._best[count, model]
-
-    def _model(self, app: JobTraffic) -> Predictor:
-        key = app[:3]
-        if key not in self._models:
-            self._models[key] = Predictor(self.machine, Job(*key))
-        return self._models[key]
 
     def _neighbours(
         self, jobs: Sequence[tuple[JobTraffic, Ints, float]], own: tuple[JobTraffic, Ints, float]
     ) -> list[_Neighbour]:
         """Return jobs with rates of which the predictor leaves as much of each channel as they."""
         busy = [self._busy(app, rows) * rounds for app, rows, rounds in (*jobs, own)]
-        bandwidth = self._model(own[0]).channels.bandwidth
+        bandwidth = self.network.cost(own[0]).model.channels.bandwidth
         owner, where = np.nonzero(busy)
         rate = np.array(busy)[owner, where]
         presence = np.minimum(rate, 1)
@@ -111,7 +103,7 @@ class Routed:
 
     def _busy(self, app: JobTraffic, rows: Ints) -> Floats:
         """Return the seconds of each channel in a round of a job."""
-        model = self._model(app)
+        model = self.network.cost(app).model
         bandwidth = model.channels.bandwidth
         busy = np.zeros(len(bandwidth))
         for phase in model.phases(model.place(rows)):
@@ -120,36 +112,29 @@ class Routed:
         return busy
 
 
-class Checker:
-    """Compares both times for a sample of the jobs of a replay."""
-
-    def __init__(self, network: Network, trace: Trace, apps: list[JobTraffic]) -> None:
-        self.network, self.trace, self.apps = network, trace, apps
-        self.routed = Routed(network.machine)
-
-    def samples(self, outcome: Outcome, count: int, seed: int = 0) -> list[Sample]:
-        """Return `count` multi-node jobs drawn by a seed, in the order of the trace."""
-        fit = np.flatnonzero((self.trace.nodes > 1) & ([app.share > 0 for app in self.apps]))
-        rng = np.random.default_rng(seed)
-        drawn = rng.choice(fit, min(count, len(fit)), replace=False)
-        return [self._sample(outcome, job) for job in np.sort(drawn).tolist()]
-
-    def _sample(self, outcome: Outcome, job: int) -> Sample:
+def draw_samples(
+    network: Network, trace: Trace, apps: list[JobTraffic], outcome: Outcome, count: int
+) -> list[Sample]:
+    """Return `count` multi-node jobs of a replay, drawn at random, in the order of the trace."""
+    routed, rng = Routed(network), np.random.default_rng(0)
+    sends = (trace.nodes > 1) & ([app.share > 0 for app in apps])
+    fit = np.flatnonzero(sends)
+    samples = []
+    for job in np.sort(rng.choice(fit, min(count, len(fit)), replace=False)).tolist():
         when = outcome.start[job]
-        running = (outcome.start < when) & (outcome.end > when) & (self.trace.nodes > 1)
-        others = [k for k in np.flatnonzero(running).tolist() if self.apps[k].share]
-        sharing, sent = Sharing(self.network), []
-        for other in others:
-            footprint = self.network.footprint(self.apps[other], outcome.of(other))
-            sharing.add(other, footprint, self.apps[other].share)
+        others = np.flatnonzero(sends & (outcome.start < when) & (outcome.end > when)).tolist()
+        sharing, sent = Sharing(network), []
+        for k in others:
+            sharing.add(k, network.footprint(apps[k], outcome.of(k)), apps[k].share)
         slow = sharing.slowdowns() if others else ()
-        for other, slowdown in zip(others, slow, strict=True):
-            app, rows = self.apps[other], outcome.of(other)
-            best = self.network.best(app, len(rows))
-            sent.append((app, rows, rounds_per_second(app.share, best, slowdown)))
-        app, rows = self.apps[job], outcome.of(job)
-        quick = sharing.slowdown(self.network.footprint(app, rows))
-        return Sample(job, len(others), quick, self.routed.slowdown(app, rows, sent))
+        for k, slowdown in zip(others, slow, strict=True):
+            best = network.best(apps[k], len(outcome.of(k)))
+            rounds = rounds_per_second(apps[k].share, best, slowdown)
+            sent.append((apps[k], outcome.of(k), rounds))
+        rows = outcome.of(job)
+        quick = sharing.slowdown(network.footprint(apps[job], rows))
+        samples.append(Sample(job, len(others), quick, routed.slowdown(apps[job], rows, sent)))
+    return samples
 
 
 def check_words(samples: list[Sample]) -> str:

@@ -208,7 +208,8 @@ class Scheduler:
         """Return when a waiting job can start; if it is restricted, hold its nodes."""
         assert self._profile is not None
         count, allowed = self.count[job], self.choice.allowed(job)
-        later = float(self._profile.times[1]) if self._profile.size > 1 else now
+        later = float(self._profile.times[1])
+        later = later if later < math.inf else now
         if allowed is None:
             after = later if count <= self.left else now
             return self._profile.earliest(count, self.limit[job], after)

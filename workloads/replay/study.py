@@ -22,7 +22,7 @@ from nidmap.placement.support.writing import write_output
 from nidmap.rankmap.past_jobs import UNKNOWN, application_of
 from nidmap.rankmap.past_jobs import Application as Known
 from nidmap.rankmap.tasks import run_tasks
-from nidmap.workloads.replay.check import Checker, check_words
+from nidmap.workloads.replay.check import check_words, draw_samples
 from nidmap.workloads.replay.engine import Outcome, Replay
 from nidmap.workloads.replay.results import summarize
 from nidmap.workloads.replay.scheduler import Rules
@@ -120,9 +120,9 @@ def _network(machine: Machine) -> Network:
 def check_study(study: Study, samples: int) -> str:
     """Compare quick times of the first case with full predictions; return a sentence."""
     case = study.cases[0]
-    trace, apps = study.trace(case), draw_applications(study, case)
-    outcome = run_case(study, case)
-    return check_words(Checker(_network(study.machine), trace, apps).samples(outcome, samples))
+    network, trace = _network(study.machine), study.trace(case)
+    apps, outcome = draw_applications(study, case), run_case(study, case)
+    return check_words(draw_samples(network, trace, apps, outcome, samples))
 
 
 # --- many cases ---------------------------------------------------------------------

@@ -21,8 +21,9 @@ def test_free_nodes_over_time():
     assert profile.earliest(2, 30.0) == 10
     assert profile.earliest(2, 3.0, after=1.0) == 1
     profile.advance(12.0)
-    assert profile.times[: profile.size].tolist() == [12, 25]
-    assert profile.free[: profile.size].tolist() == [4, 7]
+    steps = np.isfinite(profile.times)
+    assert profile.times[steps].tolist() == [12, 25]
+    assert profile.free[steps].tolist() == [4, 7]
 
 
 def test_jobs_that_end_at_once_are_one_step():
