@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What five policies do to all jobs: two machines, a real and a synthetic trace.
 
-``python -m benchmarks.replays`` writes the page and its picture; with ``--resume`` it goes on
-where it was ended. It takes an hour on two cores.
+``python -m benchmarks.replays`` writes the report, its picture, and what they come to into the
+guide's page (docs/trust/replays.md), and prints that; with ``--resume`` it goes on where it was
+ended, or makes them of what is kept. Hours on two cores; the page says what each setting took.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
-import time
+from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -20,9 +22,10 @@ import click
 import numpy as np
 
 from nidmap.placement.machine_option import machine_from
+from nidmap.placement.support.array_types import Floats
 from nidmap.placement.support.quantities import counted
 from nidmap.placement.support.writing import write_output
-from nidmap.placement.ui import bar
+from nidmap.placement.ui import bar, say
 from nidmap.rankmap.compare.plots import COLOURS, picture_bytes
 from nidmap.workloads.replay.readers import read_trace
 from nidmap.workloads.replay.report import Range, Report
@@ -46,14 +49,18 @@ MACHINES = {"Shaheen II": "shaheen2", "fat tree": "fattree:leaf=24,leaves=64,spi
 MONTH, WEEKS = 31.0, 14.0
 
 _PACKAGE, _TRACE = "evalys==4.0.7", "UniLu-Gaia-2014-2.swf"
-_REPORT = Path(__file__).parent / "reports" / "replays.md"
+_HOME = Path(__file__).parents[1]
+_REPORT, _PAGE, _PICTURE = (
+    _HOME / path
+    for path in (
+        "benchmarks/reports/replays.md",
+        "docs/trust/replays.md",
+        "docs/images/replays.svg",
+    )
+)
 
-_INTRO = """# Five policies for a whole site
-
-<!-- made by `{command}`: change benchmarks/replays.py, not this page -->
-
-What [`nidmap replay`](../../docs/howto/replay.md) says of {settings}: who gains and who loses
-if all jobs are placed by one policy.
+_INTRO = """What [`nidmap replay`]({guide}) says of {settings}: who gains and who
+loses if all jobs are placed by one policy.
 
 - Machines: Shaheen II (6,174 nodes, dragonfly), and a fat tree of 1,536 nodes with half the links
   up that full bandwidth would take.
@@ -67,8 +74,7 @@ A range is over two or three seeds, **bold** where all agree on the sign. Change
 `slurm`, Slurm's own choice without a topology plugin.
 """
 
-_UNKNOWN = """
-## What is not known
+_UNKNOWN = """## What is not known
 
 - The traces say nothing of communication: pattern, share and bytes are assumed. At a real site
   jobs differ in their share.
@@ -86,6 +92,12 @@ _UNKNOWN = """
   slowed down were not ended.
 """
 
+_HOW_COUNTED = """A change counts where all replays of a row below agree on it: *earlier* and *later* count the groups
+by size, row by row, that finish so."""
+
+#: Jobs by size: the largest that counts as such, and what they are called.
+_CLASSES = ((7, "up to 7 nodes"), (127, "8 to 127 nodes"), (10**9, "128 nodes and more"))
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -95,7 +107,12 @@ class Setting:
     trace: str
     study: Study
     summaries: dict[Case, dict[str, Any]]
-    seconds: float  # of the replays that were not kept already
+
+    def cost(self, policy: str) -> Floats:
+        """Return the processor seconds and MiB of each replay of a policy, float64 (k, 2)."""
+        folder = Path(self.study.folder)
+        files = [folder / f"{case.label}.npz" for case in self.summaries if case.policy == policy]
+        return np.array([np.load(path)["cost"] for path in files])
 
     @property
     def shares(self) -> list[float]:
@@ -122,12 +139,12 @@ class Setting:
 @click.option("--resume", "resumed", is_flag=True, help="Continue with saved replays.")
 @click.option("--setting", "chosen", multiple=True, metavar="MACHINE, TRACE",
               help="One of them alone, as 'fat tree, UniLu-Gaia'; may repeat.")  # fmt: skip
-@click.option("--shares", default="0.1,0.5", show_default=True, metavar="S,…",
+@click.option("--shares", default="0.1,0.3,0.5", show_default=True, metavar="S,…",
               help="Shares of their time that jobs communicate.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=_REPORT,
-              help="The page; the picture goes to images/ next to it.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path),
+              help="Write the report and its picture there, and no page.")  # fmt: skip
 def replays(
-    folder: Path, resumed: bool, chosen: tuple[str, ...], shares: str, output: Path
+    folder: Path, resumed: bool, chosen: tuple[str, ...], shares: str, output: Path | None
 ) -> None:
     """Replay both traces on both machines under five policies, and write the page."""
     numbers = tuple(map(float, shares.split(",")))
@@ -138,16 +155,32 @@ def replays(
     ]
     settings.reverse()
     words = "".join(f' --setting "{setting}"' for setting in chosen)
-    command = f"python -m benchmarks.replays{words}"
-    command += f" --shares {shares} -o {output.name}" if output.name != _REPORT.name else ""
+    words += f" --shares {shares}" if shares != "0.1,0.3,0.5" else ""
+    words += f" -o {output.name}" if output else ""
     what = "; ".join(chosen) or "two machines under two traces"
-    intro = _INTRO.format(command=command, settings=what)
-    figure = f"images/{output.stem}.svg"
-    parts = [intro, short_table(settings, figure), *map(setting_text, settings), _UNKNOWN]
-    text = "\n".join(parts)
-    write_output(text, str(output))
-    picture = picture_bytes("svg", lambda figure: draw_sizes(settings, figure), {})
-    write_output(picture, str(output.parent / figure))
+    report = output or _REPORT
+    picture = report.parent / "images" / f"{report.stem}.svg" if output else _PICTURE
+
+    def summary(page: Path) -> list[str]:
+        guide, figure = (
+            os.path.relpath(path, page.parent) for path in (_HOME / "docs/howto/replay.md", picture)
+        )
+        return [_INTRO.format(guide=guide, settings=what), short_text(settings, figure)]
+
+    made = f"<!-- made by `python -m benchmarks.replays{words}`: change that, not this page -->\n"
+    head = ["# Five policies for a whole site\n", made]
+    parts = [*head, *summary(report), *map(setting_text, settings), _UNKNOWN]
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    write_output("\n".join(parts), str(report))
+    write_output(picture_bytes("svg", lambda new: draw_sizes(settings, new), {}), str(picture))
+    if output is None:
+        block = "\n".join([*summary(_PAGE), _UNKNOWN])
+        before, mark, rest = _PAGE.read_text(encoding="utf-8").partition("<!-- made: ")
+        command, _, old = rest.partition("\n")
+        _, _, after = old.partition("<!-- end -->")
+        page = f"{before}{mark}{command}\n{block}<!-- end -->{after}"
+        write_output(page, str(_PAGE))
+        sys.stdout.write(block)
 
 
 def replay_setting(
@@ -167,12 +200,14 @@ def replay_setting(
     study = Study(
         machine, traces, tuple(cases), Rules(), machine.compute, ppn=ppn, folder=str(kept)
     )
-    begun = time.perf_counter()
     with bar() as show:
         summaries = run_study(study, resumed, show)
     if summaries is None:
         sys.exit(0)
-    return Setting(name, trace, study, summaries, time.perf_counter() - begun)
+    setting = Setting(name, trace, study, summaries)
+    seconds, most = np.concatenate([setting.cost(policy) for policy in POLICIES]).T
+    say(f"{setting.title}: {seconds.sum():,.0f} processor seconds, at most {most.max():,.0f} MiB")
+    return setting
 
 
 def gaia_trace(folder: Path, nodes: int) -> Trace:
@@ -216,13 +251,26 @@ def change_text(change: Range | None, relative: bool) -> str:
         return "-"
     times, form, unit = (100, "{:+.1f}", " %") if relative else (1, "{:+.1f}", " min")
     text = Range(*(times * value for value in change)).text(form) + unit
-    return f"**{text}**" if change.agrees(0.002 if relative else 0.1) else text
+    return f"**{text}**" if change.agrees(_alike(relative)) else text
 
 
-def short_table(settings: list[Setting], figure: str) -> str:
+def short_text(settings: list[Setting], figure: str) -> str:
+    """Return what all settings come to: sentences, the best policies, the picture, the cost."""
+    lines = [f"- {best_overall(settings, *column)}" for column in _COLUMNS[:2]]
+    for policy in POLICIES[1:]:
+        lines.append(f"- {verdict_text(settings, policy)}")
+    parts = [
+        f"## In short\n\n{_HOW_COUNTED}\n", *lines, "",
+        short_table(settings), f"![turnaround by size]({figure})\n",
+        "## What a replay takes\n", cost_text(settings),
+    ]  # fmt: skip
+    return "\n".join(parts)
+
+
+def short_table(settings: list[Setting]) -> str:
     """Return, for each setting, the policies with fewest node-hours and most losers."""
     rows = []
-    for setting, share in ((one, share) for one in settings for share in one.shares):
+    for setting, share in _rows_of(settings):
         report = setting.report(share)
         best = [best_text(report, *column[1:]) for column in _COLUMNS[:2]]
         losers = {policy: len(report.losses(policy)) for policy in POLICIES[1:]}
@@ -231,23 +279,95 @@ def short_table(settings: list[Setting], figure: str) -> str:
         rows.append([setting.machine, setting.trace, f"{100 * share:.0f} %", *best, words])
     heads = ["machine", "trace", "share", "fewest node-hours", "shortest mean turnaround",
              "most groups later in every replay"]  # fmt: skip
-    lines = [f"- {verdict_text(settings, policy)}" for policy in POLICIES[1:]]
-    picture = f"![turnaround by size]({figure})"
-    return "\n".join(["## In short\n", *lines, "", table(heads, rows), f"{picture}\n"])
+    return table(heads, rows)
+
+
+def _rows_of(settings: list[Setting]) -> list[tuple[Setting, float]]:
+    """Return the rows of the short table: settings and shares."""
+    return [(setting, share) for setting in settings for share in setting.shares]
+
+
+def best_overall(settings: list[Setting], head: str, key: str, relative: bool) -> str:
+    """Say which policy lowers a figure most often, and what it gains there."""
+    changes = []
+    for setting, share in _rows_of(settings):
+        report = setting.report(share)
+        of_policy = {p: report.change(p, "all", key, relative=relative) for p in POLICIES[1:]}
+        known = {policy: change for policy, change in of_policy.items() if change}
+        best = min(known, key=lambda policy: known[policy].likely)
+        changes.append((best, known[best]))
+    counts = Counter(best for best, change in changes if change.likely < 0)
+    if not counts:
+        return f"No policy lowers {head} in any row."
+    policy, most = counts.most_common(1)[0]
+    gains = [change for best, change in changes if best == policy and change.likely < 0]
+    agreed = sum(change.agrees(_alike(relative)) for change in gains)
+    likely = [abs(change.likely) * (100 if relative else 1) for change in gains]
+    unit = "%" if relative else "min"
+    return (
+        f"The lowest {head}: most often under `{policy}`, in {most} of {len(changes)} rows below, "
+        f"by {Range.of(likely).text()} {unit}; all replays agree in {agreed} of them."
+    )
+
+
+def whom_text(settings: list[Setting], policy: str) -> str:
+    """Say for which jobs, by size, a policy is better, and for which worse."""
+    better, worse, even = [], [], []
+    least = 0
+    for most, words in _CLASSES:
+        changes = [
+            size_change(setting.report(share), policy, label)
+            for setting, share in _rows_of(settings)
+            for label in sizes(setting)
+            if least < _least_nodes(label) <= most
+        ]
+        least = most
+        agreed = [change.likely for change in changes if change and change.agrees(0.002)]
+        balance = len(agreed) - 2 * sum(likely > 0 for likely in agreed)
+        group = better if balance > 0 else worse if balance < 0 else even
+        group.append(f"{words} ({_sign_text(changes, 0.002, 'earlier', 'later')})")
+    said = (
+        ("right for jobs of", better),
+        ("it costs those of", wrong),
+        ("open for those of", open_),
+    )
+    return "; ".join(f"{words} {', '.join(group)}" for words, group in said if group)
+
+
+def cost_text(settings: list[Setting]) -> str:
+    """Return the time and memory of replays against jobs and nodes."""
+    rows = []
+    for setting in settings:
+        costs = {policy: setting.cost(policy) for policy in POLICIES}
+        jobs = float(np.mean([len(trace) for trace in setting.study.traces]))
+        means = [f"{1000 * cost[:, 0].mean() / jobs:,.1f}" for cost in costs.values()]
+        every = np.concatenate(list(costs.values()))
+        rows.append([setting.machine, setting.trace, f"{int(setting.study.up.sum()):,}",
+                     f"{jobs:,.0f}", str(len(every)), *means, f"{every[:, 0].sum():,.0f}",
+                     f"{every[:, 1].max():,.0f}"])  # fmt: skip
+    heads = ["machine", "trace", "nodes", "jobs", "replays", *POLICIES, "all, s", "MiB"]
+    lead = (
+        "Processor seconds for 1,000 jobs under each policy, those of all replays, and the most "
+        "memory of a process.\n"
+    )
+    return f"{lead}\n{table(heads, rows)}"
 
 
 def verdict_text(settings: list[Setting], policy: str) -> str:
-    """Say in how many settings, and for how many sizes, a policy is better or worse."""
-    reports = [(one, one.report(share)) for one in settings for share in one.shares]
-    hours = [report.change(policy, "all", "node_hours", relative=True) for _, report in reports]
-    done = [report.change(policy, "all", "turnaround_mean") for _, report in reports]
-    by_size = [size_change(report, policy, label)
-               for setting, report in reports for label in sizes(setting)]  # fmt: skip
+    """Say in how many settings a policy is better or worse, and what kind of jobs it costs."""
+    reports = [setting.report(share) for setting, share in _rows_of(settings)]
+    hours = [report.change(policy, "all", "node_hours", relative=True) for report in reports]
+    done = [report.change(policy, "all", "turnaround_mean") for report in reports]
     return (
-        f"`{policy}`: node-hours {_sign_text(hours, 0.002, 'fewer', 'more')} rows below; mean "
-        f"turnaround {_sign_text(done, 0.1, 'shorter', 'longer')}; turnaround by size "
-        f"{_sign_text(by_size, 0.002, 'shorter', 'longer')}"
+        f"`{policy}` is {whom_text(settings, policy)}. For all jobs together: node-hours "
+        f"{_sign_text(hours, 0.002, 'fewer', 'more')} rows; mean turnaround "
+        f"{_sign_text(done, 0.1, 'shorter', 'longer')} rows."
     )
+
+
+def _alike(relative: bool) -> float:
+    """Return the change below which a figure counts as unchanged."""
+    return 0.002 if relative else 0.1
 
 
 def _sign_text(changes: list[Range | None], alike: float, less: str, more: str) -> str:
@@ -296,7 +416,12 @@ def setting_text(setting: Setting) -> str:
 def sizes(setting: Setting) -> list[str]:
     """Return the groups by size, small jobs first."""
     labels = setting.report(setting.shares[0]).groups("size")
-    return sorted(labels, key=lambda label: int(label.split("-")[0].split()[0]))
+    return sorted(labels, key=_least_nodes)
+
+
+def _least_nodes(label: str) -> int:
+    """Return the fewest nodes of a group by size."""
+    return int(label.split("-")[0].split()[0])
 
 
 def size_table(setting: Setting) -> str:
@@ -328,7 +453,10 @@ def draw_sizes(settings: list[Setting], figure: Any) -> Any:
             report, labels = setting.report(share), sizes(setting)
             for k, (policy, colour) in enumerate(colours.items()):
                 changes = [size_change(report, policy, label) for label in labels]
-                middle = np.array([[np.nan] * 3 if c is None else c for c in changes]) * 100
+                middle = (
+                    np.array([[np.nan] * 3 if c is None else c for c in changes]).reshape(-1, 3)
+                    * 100
+                )
                 where = np.arange(len(labels)) + 0.18 * (k - 1.5)
                 ends = np.abs(middle[:, [0, 2]] - middle[:, [1]]).T
                 axes.errorbar(where, middle[:, 1], ends, fmt="o", ms=3, color=colour, label=policy)

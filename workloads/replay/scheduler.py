@@ -108,14 +108,14 @@ class Scheduler:
         if self._profile is not None:
             self._profile.advance(now)
         begun: dict[int, tuple[int, Ints]] = {}
-        place = self._seen
-        while place < len(self.queue) and self._tested <= self.rules.tested:
+        place, last = self._seen, self._last_small(self._seen)
+        while place <= last and self._tested <= self.rules.tested:
             if self._reserved >= self.rules.depth and self._profile is not None:
                 place = self._next_small(place)
-            elif done := self._reserve_numbers(place):
-                place += done
-                continue
-            if place >= len(self.queue):
+                if place > last or not self.rules.depth:
+                    break
+            place += self._reserve_numbers(place, last)
+            if place > last or self._tested > self.rules.tested:
                 break
             job = self.queue[place]
             rows = self._try(job, now)
@@ -124,6 +124,7 @@ class Scheduler:
             else:
                 begun[place] = job, rows
                 self._begin(job, rows, now)
+                last = self._last_small(place + 1)
             self._tested += self._profile is not None
             place += 1
         self._promised = None if self._held is None else self._held < np.inf
@@ -132,11 +133,11 @@ class Scheduler:
             self.queue = [job for at, job in enumerate(self.queue) if at not in begun]
         return list(begun.values())
 
-    def _reserve_numbers(self, place: int) -> int:
+    def _reserve_numbers(self, place: int, last: int) -> int:
         """Reserve for jobs from `place` on that cannot start for want of nodes; count them."""
         if self._profile is None or not self.rules.renewed or self.rules.depth < math.inf:
             return 0
-        jobs = self.queue[place : place + self.rules.tested - self._tested + 1]
+        jobs = self.queue[place : min(last, place + self.rules.tested - self._tested) + 1]
         done, self._barrier = self._profile.reserve(
             self._trace.nodes[jobs], self._trace.limit[jobs], self._bound[jobs], self.left,
             self._barrier, self.rules.spare, self.rules.resolution,
@@ -145,13 +146,22 @@ class Scheduler:
         self._tested += done
         return done
 
+    def _last_small(self, place: int) -> int:
+        """Return the last place from `place` on of a job no larger than what is free; -1: none.
+
+        No job after it can start, so that their reservations do not matter.
+        """
+        if not self.rules.renewed and self._kept is None:
+            return len(self.queue) - 1  # the first that cannot start is to keep its reservation
+        left, count = self.left, self.count
+        places = range(len(self.queue) - 1, place - 1, -1) if left else ()
+        return next((at for at in places if count[self.queue[at]] <= left), -1)
+
     def _next_small(self, place: int) -> int:
         """Return the next place in the queue of a job no larger than what is free."""
-        if not self.rules.depth:
-            return len(self.queue)  # no overtaking
-        last = min(len(self.queue), place + self.rules.tested - self._tested)
-        small = (at for at in range(place, last) if self.count[self.queue[at]] <= self.left)
-        return next(small, len(self.queue))
+        queue, left, count = self.queue, self.left, self.count
+        last = min(len(queue), place + self.rules.tested - self._tested)
+        return next((at for at in range(place, last) if count[queue[at]] <= left), len(queue))
 
     def _try(self, job: int, now: float) -> Ints | None:
         """Return the nodes on which a job can start now without delaying a reservation."""

@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 import os
+import resource
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -131,10 +133,13 @@ def check_study(study: Study, samples: int) -> str:
 def _do_case(shared: tuple[Study, str], case: Case) -> dict[str, Any]:
     """Replay a case, keep it and return its figures."""
     study, key = shared
+    begun = time.process_time()
     outcome = run_case(study, case)
     summary = summarize(study.trace(case), outcome, int(study.up.sum()))
     if study.folder:
-        keep_case(study.folder, key, case, outcome, summary)
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        cost = time.process_time() - begun, most  # processor seconds, MiB of the process so far
+        keep_case(study.folder, key, case, outcome, summary, cost)
     return summary
 
 
@@ -157,11 +162,14 @@ def run_study(
     return {case: done[case] for case in study.cases}
 
 
-def keep_case(folder: str, key: str, case: Case, outcome: Outcome, summary: dict[str, Any]) -> None:
+def keep_case(
+    folder: str, key: str, case: Case, outcome: Outcome, summary: dict[str, Any],
+    cost: tuple[float, float],
+) -> None:  # fmt: skip
     """Write a replay atomically."""
     raw = io.BytesIO()
     columns = {name: getattr(outcome, name) for name in Outcome.__slots__}
-    np.savez_compressed(raw, key=key, summary=json.dumps(summary), **columns)
+    np.savez_compressed(raw, key=key, summary=json.dumps(summary), cost=cost, **columns)
     write_output(raw.getvalue(), os.path.join(folder, f"{case.label}.npz"))
 
 
