@@ -92,8 +92,8 @@ _UNKNOWN = """## What is not known
   slowed down were not ended.
 """
 
-_HOW_COUNTED = """A change counts where all replays of a row below agree on it: *earlier* and *later* count the groups
-by size, row by row, that finish so."""
+_HOW_COUNTED = """A change counts where all replays of a row below agree on it: *earlier* and
+*later* count the groups by size, row by row, that finish so."""
 
 #: Jobs by size: the largest that counts as such, and what they are called.
 _CLASSES = ((7, "up to 7 nodes"), (127, "8 to 127 nodes"), (10**9, "128 nodes and more"))
@@ -257,8 +257,7 @@ def change_text(change: Range | None, relative: bool) -> str:
 def short_text(settings: list[Setting], figure: str) -> str:
     """Return what all settings come to: sentences, the best policies, the picture, the cost."""
     lines = [f"- {best_overall(settings, *column)}" for column in _COLUMNS[:2]]
-    for policy in POLICIES[1:]:
-        lines.append(f"- {verdict_text(settings, policy)}")
+    lines += [f"- {verdict_text(settings, policy)}" for policy in POLICIES[1:]]
     parts = [
         f"## In short\n\n{_HOW_COUNTED}\n", *lines, "",
         short_table(settings), f"![turnaround by size]({figure})\n",
@@ -327,9 +326,9 @@ def whom_text(settings: list[Setting], policy: str) -> str:
         group = better if balance > 0 else worse if balance < 0 else even
         group.append(f"{words} ({_sign_text(changes, 0.002, 'earlier', 'later')})")
     said = (
-        ("right for jobs of", better),
-        ("it costs those of", wrong),
-        ("open for those of", open_),
+        ("better for jobs of", better),
+        ("worse for", worse),
+        ("undecided for", even),
     )
     return "; ".join(f"{words} {', '.join(group)}" for words, group in said if group)
 
