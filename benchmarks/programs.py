@@ -39,7 +39,7 @@ from nidmap.placement.machine import Machine
 from nidmap.placement.network import loads
 from nidmap.placement.placement import Placement
 from nidmap.placement.traffic import Traffic, join_traffic
-from nidmap.rankmap.predict import Job, Predictor, assumptions, unknowns
+from nidmap.rankmap.predict import Job, Predictor, constants, unknowns
 from nidmap.rankmap.predict.gain import Gain, Gains
 from nidmap.rankmap.recording import Recording
 from nidmap.rankmap.recording.file import load_recording
@@ -51,7 +51,7 @@ OWN = ("order", "nodes", "both")
 #: Medians of times are as good as this.
 NOISE = 1.03
 
-#: What may be chosen for `nidmap.rankmap.predict.assumptions.AHEAD`, and for
+#: What may be chosen for `nidmap.rankmap.predict.constants.AHEAD`, and for
 #: `nidmap.rankmap.predict.unknowns.MISFIT`.
 AHEAD = (0.0, 0.25, 0.5, 0.75, 1.0)
 MISFIT = (1.05, 1.1, 1.15, 1.2)
@@ -181,7 +181,7 @@ def leave_out(paths: list[Path]) -> list[Arm]:
     """Return the arms of each program, predicted with constants fitted to all others."""
     by_values: dict[tuple[float, float], list[Arm]] = {}
     for ahead, misfit in itertools.product(AHEAD, MISFIT):
-        assumptions.AHEAD, unknowns.MISFIT = ahead, misfit
+        constants.AHEAD, unknowns.MISFIT = ahead, misfit
         by_values[ahead, misfit] = [arm for path in paths for arm in read_arms(path)]
     programs = {arm.program for arms in by_values.values() for arm in arms}
     left_out: list[Arm] = []

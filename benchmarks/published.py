@@ -50,10 +50,10 @@ from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern.graph import from_entries
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor
+from nidmap.rankmap.predict.constants import Constants
 from nidmap.rankmap.predict.gain import range_of_unknowns
 from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.phase_cost import phase_cost
-from nidmap.rankmap.predict.placement_times import PlacementTimes
+from nidmap.rankmap.predict.timed import Timed
 from nidmap.rankmap.readers.entries import Entries
 
 if sys.version_info >= (3, 11):
@@ -90,9 +90,9 @@ class Question:
         self.measured = np.atleast_1d(np.asarray(record["measured"], dtype=float))
         self.middle = math.sqrt(float(self.measured[0] * self.measured[-1]))
         model, placement = _predictor(record)
-        self.times = [PlacementTimes(model, placement)]
+        self.times = [Timed(model, placement)]
         if record["unit"] == "gain":
-            self.times.append(PlacementTimes(*_predictor({**record, **record["against"]})))
+            self.times.append(Timed(*_predictor({**record, **record["against"]})))
 
     def figure(self, seconds: float) -> float:
         """Return the seconds in the record's unit; gains are returned unchanged."""
@@ -112,12 +112,7 @@ class Question:
 
     def likely(self, constants: dict[str, float] | None = None) -> float:
         """Return the likely figure with given constants; None: the predictor's own."""
-        seconds = [
-            times.seconds(times.model.values, 0)
-            if constants is None
-            else _seconds(times, constants)
-            for times in self.times
-        ]
+        seconds = [times.seconds(_assumed(times.model, constants)) for times in self.times]
         return seconds[1] / seconds[0] if len(seconds) > 1 else self.figure(*seconds)
 
     def error(self, likely: float) -> float:
@@ -159,21 +154,21 @@ def _grids(ranks: int, dims: int) -> list[tuple[int, ...]]:
     return [(part, *rest) for part in parts for rest in _grids(ranks // part, dims - 1)]
 
 
-def _seconds(times: PlacementTimes, constants: dict[str, float]) -> float:
-    """Return the seconds of a placement with some constants, if its machine uses them."""
-    model = times.model
-    known, stated = model.constants, model.machine.topology.parameters
-    values = model.values._replace(ahead=(constants["ahead"],))
-    if "loss" not in stated:
-        values = values._replace(loss=constants["loss"])
+def _assumed(model: Model, constants: dict[str, float] | None) -> Constants:
+    """Return what is assumed with some constants, where the machine uses them."""
+    known = model.constants
+    if constants is None:
+        return known
+    changes: dict[str, Any] = {"ahead": constants["ahead"]}
+    if "loss" not in model.machine.topology.parameters:
+        changes["loss"] = constants["loss"]
     if known.reach < 1:
-        values = values._replace(reach=constants["reach"])
+        changes["reach"] = constants["reach"]
     if known.process_gbs and known.posted_gbs is None:
-        values = values._replace(process=constants["process"])
+        changes["process_gbs"] = constants["process"]
     if known.meeting:
-        known = replace(known, meeting=constants["meeting"])
-    costs = [phase_cost(loads, known, values, model.nics) for loads in times.loads(model.values)]
-    return model.histogram(times.placement) + math.fsum(cost.seconds for cost in costs)
+        changes["meeting"] = constants["meeting"]
+    return replace(known, **changes)
 
 
 def choose_constants(questions: list[Question]) -> dict[str, float]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import statistics
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,7 +30,6 @@ from nidmap.placement.planners import find
 from nidmap.placement.scheduler.baseline import baseline_of
 from nidmap.placement.sites import site_names
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.predict.phase_cost import phase_cost
 
 if TYPE_CHECKING:
     from nidmap.placement.machine import Machine
@@ -65,13 +63,7 @@ def adapting_sites() -> list[str]:
 
 def best_seconds(model: Predictor, placement: Placement) -> float:
     """Return the seconds if detours cost nothing and no step delays another."""
-    known, values = replace(model.constants, meeting=0.0), model.values._replace(loss=0.0)
-    left = model.left(placement)
-    costs = (
-        phase_cost(model.phase_loads(phase, left), known, values, model.nics)
-        for phase in model.phases(placement)
-    )
-    return math.fsum(cost.seconds for cost in costs)
+    return model.assuming(meeting=0.0, loss=0.0).time(placement)
 
 
 def ask(machine: Machine, seed: int) -> Promise | None:

@@ -228,7 +228,7 @@ class Stepped:
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
                 continue
-            steps = asked.step_loads(phase, None)
+            steps = asked.steps_of(phase, None)
             self.phases.append([_step(step.loads, step.times, step.message) for step in steps])
 
     def seconds(

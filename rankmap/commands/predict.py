@@ -94,5 +94,7 @@ def _phase_lines(prediction: Prediction) -> str:
         worst, bottleneck = phase.loads.worst(), phase.limited_by
         if bottleneck == "link":
             bottleneck = f"{worst.kind} {worst.name.rpartition(' ')[0] or worst.name}".strip()
-        rows.append((phase.name, time_text(phase.seconds), time_text(phase.bound_s), bottleneck))
+        rows.append(
+            (phase.name, time_text(phase.seconds), time_text(phase.bound.seconds), bottleneck)
+        )
     return align_columns(rows)

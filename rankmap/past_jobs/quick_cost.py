@@ -53,7 +53,7 @@ class Span(NamedTuple):
 class QuickPhase(NamedTuple):
     """The costs of a phase of a job on its nodes."""
 
-    # least, posted: seconds as `nidmap.rankmap.predict.model.Model.node_limits` returns them
+    # least, posted: seconds of the busiest node or rank, and of posting messages, which come on top
     least: float
     posted: float
     traffic: Traffic  # between indices of the job's nodes
@@ -115,7 +115,7 @@ class QuickCost:
             slowest = max(least, straight)
             seconds = slowest
             if self.model.routing == "adaptive":
-                way = bound, least, straight, self.model.values.loss, phase.meeting
+                way = bound, least, straight, self.model.constants.loss, phase.meeting
                 seconds = float(diverted_time(*way))
             cut += least + phase.posted
             likely += seconds + phase.posted
@@ -147,8 +147,9 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[QuickPhase]:
             traffic = phase.traffic.listed()
         meeting = 0.0
         if phase.steps is not None and not phase.dependent:
-            meeting = model.constants.meeting * (1 - model.values.ahead[0])
-        yield QuickPhase(*model.node_limits(phase), traffic, meeting)
+            meeting = model.constants.meeting * (1 - model.constants.ahead)
+        cost = model.least(phase)
+        yield QuickPhase(cost.moved, cost.messages, traffic, meeting)
 
 
 def _flows(phases: list[QuickPhase]) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What predictions need besides network bandwidths: latency, message rates, a histogram.
+"""What a predicted time rests on besides loads: one figure for each constant and each unknown.
 
 A site configuration states ``mpi_us`` and ``hop_ns`` with a mark each; a
 machine without a configuration gets those of its fabric's kind, as assumed
@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nidmap.placement.fabrics import fabric_of, known_fabric
 from nidmap.placement.machine import Machine
-from nidmap.placement.network import ROUTINGS, Loads, routings
+from nidmap.placement.network import LOSS, ROUTINGS, routings, usual_loss
 from nidmap.placement.network.channel_loads import injection_bandwidth
-from nidmap.rankmap.predict.phase import Phase
 
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
 MESSAGE_US = 0.5
@@ -36,6 +35,11 @@ MEMORY_GBS = 20.0
 #: only where routers adapt (Aseeri and others, Table IV).
 MEETING = 0.27
 
+#: Share of what sending all at once would win that ranks win by running ahead of each other in the
+#: steps of an exchange. On mini-Crays none is off by 3.0 % in the median, all by 1.8 %
+#: (docs/minicray.md); Piz Daint's all-to-all on minimal paths lies half way (De Sensi and others).
+AHEAD = 0.5
+
 #: Rounds in which a sort finds its splitters [assumed: several probes a round].
 ROUNDS = 4
 
@@ -46,9 +50,31 @@ PROBES = 16
 COUNTER = 8
 
 
+class RunSeconds(NamedTuple):
+    """The work of a run besides its communication."""
+
+    work: float = 0.0  # seconds outside MPI that come on top
+    # Seconds in MPI that come on top, for other causes: processors that handle messages, ranks that
+    # come late
+    rest: float = 0.0
+    # The part that overlaps with messages in flight, in seconds that it would take alone
+    meanwhile: float = 0.0
+
+    def with_messages(self, communication_s: float) -> float:
+        """Return the seconds of the run, given those of its messages."""
+        return self.work + self.rest + math.hypot(communication_s, self.meanwhile)
+
+
+#: For anything but a recorded run.
+NOTHING = RunSeconds()
+
+
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The figures that are not a link's bandwidth."""
+    """The figures that are not a link's bandwidth: stated ones, else likely ones.
+
+    A scenario may assume other values of those that nothing states.
+    """
 
     mpi_us: float  # one short message between neighbours, us
     hop_ns: float  # one more link between routers, ns
@@ -79,6 +105,16 @@ class Constants:
     slowed: float | None = 1.0
     reach: float = 1.0  # share of the nodes' injection bandwidth that exchanges reach
     meeting: float = 0.0
+    nics: int = 1  # the smallest number of interfaces on any node of the machine
+    loss: float = LOSS  # relative cost of diverting all bytes
+    ahead: float = AHEAD  # how far ranks run ahead from step to step, 0 to 1
+    algorithm: str = ""  # '' is the job's
+    routing: str = ""  # '' is the machine's
+    staged: bool = False  # whether a stencil is exchanged direction by direction
+    others: bool = False  # whether jobs that nobody knows send on busy nodes
+    # How many times as long as predicted the messages of a recorded program take
+    fit: float = 1.0
+    run: RunSeconds = NOTHING  # a recorded run's work besides its communication
 
     @property
     def timeless(self) -> bool:
@@ -107,6 +143,9 @@ def machine_constants(machine: Machine) -> Constants:
         "header": stated.get("header", 0.0),
         "meeting": MEETING if adapts else 0.0,
         "slowed": stated.get("slowed", None if "header" in stated else 1.0),
+        "nics": int(np.maximum(1, (machine.router >= 0).sum(axis=1)).min(initial=1)),
+        "loss": usual_loss(machine),
+        "ahead": AHEAD,
     }  # fmt: skip
     latency = stated.get("latency")
     if latency == 0:
@@ -138,41 +177,6 @@ def _memory_bandwidth(machine: Machine) -> tuple[float, str]:
         return max(MEMORY_GBS, moved), "assumed"
     # With unlimited links, copies would dominate the time.
     return math.inf, "as on links of unknown bandwidth"
-
-
-def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
-    """Return how many channels of each class a byte crosses on average.
-
-    `total`: bytes that leave their node.
-    """
-    kinds = loads.channels.kinds
-    if not total:
-        return dict.fromkeys(kinds, 0.0)
-    sums = np.bincount(loads.channels.kind[loads.used], loads.carried, minlength=len(kinds)) / total
-    return dict(zip(kinds, sums.tolist(), strict=True))
-
-
-def latency_s(phase: Phase, hops: dict[str, float], known: Constants) -> float:
-    """Return the seconds of dependent messages, each costing MPI latency plus hops.
-
-    Each after the first costs the measured gap between steps, where that is longer.
-    Nothing where no message leaves its node; no hops where messages are empty.
-    """
-    if not phase.a_node:
-        return 0.0
-    message_s = known.mpi_us * 1e-6 + sum(hops.values()) * known.hop_ns * 1e-9
-    longer = max(0.0, known.gap_us * 1e-6 - message_s)
-    return phase.in_turn * message_s + max(0.0, phase.in_turn - 1) * longer
-
-
-def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:
-    """Return the seconds for posting all messages of a rank, or of a node on its interfaces.
-
-    The longer of the two counts: a node's ranks post at the same time. The first one is in MPI's
-    latency.
-    """
-    posted = max(0.0, phase.a_rank - 1) * known.message_us
-    return max(posted, max(0.0, phase.a_node - 1) * known.nic_us / nics) * 1e-6
 
 
 def histogram_s(

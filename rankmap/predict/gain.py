@@ -19,6 +19,7 @@ times under the same values:
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,9 +27,9 @@ import numpy as np
 
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.quantities import time_text
-from nidmap.rankmap.predict.assumptions import NOTHING, RunSeconds, Values
+from nidmap.rankmap.predict.constants import NOTHING, Constants, RunSeconds
 from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.placement_times import PlacementTimes
+from nidmap.rankmap.predict.timed import Timed
 from nidmap.rankmap.predict.unknowns import (
     comparable_recording,
     other_seconds,
@@ -173,14 +174,14 @@ class Gains:
 
     def __init__(self, model: Model, base: Placement) -> None:
         self.model = model
-        self._base = PlacementTimes(model, base)
+        self._base = Timed(model, base)
         self._run, self._communicates, self._fit = _run_of(model, self._base)
 
     def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; exactly 1 for the baseline itself."""
         if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
-        times = [PlacementTimes(self.model, plan), self._base]
+        times = [Timed(self.model, plan), self._base]
         gain = range_of_unknowns(self.model, times, self._run)
         gain = gain._replace(communicates=self._communicates, recorded=self._fit)
         if not gain.misfit:
@@ -190,10 +191,8 @@ class Gains:
 
 def _same_placement(plan: Placement, base: Placement) -> bool:
     """Tell whether the same ranks are on the same nodes, as the caller lists them."""
-    if plan.order is None and base.order is None:
-        return np.array_equal(plan.rows, base.rows)
-    same = np.array_equal(plan.slot_of_rank, base.slot_of_rank)
-    return same and np.array_equal(plan.rows, base.rows)
+    same = np.array_equal(plan.rows, base.rows)
+    return same and np.array_equal(plan.slot_of_rank, base.slot_of_rank)
 
 
 def time_range(model: Model, plan: Placement) -> Gain:
@@ -201,53 +200,53 @@ def time_range(model: Model, plan: Placement) -> Gain:
 
     Its figures are seconds.
     """
-    return range_of_unknowns(model, [PlacementTimes(model, plan)])
+    return range_of_unknowns(model, [Timed(model, plan)])
 
 
-def range_of_unknowns(model: Model, times: list[PlacementTimes], run: RunSeconds = NOTHING) -> Gain:
+def range_of_unknowns(model: Model, times: list[Timed], run: RunSeconds = NOTHING) -> Gain:
     """Return a placement's time, or its gain over another placement, as a range.
 
     `run`: what a recorded run does next to its communication.
     """
 
-    def under(values: Values) -> float:
+    def under(assumed: list[Constants]) -> float:
         advance()
         plan, *base = (
-            values.run.with_messages(timed.seconds(values, place))
-            for place, timed in enumerate(times)
+            one.run.with_messages(timed.seconds(one))
+            for one, timed in zip(assumed, times, strict=True)
         )
         if not base:
             return plan
         return base[0] / plan if plan > 0 else math.inf if base[0] > 0 else 1.0
 
-    values = model.values._replace(run=run)
-    likely = under(values)
+    assumed = [replace(timed.model.constants, run=run) for timed in times]
+    likely = under(assumed)
     if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
-    unknowns, lowest, highest = [], values, values
-    for name, question, others in unknowns_of(model, values, times):
+    unknowns, lowest, highest = [], assumed, assumed
+    for name, question, others in unknowns_of(model, times):
         outcomes = sorted(
-            ((under(values._replace(**other.changes)), other) for other in others),
-            key=itemgetter(0),
+            ((under(other.change(assumed)), other) for other in others), key=itemgetter(0)
         )
-        if not 0 < outcomes[0][0] <= outcomes[-1][0] < math.inf:
+        (low, slower), (high, faster) = outcomes[0], outcomes[-1]
+        if not 0 < low <= high < math.inf:
             continue
-        (low, down), (high, up) = outcomes[0], outcomes[-1]
-        lowest = lowest._replace(**(down.changes if low < likely else {}))
-        highest = highest._replace(**(up.changes if high > likely else {}))
-        if max(high, likely) > min(low, likely) * (1 + SAME):
-            at = down.words if low < likely else ""
-            unknowns.append(Unknown(name, question, min(low, likely), max(high, likely), at))
+        lowest = slower.change(lowest) if low < likely else lowest
+        highest = faster.change(highest) if high > likely else highest
+        low, high, at = min(low, likely), max(high, likely), slower.words if low < likely else ""
+        if high > low * (1 + SAME):
+            unknowns.append(Unknown(name, question, low, high, at))
     unknowns.sort(key=lambda unknown: -unknown.high / unknown.low)
-    low = likely / math.exp(math.hypot(*(math.log(likely / unknown.low) for unknown in unknowns)))
-    high = likely * math.exp(math.hypot(*(math.log(unknown.high / likely) for unknown in unknowns)))
-    together = [under(lowest), under(highest), *(unknown.low for unknown in unknowns), likely]
-    together += [unknown.high for unknown in unknowns]
-    low, high = max(low, min(together)), min(high, max(together))
+    down = math.hypot(*(math.log(likely / unknown.low) for unknown in unknowns))
+    up = math.hypot(*(math.log(unknown.high / likely) for unknown in unknowns))
+    together = [under(lowest), under(highest), likely]
+    together += [end for unknown in unknowns for end in (unknown.low, unknown.high)]
+    low = max(likely / math.exp(down), min(together))
+    high = min(likely * math.exp(up), max(together))
     return Gain(low, likely, high, tuple(unknowns))
 
 
-def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, RecordedFit | None]:
+def _run_of(model: Model, base: Timed) -> tuple[RunSeconds, float, RecordedFit | None]:
     """Return a recorded run's work besides communication, and its share of communication.
 
     Nothing where no run's seconds are known. What kept ranks in MPI on another machine than the
@@ -257,7 +256,7 @@ def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float, Reco
     if recording is None:
         return NOTHING, 1.0, None
     took_s, work_s = run_seconds(model, recording)
-    sent_s, scale = base.seconds(model.values, 0), model.constants.slowed or 1.0
+    sent_s, scale = base.seconds(model.constants), model.constants.slowed or 1.0
     communicates = min(1.0, range_of_unknowns(model, [base]).high / took_s)
     if not recording.ran_on(model.machine):
         return RunSeconds(work_s), communicates, None

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that a scenario may need again: loads, phases, other jobs."""
+"""Results that a scenario may need again: loads and phases."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
-import numpy as np
-
-from nidmap.placement.network import Loads
-from nidmap.placement.support.array_types import Ints
-from nidmap.rankmap.predict.background import Other, SharedLoads
-from nidmap.rankmap.predict.phase import Phase
+Result = TypeVar("Result")
 
 #: Numbers of loads that are kept.
 KEPT = 32_000_000
@@ -19,46 +15,31 @@ KEPT = 32_000_000
 KEPT_FLOWS = 1 << 21
 
 
+class Latest:
+    """The latest results of one kind, each by everything that it depends on."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._kept: dict[Hashable, tuple[Any, int]] = {}
+
+    def get(
+        self, key: Hashable, make: Callable[[], Result], size_of: Callable[[Result], int]
+    ) -> Result:
+        """Return a result, made where it is not kept; old ones go where all are too large."""
+        known: tuple[Result, int] | None = self._kept.pop(key, None)
+        if known is None:
+            result = make()
+            known = result, size_of(result)
+            self._size += known[1]
+        self._kept[key] = known
+        while len(self._kept) > 1 and self._size > self._most:
+            self._size -= self._kept.pop(next(iter(self._kept)))[1]
+        return known[0]
+
+
 class LoadCache:
-    """The latest results, keyed by everything that they depend on."""
+    """What scenarios that differ in assumptions alone share."""
 
     def __init__(self) -> None:
-        self.shared: SharedLoads | None = None  # load of all other jobs on the links
-        self._crowd = Other(np.zeros(0, dtype=np.int64))
-        self._loads: dict[tuple[str, tuple[int, ...]], list[Loads]] = {}
-        self._orders: dict[tuple[Any, ...], list[Phase]] = {}
-
-    def job_on(self, rows: Ints) -> Other:
-        """Return the job assumed on busy nodes if nobody says what runs there.
-
-        The last one is kept, with its loads: what a search compares leaves the same nodes busy.
-        """
-        if not np.array_equal(self._crowd.rows, rows):
-            self._crowd = Other(rows)
-        return self._crowd
-
-    def find_loads(self, key: tuple[str, tuple[int, ...]]) -> list[Loads] | None:
-        """Return the loads of several steps' demands; None if they are not cached."""
-        return self._loads.pop(key, None)
-
-    def keep_loads(self, key: tuple[str, tuple[int, ...]], step_loads: list[Loads]) -> None:
-        """Cache loads as the latest."""
-        self._loads[key] = step_loads
-        numbers = sum(3 * len(loads.used) + len(loads.injection) for loads in step_loads)
-        while len(self._loads) > 1 and len(self._loads) * numbers > KEPT:  # others: about alike
-            del self._loads[next(iter(self._loads))]
-
-    def find_phases(self, key: tuple[Any, ...]) -> list[Phase] | None:
-        """Return the phases of an order; None if they are not cached."""
-        return self._orders.pop(key, None)
-
-    def keep_phases(self, key: tuple[Any, ...], phases: list[Phase]) -> None:
-        """Cache an order's phases as the latest."""
-        self._orders[key] = phases
-        while len(self._orders) > 1 and self._kept_flows() > KEPT_FLOWS:
-            del self._orders[next(iter(self._orders))]
-
-    def _kept_flows(self) -> int:
-        """Return how many flows are cached, counting each phase as several."""
-        traffic = (phase.traffic for known in self._orders.values() for phase in known)
-        return sum(1000 + len(sent) + len(sent.all_to_alls.end) for sent in traffic)
+        self.loads, self.phases = Latest(KEPT), Latest(KEPT_FLOWS)
+        self.crowds = Latest(1)  # the job assumed on busy nodes that nobody knows, with its loads

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,40 +28,32 @@ from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.network.routes import busiest_link_s
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.array_types import Floats, Ints, Mask
-from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.place_ranks import parse_counts
-from nidmap.rankmap.predict.assumptions import Values, likely_values
-from nidmap.rankmap.predict.background import Other, others_near, shared_channels
-from nidmap.rankmap.predict.constants import (
-    Constants,
-    histogram_s,
-    hops_by_class,
-    latency_s,
-    machine_constants,
-    messages_s,
-)
+from nidmap.rankmap.predict.background import Other, SharedLoads, others_near, shared_channels
+from nidmap.rankmap.predict.constants import Constants, histogram_s, machine_constants
 from nidmap.rankmap.predict.job import Job, algorithms, fit_pattern, size_of
 from nidmap.rankmap.predict.load_cache import LoadCache
 from nidmap.rankmap.predict.phase import Phase
-from nidmap.rankmap.predict.phase_cost import PhaseCost, PhaseLoads, Sent, phase_cost
+from nidmap.rankmap.predict.phase_cost import (
+    IDLE,
+    PhaseCost,
+    PhaseLoads,
+    Sent,
+    hops_by_class,
+    phase_cost,
+)
 from nidmap.rankmap.predict.phases import most_steps, phases
+from nidmap.rankmap.recording import Recording
 
 AModel = TypeVar("AModel", bound="Model")
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
 DIVIDED = 8
-
-
-class StepLoads(NamedTuple):
-    """A step of a phase, and its load on the links."""
-
-    flows: Traffic  # between the job's nodes, each to itself included
-    times: float  # steps that it stands for
-    message: float  # bytes of one message
-    loads: Loads
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +65,7 @@ class Model:
 
     machine: Machine
     job: Job
-    stated: Values | None = None  # assumptions; None means all likely values
+    stated: Constants | None = None  # what is assumed; None means what the machine makes likely
     # Maximum number of an all-to-all's steps to compute; None means as many as time permits
     # (`nidmap.rankmap.predict.phases.most_steps`)
     steps: int | None = None
@@ -85,7 +77,7 @@ class Model:
 
     def assuming(self: AModel, **changes: Any) -> AModel:
         """Return the scenario with some assumptions changed."""
-        return replace(self, stated=self.values._replace(**changes))
+        return replace(self, stated=replace(self.constants, **changes))
 
     def on(self: AModel, ppn: int | str | Sequence[int] | None) -> AModel:
         """Return the scenario with other ranks per node."""
@@ -93,13 +85,8 @@ class Model:
 
     @cached_property
     def constants(self) -> Constants:
-        """The machine's figures that are not a link's bandwidth."""
-        return machine_constants(self.machine)
-
-    @cached_property
-    def values(self) -> Values:
-        """The assumptions for all unknowns."""
-        return self.stated or likely_values(self.machine, self.constants, self.job.algorithm)
+        """The figures assumed, for constants and unknowns alike."""
+        return self.stated or machine_constants(self.machine)
 
     @property
     def pattern(self) -> Pattern:
@@ -107,9 +94,9 @@ class Model:
         return self.job.sent
 
     @property
-    def ppn(self) -> int | str | Sequence[int]:
-        """Ranks on each node."""
-        return 1 if self.job.ppn is None else self.job.ppn
+    def recording(self) -> Recording | None:
+        """The recorded program whose messages are sent; None for any other pattern."""
+        return self.pattern.recording if isinstance(self.pattern, Graph) else None
 
     @cached_property
     def size(self) -> float:
@@ -117,30 +104,25 @@ class Model:
         return size_of(self.pattern, self.job.bytes)[0]
 
     @property
-    def assumed(self) -> list[str]:
-        """Remarks on assumed bytes and on other jobs."""
-        words = size_of(self.pattern, self.job.bytes)[1]
-        return [note for note in (words, *self.job.notes) if note]
-
-    @property
     def algorithm(self) -> str:
         """The algorithm of an all-to-all or another collective."""
-        return self.values.algorithm
+        return self.constants.algorithm or self.job.algorithm
 
     @property
     def mpi(self) -> str:
         """The machine's MPI as its site calls it; '' if unknown."""
         return str(self.machine.topology.parameters.get("mpi", ""))
 
-    @property
-    def background(self) -> Sequence[Other]:
-        """Jobs that run at the same time."""
-        return self.job.others
-
     @cached_property
     def routing(self) -> str:
-        """The machine's routing."""
-        return routings(self.machine)[0]
+        """The routing of the job's messages."""
+        return self.constants.routing or routings(self.machine)[0]
+
+    @property
+    def may_adapt(self) -> bool:
+        """Whether routers may adapt where the routing, which nothing states, does not."""
+        stated = "routing" in self.machine.topology.parameters
+        return not stated and self.routing != "adaptive" and "adaptive" in routings(self.machine)
 
     @property
     def single_path(self) -> bool:
@@ -161,16 +143,21 @@ class Model:
         return injection_bandwidth(self.machine) * self.constants.reach
 
     @cached_property
-    def nics(self) -> int:
-        """The smallest number of interfaces on any node of the machine."""
-        return int(np.maximum(1, (self.machine.router >= 0).sum(axis=1)).min(initial=1))
-
-    @cached_property
     def _busy(self) -> Mask:
+        """Nodes of known other jobs, (nodes,)."""
         busy = np.zeros(len(self.machine), dtype=bool)
-        for other in self.background:
+        for other in self.job.others:
             busy[other.rows] = True
         return busy
+
+    @cached_property
+    def _shared(self) -> SharedLoads:
+        """The load of all known other jobs on the links."""
+        return self._load_of(self.job.others)
+
+    def _load_of(self, others: Sequence[Other]) -> SharedLoads:
+        """Return the load of other jobs, which go by the machine's own routing."""
+        return shared_channels(self.machine, others, routings(self.machine)[0])
 
     def place(self, rows: Ints, order: Ints | None = None) -> Placement:
         """Return the job's ranks on these rows of the machine, in this order.
@@ -178,8 +165,9 @@ class Model:
         `rows` (n,): its nodes, in the order that numbers the slots. `order` (ranks,): slot of
         each rank; None means rank r on slot r.
         """
-        rows = np.asarray(rows, dtype=np.int64)
-        return Placement.on_rows(self.machine, rows, parse_counts(self.ppn, len(rows)), order)
+        rows, ppn = np.asarray(rows, dtype=np.int64), self.job.ppn
+        counts = parse_counts(1 if ppn is None else ppn, len(rows))
+        return Placement.on_rows(self.machine, rows, counts, order)
 
     def time(self, placement: Placement, below: float = math.inf) -> float:
         """Return the seconds of a placement, nothing else.
@@ -200,183 +188,125 @@ class Model:
 
     def cost(self, phase: Phase, left: Channels | None, below: float = math.inf) -> PhaseCost:
         """Return a phase's seconds, split by what they are spent on; see `phase_cost`."""
-        loads = self.phase_loads(phase, left)
-        return phase_cost(loads, self.constants, self.values, self.nics, below=below)
+        return phase_cost(self.phase_loads(phase, left), self.constants, below)
 
-    def phase_loads(
-        self,
-        phase: Phase,
-        left: Channels | None,
-        routing: str = "",
-        most: int | None = None,
-        *,
-        exact: bool = False,
-    ) -> PhaseLoads:
-        """Return a phase's load on links, nodes and ranks; steps are computed on demand.
+    def phase_loads(self, phase: Phase, left: Channels | None) -> PhaseLoads:
+        """Return a phase's load on links, nodes and ranks; steps are computed on demand."""
+        loads = self.loads(phase.total, left)
+        together = self._sent(phase, loads, 1.0, phase.sent, phase.traffic)
+        steps = None if phase.steps is None else self.steps_of(phase, left)
+        return PhaseLoads(phase, together, steps, hops_by_class(loads, phase.total.total))
 
-        `exact`: whether steps tell links from nodes' own ones, as needed for other values of
-        either.
-        """
-        loads = self.loads(phase.total, left, routing)
-        together = self._sent(phase, loads, 1.0, phase.sent)
-        hops = hops_by_class(loads, phase.total.total)
-        steps: Iterator[Sent] | None = None
-        if phase.steps is not None and exact:
-            exact_steps = self.step_loads(phase, left, routing, most)
-            steps = (
-                self._sent(phase, step.loads, step.times, step.message) for step in exact_steps
-            )
-        elif phase.steps is not None:
-            steps = self._sent_in_steps(phase, phase.steps(), left)
-        return PhaseLoads(phase, together, steps, hops)
-
-    def _sent(self, phase: Phase, loads: Loads, times: float, message: float) -> Sent:
-        """Return the messages sent together, with the seconds of links, nodes and ranks."""
-        own_s = self.own_link_s(loads, phase.placement.rows)
-        detoured = loads.ways.detoured if loads.ways else 0.0
-        return Sent(times, loads.by_share(), detoured, own_s, message)
-
-    def _sent_in_steps(
-        self,
-        phase: Phase,
-        steps: Iterator[tuple[Traffic, float]],
-        left: Channels | None,
-    ) -> Iterator[Sent]:
-        """Yield the steps of a phase, computed batch by batch."""
-        for batch in _step_batches(steps, self.routing, self.machine, left is None):
-            links_s = self._links_s(phase, batch, left)
+    def steps_of(self, phase: Phase, left: Channels | None) -> Iterator[Sent]:
+        """Yield the steps of a phase, computed batch by batch; on tori without all links' loads."""
+        assert phase.steps is not None
+        divided = self.routing == "adaptive" or self.machine.topology.kind == "torus"
+        gbs, rows, steps = (left or self.channels).bandwidth, phase.placement.rows, phase.steps()
+        while batch := list(islice(steps, DIVIDED if divided else 1)):
+            flows = [sent for sent, _ in batch]
+            links_s = busiest_link_s(self.machine, rows, flows, gbs, self.injection)
             if links_s is None:
-                demands = [phase.placement.demand(flows) for flows, _ in batch]
-                loaded = zip(self._loads_of(demands, left), batch, strict=True)
-                for loads, (flows, times) in loaded:
-                    yield self._sent(phase, loads, times, phase.message(flows))
-            else:
-                for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
-                    yield Sent(times, np.array([link_s]), 0.0, 0.0, phase.message(flows))
+                demands = [phase.placement.demand(sent) for sent in flows]
+                for loads, (sent, times) in zip(self._loads_of(demands, left), batch, strict=True):
+                    yield self._sent(phase, loads, times, phase.message(sent), sent)
+                continue
+            for (sent, times), link_s in zip(batch, links_s * self.constants.payload, strict=True):
+                yield Sent(times, IDLE + link_s, 0.0, 0.0, phase.message(sent), sent)
+
+    def longest_steps(
+        self, phase: Phase, left: Channels | None, most: int
+    ) -> Iterator[tuple[Traffic, float, Loads]]:
+        """Yield steps, how many each stands for and its loads: where that is cheap the longest."""
+        steps = list(self.steps_of(phase, left))
+        if any(step.loads is None for step in steps):
+            steps = nlargest(most, steps, key=lambda s: s.times * max(s.by_share[0], s.own_s))
+        for step in steps:
+            loads = step.loads or self.loads(phase.placement.demand(step.flows), left)
+            yield step.flows, step.times, loads
+
+    def _sent(
+        self, phase: Phase, loads: Loads, times: float, message: float, flows: Traffic
+    ) -> Sent:
+        """Return messages sent together, with the seconds of links and nodes."""
+        by_share = loads.by_share() * self.constants.payload
+        detoured = loads.ways.detoured if loads.ways else 0.0
+        own_s = self.own_link_s(loads, phase.placement.rows) * self.constants.reach
+        return Sent(times, by_share, detoured, own_s, message, flows, loads)
 
     def floor(self, placement: Placement) -> float:
         """Return the least seconds of a rank order on any nodes with equally fast links."""
-        total = self.histogram(placement)
-        for phase in self.phases(placement):
-            least, posted = self.node_limits(phase)
-            total += least + latency_s(phase, {}, self.constants) + posted
-        return total
+        least = [self.least(phase).seconds for phase in self.phases(placement)]
+        return self.histogram(placement) + sum(least)
 
     def _floor(self, phase: Phase) -> float:
         """Return a phase's minimum seconds under any routing: own links, ranks and latency."""
-        least, posted = self.node_limits(phase)
-        if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
-            least = max(least, cut_time(self.machine, phase.total))
-        return least + latency_s(phase, {}, self.constants) + posted
+        adapts = self.routing == "adaptive"  # no routing is faster, and this costs next to nothing
+        return self.least(phase, cut_time(self.machine, phase.total) if adapts else 0.0).seconds
 
-    def node_limits(self, phase: Phase) -> tuple[float, float]:
-        """Return a phase's seconds for nodes and ranks, and those to be added to them.
-
-        Seconds of the busiest node's own links, of its busiest rank or of its memory. Seconds in
-        which messages are posted, which come on top.
-        """
+    def least(self, phase: Phase, links_s: float = 0.0) -> PhaseCost:
+        """Return the seconds of a phase sent at once over links that take this long."""
         rows = phase.placement.rows
         own_s = self.own_s(phase.total.out[rows], phase.total.into[rows], rows)
-        sent = max(own_s, self.rank_s(phase, phase.sent))
-        memory = self.values.memory
-        inside = phase.inside / (memory * GB) if memory else 0.0
-        return max(sent, inside), messages_s(phase, self.constants, self.nics)
+        sent = Sent(1.0, IDLE + links_s, 0.0, own_s * self.constants.reach, phase.sent)
+        return phase_cost(PhaseLoads(phase, sent, None, {}), self.constants)
 
-    def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
-        """Yield the phases of a placement, for the model's pattern or another that fits."""
-        steps = self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
-        if pattern is not None:
-            return phases(pattern, placement, self.size, self.algorithm, steps)
-        return self._phases_of_order(placement, steps)
+    def phases(self, placement: Placement) -> Iterator[Phase]:
+        """Yield the phases of a placement; but for its nodes they depend on the order alone."""
+        most = self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
+        sent = self.algorithm, self.size, self.constants.staged, most
 
-    def _phases_of_order(self, placement: Placement, steps: int) -> Iterator[Phase]:
-        """Yield the phases of the model's own pattern, which depend on the order alone."""
-        key = placement.order_key, placement.counts.tobytes(), self.algorithm, self.size, steps
-        known = self.cache.find_phases(key)
-        if known is None:
+        def make() -> list[Phase]:
             pattern = fit_pattern(self.pattern, placement)
-            known = list(phases(pattern, placement, self.size, self.algorithm, steps))
-        self.cache.keep_phases(key, known)
-        for phase in known:
+            if self.constants.staged and isinstance(pattern, Stencil):
+                pattern = replace(pattern, staged=True)
+            return list(phases(pattern, placement, self.size, self.algorithm, most))
+
+        key = placement.order_key, placement.counts.tobytes(), *sent
+        for phase in self.cache.phases.get(key, make, _count_flows):
             yield phase if phase.placement is placement else replace(phase, placement=placement)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
         """Return the algorithm along each dimension of a pattern fitted to its ranks."""
         return algorithms(pattern, self.algorithm, self.size, self.mpi)
 
+    def crowd(self, placement: Placement) -> Ints:
+        """Return the busy nodes that belong to no known job, (n,) rows: none where jobs are."""
+        busy = self.machine.compute & ~self.machine.free
+        busy[placement.rows] = False
+        return np.flatnonzero(busy & (not self.job.others))
+
     def left(self, placement: Placement) -> Channels | None:
         """Return the channels with the bandwidth left to this job; None if all of it is."""
-        if not self.background:
+        if self.constants.others:
+            crowd = self.crowd(placement)
+            job = self.cache.crowds.get(crowd.tobytes(), lambda: Other(crowd), lambda _: 1)
+            shared = self._load_of([job])
+        elif not self.job.others:
             return None
-        rows = placement.rows
-        if self._busy[rows].any():
-            others = others_near(self.background, rows)
-            shared = shared_channels(self.machine, others, self.routing)
+        elif self._busy[placement.rows].any():
+            shared = self._load_of(others_near(self.job.others, placement.rows))
         else:
-            if self.cache.shared is None:
-                self.cache.shared = shared_channels(self.machine, self.background, self.routing)
-            shared = self.cache.shared
+            shared = self._shared
         return replace(self.channels, bandwidth=shared.left(self.channels.bandwidth))
 
-    @property
-    def routing_stated(self) -> bool:
-        """Whether the machine is known to use the routing assumed here."""
-        return "routing" in self.machine.topology.parameters
-
-    def loads(
-        self,
-        demand: Demand,
-        left: Channels | None,
-        routing: str = "",
-    ) -> Loads:
+    def loads(self, demand: Demand, left: Channels | None) -> Loads:
         """Return a demand's load on the channels, relative to the bandwidth left.
 
         Kept for the last demands: what is judged, predicted and ranged is often the same.
 
-        `left`: as `left` returns them. `routing`: '' is the machine's.
+        `left`: as `left` returns them.
         """
-        return self._loads_of([demand], left, routing)[0]
+        return self._loads_of([demand], left)[0]
 
-    def step_loads(
-        self,
-        phase: Phase,
-        left: Channels | None,
-        routing: str = "",
-        most: int | None = None,
-    ) -> Iterator[StepLoads]:
-        """Yield the steps of a phase in order, with their loads on the links.
-
-        Where bytes are divided, one of the steps that send the same between nodes stands for all.
-
-        `phase`: with steps. `most`: steps that are looked at, at most: an even sample of all.
-        """
-        assert phase.steps is not None
-        routing = routing or self.routing
-        steps = phase.steps()
-        if most:
-            steps = _sample_steps(list(_merge_alike(steps, left is None)), most)
-        for batch in _step_batches(steps, routing, self.machine, left is None):
-            demands = [phase.placement.demand(flows) for flows, _ in batch]
-            step_loads = self._loads_of(demands, left, routing)
-            for (flows, times), loads in zip(batch, step_loads, strict=True):
-                yield StepLoads(flows, times, phase.message(flows), loads)
-
-    def _loads_of(
-        self, demands: list[Demand], left: Channels | None, routing: str = ""
-    ) -> list[Loads]:
+    def _loads_of(self, demands: list[Demand], left: Channels | None) -> list[Loads]:
         """Return the loads of several steps' demands, caching the latest."""
-        routing = routing or self.routing
-        key = routing, tuple(demand.key for demand in demands)
-        step_loads = self.cache.find_loads(key)
-        if step_loads is None:
-            step_loads = [
-                replace(loads, channels=self.channels)
-                for loads in loads_of_each(self.machine, demands, routing)
-            ]
-        self.cache.keep_loads(key, step_loads)
-        if left is None:
-            return step_loads
-        return [replace(loads, channels=left) for loads in step_loads]
+
+        def make() -> list[Loads]:
+            return list(loads_of_each(self.machine, demands, self.routing))
+
+        key = self.routing, tuple(demand.key for demand in demands)
+        step_loads = self.cache.loads.get(key, make, _count_loads)
+        return [replace(loads, channels=left or self.channels) for loads in step_loads]
 
     def own_s(self, out: Floats, into: Floats, rows: Ints) -> float:
         """Return the seconds of the busiest own link of some nodes, given as machine rows."""
@@ -386,36 +316,6 @@ class Model:
         """Return the seconds of the busiest own link of a job's nodes."""
         return self.own_s(loads.injection[rows], loads.ejection[rows], rows)
 
-    def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
-        """Yield a limited number of the steps that take longest on links, if that is cheap.
-
-        All of them, as `step_loads`, where it takes the loads of all links to tell which they are.
-        """
-        assert phase.steps is not None
-        timed: list[tuple[float, Traffic, float]] = []
-        for batch in _step_batches(phase.steps(), self.routing, self.machine, left is None):
-            links_s = self._links_s(phase, batch, left)
-            if links_s is None:
-                yield from self.step_loads(phase, left)
-                return
-            together = zip(batch, links_s.tolist(), strict=True)
-            timed += [(times * step_s, flows, times) for (flows, times), step_s in together]
-        for _, flows, times in nlargest(most, timed, key=lambda step: step[0]):
-            loads = self.loads(phase.placement.demand(flows), left)
-            yield StepLoads(flows, times, phase.message(flows), loads)
-
-    def _links_s(
-        self, phase: Phase, batch: list[tuple[Traffic, float]], left: Channels | None
-    ) -> Floats | None:
-        """Return the busiest link's seconds in some steps, message by message; see `routes`."""
-        gbs, steps = (left or self.channels).bandwidth, [flows for flows, _ in batch]
-        return busiest_link_s(self.machine, phase.placement.rows, steps, gbs, self.injection)
-
-    def rank_s(self, phase: Phase, size: float) -> float:
-        """Return the seconds for one rank to send this many bytes; 0 if nothing limits it."""
-        rank_gbs = self.values.process if phase.everyone else self.values.posted
-        return size / (rank_gbs * GB) if rank_gbs else 0.0
-
     def histogram(self, placement: Placement) -> float:
         """Return the seconds for a sort to find its splitters; 0 for any other pattern."""
         if self.pattern.spec != "sort":
@@ -424,41 +324,12 @@ class Model:
         return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)
 
 
-def _step_batches(
-    steps: Iterator[tuple[Traffic, float]], routing: str, machine: Machine, alone: bool
-) -> Iterator[list[tuple[Traffic, float]]]:
-    """Yield steps to compute together; where bytes are split, one of each set of equal steps.
-
-    On links that nobody else uses a step and the same the other way take equally long.
-    """
-    divided = routing == "adaptive"
-    steps = _merge_alike(steps, alone) if divided else steps
-    most = DIVIDED if divided or machine.topology.kind == "torus" else 1
-    while batch := list(islice(steps, most)):
-        yield batch
+def _count_loads(step_loads: list[Loads]) -> int:
+    """Return how many numbers some loads have."""
+    return sum(3 * len(loads.used) + len(loads.injection) for loads in step_loads)
 
 
-def _merge_alike(
-    steps: Iterator[tuple[Traffic, float]], both_ways: bool
-) -> Iterator[tuple[Traffic, float]]:
-    """Merge equal steps: each at its first occurrence, with its number of repetitions.
-
-    `steps`: what is sent, and how often. `both_ways`: whether the same sent the other way is
-    alike.
-    """
-    alike: dict[int, tuple[Traffic, float]] = {}
-    for flows, times in steps:
-        key = flows.key
-        if both_ways:
-            ends = 1 + int(max(flows.source.max(initial=0), flows.target.max(initial=0)))
-            key = min(sent.by_pair(ends).key for sent in (flows, flows.reversed()))
-        first, before = alike.get(key, (flows, 0.0))
-        alike[key] = first, before + times
-    return iter(alike.values())
-
-
-def _sample_steps(steps: list[tuple[Traffic, float]], most: int) -> Iterator[tuple[Traffic, float]]:
-    """Yield a limited sample of steps, each with the number of steps it represents."""
-    for place, stands_for in zip(*sample_evenly(len(steps), most), strict=True):
-        flows, times = steps[place - 1]
-        yield flows, times * stands_for
+def _count_flows(phases: list[Phase]) -> int:
+    """Return how many flows some phases have, counting each phase as several."""
+    traffic = (phase.traffic for phase in phases)
+    return sum(1000 + len(sent) + len(sent.all_to_alls.end) for sent in traffic)

@@ -8,30 +8,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
+from nidmap.placement.network import Loads
 from nidmap.placement.network.channel_loads import Sending, pay_for_detours
 from nidmap.placement.support.array_types import Floats
 from nidmap.placement.support.quantities import GB
-from nidmap.rankmap.predict.assumptions import Values
-from nidmap.rankmap.predict.constants import Constants, latency_s, messages_s
+from nidmap.placement.traffic import NO_TRAFFIC, Traffic
+from nidmap.rankmap.predict.constants import Constants
 from nidmap.rankmap.predict.phase import Phase
 
 #: Rounding that sums of many loads may have, as a share.
 ROUNDING = 1e-9
 
+#: No link takes any time.
+IDLE = np.zeros(1)
+
 
 class Sent(NamedTuple):
-    """Bytes that cross the network at the same time."""
+    """Bytes that cross the network at the same time; seconds if all that links move is payload."""
 
     times: float  # steps that it stands for
     # (k,), seconds of the busiest channel by share of the detours that are taken
     # (`nidmap.placement.network.channel_loads.TAKEN`)
     by_share: Floats
     detoured: float  # share of the bytes that all detours divert
-    own_s: float  # seconds of the busiest node's own link
+    own_s: float  # seconds of the busiest node's own link, if exchanges reach all of it
     message: float  # bytes of the busiest rank
+    flows: Traffic = NO_TRAFFIC  # between the job's nodes, each to itself included
+    loads: Loads | None = None  # on all links; None where it took only those that are passed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,19 +63,17 @@ class PhaseCost(NamedTuple):
     bottleneck: str
 
     @property
+    def moved(self) -> float:
+        """Seconds in which bytes are moved, between nodes and inside them."""
+        return self.bandwidth + self.memory
+
+    @property
     def seconds(self) -> float:
         """The total."""
-        return self.bandwidth + self.memory + self.latency + self.messages
+        return self.moved + self.latency + self.messages
 
 
-def phase_cost(
-    loads: PhaseLoads,
-    known: Constants,
-    values: Values,
-    nics: int = 1,
-    place: int = 0,
-    below: float = math.inf,
-) -> PhaseCost:
+def phase_cost(loads: PhaseLoads, known: Constants, below: float = math.inf) -> PhaseCost:
     """Return the seconds of a phase, split by what they are spent on.
 
     All bytes at once need `max(links, own, rank)`, with what detours cost
@@ -75,48 +81,44 @@ def phase_cost(
     own, less what ranks win that run ahead. Copies inside nodes pass meanwhile; latency and posting
     come on top.
 
-    `known`: with which `loads` were worked out. `nics`: interfaces of a node. `place`: which
-    placement it is of those for which `values` hold. `below`: seconds of bandwidth beyond which
-    nobody asks how long it takes: some that are no less are returned. Steps take no less together
-    than all of their bytes at once, so they are not looked at where these take so long.
+    `below`: seconds of bandwidth beyond which nobody asks how long it takes: some that are no less
+    are returned. Steps take no less together than all of their bytes at once, so they are not
+    looked at where these take so long.
     """
     phase = loads.phase
-    rank_gbs = values.process if phase.everyone else values.posted
+    rank_gbs = known.process_gbs if phase.everyone else known.posted_gbs
+
+    def needed(sent: Sent) -> tuple[float, float]:
+        """Return the seconds of nodes' own links, and of ranks."""
+        return sent.own_s / known.reach, sent.message / (rank_gbs * GB) if rank_gbs else 0.0
 
     def send(sent: Sent) -> Sending:
-        own_s, rank_s = sent.own_s * known.reach / values.reach, _rank_s(sent.message, rank_gbs)
-        by_share = sent.by_share * (known.payload / values.payload)
-        return pay_for_detours(by_share, max(own_s, rank_s), values.loss * sent.detoured)
+        by_share = sent.by_share / known.payload
+        return pay_for_detours(by_share, max(needed(sent)), known.loss * sent.detoured)
 
-    at_once, rank_s = send(loads.together), _rank_s(loads.together.message, rank_gbs)
-    own_s = loads.together.own_s * known.reach / values.reach
+    at_once, (own_s, rank_s) = send(loads.together), needed(loads.together)
     name = "link" if at_once.busy == 1 or rank_s <= own_s else "process"
     limits = {"process": rank_s, name: at_once.seconds}
     if loads.steps is not None and at_once.seconds < below:
-        ahead = 0.0 if phase.dependent else values.ahead[place]
-        meeting = 0.0 if phase.dependent else known.meeting
+        ahead, meeting = (0.0, 0.0) if phase.dependent else (known.ahead, known.meeting)
         enough_s = at_once.seconds + (below - at_once.seconds) / max(1 - ahead, 1e-9)
-        steps_s = _add_steps(loads, send, enough_s)
+        steps_s = _add_steps(loads.steps, send, enough_s)
         limits["steps"] = run_ahead(at_once, steps_s, ahead, meeting)
     bandwidth = max(limits.values())
     longest = (name for name, seconds in limits.items() if seconds >= bandwidth * (1 - ROUNDING))
-    inside = phase.inside / (values.memory * GB) if values.memory else 0.0
+    inside = phase.inside / (known.memory_gbs * GB) if known.memory_gbs else 0.0
     memory = max(0.0, inside - bandwidth)
     bottleneck = "memory" if memory else next(longest, "link")  # NaN matches none of them
-    latency = latency_s(phase, loads.hops, replace(known, hop_ns=values.hop_ns))
-    return PhaseCost(bandwidth, memory, latency, messages_s(phase, known, nics), bottleneck)
+    return PhaseCost(
+        bandwidth, memory, _latency_s(phase, loads.hops, known), _messages_s(phase, known),
+        bottleneck,
+    )  # fmt: skip
 
 
-def _rank_s(size: float, rank_gbs: float | None) -> float:
-    """Return the seconds for one rank to send this many bytes; 0 if nothing limits it."""
-    return size / (rank_gbs * GB) if rank_gbs else 0.0
-
-
-def _add_steps(loads: PhaseLoads, send: Callable[[Sent], Sending], enough_s: float) -> float:
+def _add_steps(steps: Iterable[Sent], send: Callable[[Sent], Sending], enough_s: float) -> float:
     """Return the seconds of all steps; inf as soon as they are sure to exceed a limit."""
-    assert loads.steps is not None
     seconds, so_far = [], 0.0
-    for sent in loads.steps:
+    for sent in steps:
         seconds.append(sent.times * send(sent).seconds)
         so_far += seconds[-1]
         if so_far >= enough_s:
@@ -136,3 +138,38 @@ def run_ahead(at_once: Sending, steps_s: float, ahead: float, meeting: float = 0
     won = ahead * max(0.0, steps_s - at_once.seconds)
     longer = 1 + meeting * (1 - ahead) * at_once.busy
     return (max(steps_s, at_once.seconds) - won) * longer
+
+
+def _latency_s(phase: Phase, hops: dict[str, float], known: Constants) -> float:
+    """Return the seconds of dependent messages, each costing MPI latency plus hops.
+
+    Each after the first costs the measured gap between steps, where that is longer.
+    Nothing where no message leaves its node; no hops where messages are empty.
+    """
+    if not phase.a_node:
+        return 0.0
+    message_s = known.mpi_us * 1e-6 + sum(hops.values()) * known.hop_ns * 1e-9
+    longer = max(0.0, known.gap_us * 1e-6 - message_s)
+    return phase.in_turn * message_s + max(0.0, phase.in_turn - 1) * longer
+
+
+def _messages_s(phase: Phase, known: Constants) -> float:
+    """Return the seconds for posting all messages of a rank, or of a node on its interfaces.
+
+    The longer of the two counts: a node's ranks post at the same time. The first one is in MPI's
+    latency.
+    """
+    posted = max(0.0, phase.a_rank - 1) * known.message_us
+    return max(posted, max(0.0, phase.a_node - 1) * known.nic_us / known.nics) * 1e-6
+
+
+def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
+    """Return how many channels of each class a byte crosses on average.
+
+    `total`: bytes that leave their node.
+    """
+    kinds = loads.channels.kinds
+    if not total:
+        return dict.fromkeys(kinds, 0.0)
+    sums = np.bincount(loads.channels.kind[loads.used], loads.carried, minlength=len(kinds)) / total
+    return dict(zip(kinds, sums.tolist(), strict=True))

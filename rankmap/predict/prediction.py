@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, NamedTuple
 
-from nidmap.placement.network import Loads, Worst
-from nidmap.placement.network.demand import Demand
+from nidmap.placement.network import Demand, Loads, Worst
+from nidmap.placement.network.bounds import Bound
 from nidmap.placement.support.quantities import size_text, time_text
 from nidmap.rankmap.predict.gain import Gain
+from nidmap.rankmap.predict.phase_cost import PhaseCost
 
 SCHEMA = "nidmap.predict/1"
 
@@ -30,46 +33,34 @@ class PhaseTime:
     name: str
     demand: Demand
     loads: Loads  # with the bandwidths that background traffic leaves
-    bandwidth_s: float  # seconds that the network needs for the bytes
-    memory_s: float  # additional seconds of the busiest node's memory
-    latency_s: float  # messages that wait for each other
-    messages_s: float  # posting and injecting messages
-    bound_s: float  # a lower bound for any placement
-    bound_why: str
+    cost: PhaseCost
+    bound: Bound  # for any placement
     hops: dict[str, float]  # mean channels of each class on the way of a byte
     in_turn: float  # messages that wait for each other
     sent: float  # bytes that the busiest rank sends
-    # What the bytes take so long for: ``link`` (the busiest one), ``process``, ``steps`` (see
-    # `nidmap.rankmap.predict.model.Model.limits`) or ``memory``
-    transfer: str
 
     @property
     def limited_by(self) -> str:
-        """What the phase spends most time on: `transfer`, ``latency`` or ``messages``."""
-        return longest_name(
-            {
-                self.transfer: self.bandwidth_s + self.memory_s,
-                "latency": self.latency_s,
-                "messages": self.messages_s,
-            }
-        )
+        """What the phase spends most time on: its bottleneck, ``latency`` or ``messages``."""
+        cost = self.cost
+        spent = {cost.bottleneck: cost.moved, "latency": cost.latency, "messages": cost.messages}
+        return longest_name(spent)
 
     @property
     def seconds(self) -> float:
         """The whole phase."""
-        moved = self.bandwidth_s + self.memory_s
-        return moved + self.latency_s + self.messages_s
+        return self.cost.seconds
 
     def document(self) -> dict[str, Any]:
         """Return the phase as JSON."""
         return {
             "name": self.name,
             "time_s": self.seconds,
-            "bandwidth_s": self.bandwidth_s,
-            "memory_s": self.memory_s,
-            "latency_s": self.latency_s,
-            "messages_s": self.messages_s,
-            "bound_s": self.bound_s,
+            "bandwidth_s": self.cost.bandwidth,
+            "memory_s": self.cost.memory,
+            "latency_s": self.cost.latency,
+            "messages_s": self.cost.messages,
+            "bound_s": self.bound.seconds,
             "limited_by": self.limited_by,
             "bottleneck": worst_document(self.loads.worst()),
             "by_class": self.loads.by_class(),
@@ -79,24 +70,47 @@ class PhaseTime:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Prediction:
     """The prediction of a pattern on a job's nodes."""
 
-    time_s: float  # seconds: the sum of the terms
-    terms: tuple[Term, ...]
+    terms: tuple[Term, ...]  # which add up to the time
     phases: tuple[PhaseTime, ...]  # which follow each other
-    loads: Loads  # bytes of all phases on every channel
-    # The channel, or the node's own link, that the bytes of all phases keep busy longest
-    bottleneck: Worst
-    by_class: dict[str, float]  # the same for each link class: seconds
-    bound_s: float  # a lower bound for any placement of this many nodes on this machine
-    bound_why: str
     notes: tuple[str, ...] = ()  # assumptions
     # The question: machine, pattern, nodes, ranks, bytes, routing …
     asked: dict[str, Any] = field(default_factory=dict)
     # The seconds as a range over all unknowns; None if not requested
     between: Gain | None = None
+
+    @property
+    def time_s(self) -> float:
+        """Seconds: the sum of the terms."""
+        return sum(term.seconds for term in self.terms)
+
+    @cached_property
+    def loads(self) -> Loads:
+        """Bytes of all phases on every channel."""
+        return reduce(add, (phase.loads for phase in self.phases))
+
+    @cached_property
+    def bottleneck(self) -> Worst:
+        """The channel, or node's own link, that the bytes of all phases keep busy longest."""
+        return self.loads.worst()
+
+    @property
+    def by_class(self) -> dict[str, float]:
+        """The same for each link class: seconds."""
+        return self.loads.by_class()
+
+    @property
+    def bound_s(self) -> float:
+        """A lower bound for any placement of this many nodes on this machine."""
+        return sum(phase.bound.seconds for phase in self.phases)
+
+    @property
+    def bound_why(self) -> str:
+        """What the bound follows from."""
+        return "; ".join(dict.fromkeys(phase.bound.why for phase in self.phases))
 
     @property
     def share(self) -> float:
@@ -105,11 +119,10 @@ class Prediction:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Seconds by what they are spent on, named as `PhaseTime.transfer` and the terms."""
+        """Seconds by what they are spent on, named as bottlenecks of phases and the terms."""
         spent: dict[str, float] = {}
-        for phase in self.phases:
-            seconds = phase.bandwidth_s + phase.memory_s
-            spent[phase.transfer] = spent.get(phase.transfer, 0.0) + seconds
+        for cost in (phase.cost for phase in self.phases):
+            spent[cost.bottleneck] = spent.get(cost.bottleneck, 0.0) + cost.moved
         others = ("latency", "messages", "histogram")
         return spent | {term.name: term.seconds for term in self.terms if term.name in others}
 
@@ -189,7 +202,7 @@ def _bottleneck_words(prediction: Prediction) -> str:
         return "nothing takes any time"
     if transfer == "link":
         return _link_words(worst)
-    slowest = [phase for phase in prediction.phases if phase.transfer == transfer]
+    slowest = [phase for phase in prediction.phases if phase.cost.bottleneck == transfer]
     spent = time_text(prediction.spent[transfer])
     if transfer == "process":
         sent = size_text(sum(phase.sent for phase in slowest))

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
-from operator import add
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nidmap.placement.network import Channels, Loads, routings
-from nidmap.placement.network.bounds import best_bound
+from nidmap.placement.network import Channels, Loads
+from nidmap.placement.network.bounds import Bound, best_bound
 from nidmap.placement.nodelist import NodeList
 from nidmap.placement.placement import Placement
 from nidmap.placement.plan import overfull
@@ -23,63 +22,40 @@ from nidmap.rankmap.pattern.collective import Collective
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.pattern.structured import Lines, Stencil
 from nidmap.rankmap.pattern.sweep import Sweep
-from nidmap.rankmap.predict.constants import PROBES, ROUNDS, Constants, hops_by_class
-from nidmap.rankmap.predict.job import asked_library, fit_pattern
+from nidmap.rankmap.predict.constants import PROBES, ROUNDS, Constants
+from nidmap.rankmap.predict.job import asked_library, fit_pattern, size_of
 from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.phase import Phase
-from nidmap.rankmap.predict.phase_cost import ROUNDING
+from nidmap.rankmap.predict.phase_cost import ROUNDING, phase_cost
 from nidmap.rankmap.predict.prediction import PhaseTime, Prediction, Term
 
 
-def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
+def report(model: Model, placement: Placement, strategy: str) -> Prediction:
     """Return the prediction for a placement whose ranks a strategy has ordered."""
-    pattern = fit_pattern(asked.pattern, placement)
-    phases = list(asked.phases(placement, pattern))
+    pattern = fit_pattern(model.pattern, placement)
+    phases = list(model.phases(placement))
     if not phases:  # nothing is sent at all
         phases = [Phase("exchange", placement, NO_TRAFFIC, in_turn=0.0)]
-    left = asked.left(placement)
-    timed = [_time_phase(asked, phase, left) for phase in phases]
-    total_loads = reduce(add, (phase_time.loads for phase_time in timed))
-    terms = tuple(_terms_of(asked, pattern, timed, phases, asked.histogram(placement)))
-    return Prediction(
-        time_s=sum(term.seconds for term in terms),
-        terms=terms,
-        phases=tuple(timed),
-        loads=total_loads,
-        bottleneck=total_loads.worst(),
-        by_class=total_loads.by_class(),
-        bound_s=sum(phase_time.bound_s for phase_time in timed),
-        bound_why="; ".join(dict.fromkeys(phase_time.bound_why for phase_time in timed)),
-        notes=tuple(
-            dict.fromkeys(_what_is_assumed(asked, pattern, placement, phases, total_loads))
-        ),
-        asked=_question_document(asked, pattern, placement, strategy),
-    )
+    left = model.left(placement)
+    timed = tuple(_time_phase(model, phase, left) for phase in phases)
+    terms = _terms_of(model, pattern, timed, phases, model.histogram(placement))
+    found = Prediction(tuple(terms), timed, asked=_question(model, pattern, placement, strategy))
+    notes = _what_is_assumed(model, pattern, placement, phases, found.loads)
+    return replace(found, notes=tuple(dict.fromkeys(notes)))
 
 
 def _time_phase(model: Model, phase: Phase, left: Channels | None) -> PhaseTime:
     """Return a phase with its seconds, split by what they are spent on."""
-    cost = model.cost(phase, left)
-    loads = model.loads(phase.total, left)
-    bound, why = phase_limit(phase, cost.bandwidth)
+    loads = model.phase_loads(phase, left)
+    cost = phase_cost(loads, model.constants)
+    assert loads.together.loads is not None
     return PhaseTime(
-        name=phase.name,
-        demand=phase.total,
-        loads=loads,
-        bandwidth_s=cost.bandwidth,
-        memory_s=cost.memory,
-        latency_s=cost.latency,
-        messages_s=cost.messages,
-        bound_s=bound,
-        bound_why=why,
-        hops=hops_by_class(loads, phase.total.total),
-        in_turn=phase.in_turn,
-        sent=phase.sent,
-        transfer=cost.bottleneck,
-    )
+        phase.name, phase.total, loads.together.loads, cost, phase_limit(phase, cost.bandwidth),
+        loads.hops, phase.in_turn, phase.sent,
+    )  # fmt: skip
 
 
-def phase_limit(phase: Phase, seconds: float) -> tuple[float, str]:
+def phase_limit(phase: Phase, seconds: float) -> Bound:
     """Return the seconds that a phase's bytes need on any nodes of the machine, and why.
 
     Only this much of the phase is used: what its nodes send at least, what the
@@ -102,10 +78,8 @@ def phase_limit(phase: Phase, seconds: float) -> tuple[float, str]:
         busiest=float(np.maximum(sent, received).max()),
         among=among,
     )
-    bound = lower.seconds
-    if seconds < bound <= seconds * (1 + ROUNDING):
-        bound = seconds
-    return bound, lower.why
+    equal = seconds < lower.seconds <= seconds * (1 + ROUNDING)
+    return lower._replace(seconds=seconds) if equal else lower
 
 
 def _algorithm_words(model: Model, pattern: Pattern) -> str:
@@ -119,7 +93,11 @@ def _algorithm_words(model: Model, pattern: Pattern) -> str:
 
 
 def _terms_of(
-    model: Model, pattern: Pattern, timed: list[PhaseTime], phases: list[Phase], histogram: float
+    model: Model,
+    pattern: Pattern,
+    timed: Sequence[PhaseTime],
+    phases: list[Phase],
+    histogram: float,
 ) -> Iterator[Term]:
     """Yield the terms that add up to the time."""
     figures = model.constants
@@ -137,30 +115,30 @@ def _terms_of(
         basis += f", a rank sends at most {figures.process_gbs:g} GB/s"
     if figures.payload != 1:
         basis += f", {figures.payload:.0%} of the wire between routers is payload"
-    yield Term("bandwidth", sum(phase_time.bandwidth_s for phase_time in timed), basis)
+    yield Term("bandwidth", sum(phase.cost.bandwidth for phase in timed), basis)
     inside = f"costs nothing, {figures.memory_source}"
     if figures.memory_gbs:
         gbs = f"{figures.memory_gbs:g} GB/s per node {figures.memory_source}"
         inside = f"{gbs}, beyond the time that the network takes"
-    yield Term("memory", sum(phase_time.memory_s for phase_time in timed), inside)
-    latency_s = sum(phase_time.latency_s for phase_time in timed)
+    yield Term("memory", sum(phase.cost.memory for phase in timed), inside)
+    latency_s = sum(phase.cost.latency for phase in timed)
     yield Term("latency", latency_s, _latency_words(figures, timed))
-    messages_s = sum(phase_time.messages_s for phase_time in timed)
+    messages_s = sum(phase.cost.messages for phase in timed)
     yield Term("messages", messages_s, _message_words(figures, phases))
     if model.pattern.spec == "sort":
         rounds = f"{ROUNDS} rounds of {PROBES} counters per splitter, assumed"
         yield Term("histogram", histogram, "switched off" if figures.timeless else rounds)
 
 
-def _latency_words(figures: Constants, timed: list[PhaseTime]) -> str:
+def _latency_words(figures: Constants, timed: Sequence[PhaseTime]) -> str:
     if figures.timeless:
         return "switched off"
-    turns = sum(phase_time.in_turn for phase_time in timed)
+    turns = sum(phase.in_turn for phase in timed)
     word = "message" if turns == 1 else "messages"
-    hops = {kind: 0.0 for phase_time in timed for kind in phase_time.hops}
-    for phase_time in timed:
-        for kind, mean in phase_time.hops.items():
-            hops[kind] += mean * phase_time.in_turn / (turns or 1)
+    hops = {kind: 0.0 for phase in timed for kind in phase.hops}
+    for phase in timed:
+        for kind, mean in phase.hops.items():
+            hops[kind] += mean * phase.in_turn / (turns or 1)
     hops_text = ", ".join(f"{mean:.2f} {kind}" for kind, mean in hops.items() if mean)
     return (
         f"{turns:g} {word} in turn, {figures.mpi_us:g} us each and {figures.hop_ns:g} ns per hop"
@@ -194,7 +172,7 @@ def _what_is_assumed(
     yield from model.machine.notes
     yield from loads.notes
     yield from getattr(pattern, "notes", ())
-    yield from model.assumed
+    yield from filter(None, (size_of(model.pattern, model.job.bytes)[1], *model.job.notes))
     if np.isinf(model.injection).any():
         yield "injection is unlimited: the machine states no bandwidth for it"
     wires = loads.channels
@@ -203,8 +181,7 @@ def _what_is_assumed(
     if len(free):
         classes = ", ".join(wires.kinds[k] for k in free.tolist())
         yield f"no bandwidth is stated for links of class {classes}: they take no time"
-    adapts = model.routing != "adaptive" and "adaptive" in routings(model.machine)
-    if adapts and not model.routing_stated:
+    if model.may_adapt:
         yield (
             f"routing {model.routing} is the model's default; the machine's own may be adaptive"
             " (-m MACHINE,routing=adaptive)"
@@ -227,11 +204,11 @@ def _what_is_assumed(
     for phase in phases:
         if phase.shown:
             yield f"{phase.name}: {phase.shown} of {phase.in_turn:.0f} steps represent all"
-    if model.background:
-        loads_gbs = [job.load for job in model.background]
+    if model.job.others:
+        loads_gbs = [job.load for job in model.job.others]
         ends = dict.fromkeys((min(loads_gbs), max(loads_gbs)))
         load_text = " to ".join(f"{load:g}" for load in ends)
-        count = len(model.background)
+        count = len(model.job.others)
         jobs = "1 other job is" if count == 1 else f"each of {count} other jobs is"
         yield (
             f"{jobs} assumed to send {load_text} GB/s per node, evenly to all of"
@@ -253,13 +230,13 @@ def _algorithm_notes(model: Model, pattern: Pattern) -> Iterator[str]:
         yield f"libraries usually use {usual} (--algorithm chooses another)"
 
 
-def _question_document(
+def _question(
     model: Model, pattern: Pattern, placement: Placement, strategy: str
 ) -> dict[str, Any]:
     """Return the question as JSON."""
     algorithm = _algorithm_words(model, pattern)
     background = [
-        {"job": job.name, "nodes": len(job.rows), "load_gbs": job.load} for job in model.background
+        {"job": job.name, "nodes": len(job.rows), "load_gbs": job.load} for job in model.job.others
     ]
     return {
         "machine": model.machine.name,

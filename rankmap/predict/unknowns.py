@@ -14,20 +14,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from nidmap.placement.fabrics import known_fabric
-from nidmap.placement.network import LEAST_LOSS, MOST_LOSS, routings
+from nidmap.placement.network import LEAST_LOSS, MOST_LOSS
 from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap.collectives import USUAL
 from nidmap.rankmap.collectives.libraries import library_of, other_library
 from nidmap.rankmap.pattern.collective import Collective
-from nidmap.rankmap.pattern.graph import Graph
-from nidmap.rankmap.predict.assumptions import NOTHING, RunSeconds, Values
+from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.predict.background import USUAL_LOAD
-from nidmap.rankmap.predict.job import ALGORITHMS
+from nidmap.rankmap.predict.constants import NOTHING, Constants, RunSeconds
+from nidmap.rankmap.predict.job import ALGORITHMS, fit_pattern
 from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.placement_times import PlacementTimes
+from nidmap.rankmap.predict.timed import Timed
 from nidmap.rankmap.recording import Recording
 
 #: GB/s of a slow rank if the network is unknown (Aseeri et al., IV-B).
@@ -60,8 +61,14 @@ MISFIT = 1.1
 class OtherValue(NamedTuple):
     """Another value of an unknown, with a description such as ``a rank sends 2 GB/s``."""
 
-    changes: dict[str, Any]
     words: str
+    changes: dict[str, Any]  # of the assumptions
+    base: dict[str, Any] | None = None  # of those for the baseline; None: the same
+
+    def change(self, assumed: list[Constants]) -> list[Constants]:
+        """Return assumptions for one placement, or for a plan and its baseline, so changed."""
+        parts = self.changes, self.changes if self.base is None else self.base
+        return [replace(one, **part) for one, part in zip(assumed, parts, strict=False)]
 
 
 class OpenQuestion(NamedTuple):
@@ -72,97 +79,95 @@ class OpenQuestion(NamedTuple):
     others: list[OtherValue]
 
 
-def unknowns_of(
-    model: Model, likely: Values, times: list[PlacementTimes]
-) -> Iterator[OpenQuestion]:
+def _values(name: str, words: str, *values: Any) -> list[OtherValue]:
+    """Return other values of one assumption, with words in which each stands."""
+    return [OtherValue(words.format(value), {name: value}) for value in values]
+
+
+def unknowns_of(model: Model, times: list[Timed]) -> Iterator[OpenQuestion]:
     """Yield the unknowns in the timing of placements, with values other than the likely ones.
 
     `times`: of one placement, or of a plan and the baseline.
     """
     yield from _vary_routing(model)
-    yield from _vary_algorithm(model, likely, times)
-    yield from _vary_bandwidths(model, likely)
-    if not model.background and all(timed.others is not None for timed in times):
+    yield from _vary_algorithm(model, times)
+    yield from _vary_bandwidths(model)
+    if not model.job.others and all(len(model.crowd(timed.placement)) > 1 for timed in times):
         question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s per busy node"
-        other = OtherValue({"others": True}, f"other jobs send {USUAL_LOAD:g} GB/s per busy node")
-        yield OpenQuestion("others", question, [other])
-    yield from _vary_steps(likely, times)
-    yield from _vary_rest(model, likely, times)
+        others = _values("others", f"other jobs send {USUAL_LOAD:g} GB/s per busy node", True)
+        yield OpenQuestion("others", question, others)
+    phases = [phase for timed in times for phase in timed.phases]
+    if isinstance(model.pattern, Stencil) and not model.pattern.staged:
+        question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
+        others = _values("staged", "the halo is exchanged direction by direction", True)
+        yield OpenQuestion("staging", question, others)
+    if any(phase.steps is not None and not phase.dependent for phase in phases):
+        yield _vary_overlap(model, several=len(times) > 1)
+    yield from _vary_rest(model, times)
     gbs = model.constants.memory_gbs
     assumed = model.constants.memory_source == "assumed"
-    if gbs is not None and assumed and any(timed.inside for timed in times):
+    if gbs is not None and assumed and any(phase.inside for phase in phases):
         span = max(OLD_NODE, gbs / 2), max(NODE_OF_TODAY, 2 * gbs)
-        words = "the ranks of a node copy {:g} GB/s together"
-        others = [OtherValue({"memory": value}, words.format(value)) for value in span]
+        others = _values("memory_gbs", "the ranks of a node copy {:g} GB/s together", *span)
         yield OpenQuestion("memory", f"intra-node bandwidth, {gbs:g} GB/s assumed", others)
 
 
 def _vary_routing(model: Model) -> Iterator[OpenQuestion]:
     """Yield the cost of diverting packets, unless the routing is known."""
     topology = model.machine.topology
+    several = topology.parameters.get("routings", ())
     if model.routing == "adaptive":
-        if "loss" in topology.parameters:
-            return
-        words = "detours of all bytes cost {:.0%}"
-        others = [
-            OtherValue({"loss": loss}, words.format(loss)) for loss in (LEAST_LOSS, MOST_LOSS)
-        ]
+        others = _values("loss", "detours of all bytes cost {:.0%}", LEAST_LOSS, MOST_LOSS)
+        unsaid = "loss" not in topology.parameters
     else:
-        several = topology.parameters.get("routings", ())
-        applies = "adaptive" in (several or routings(model.machine))
-        unsaid = not model.routing_stated and (several or topology.fabric == "infiniband")
-        if not (applies and unsaid):
-            return
-        others = [
-            OtherValue(
-                {"routing": "adaptive", "loss": 0.0}, "routers divide bytes as well as possible"
-            )
-        ]
-    yield OpenQuestion("routing", "how well routers divert packets around full links", others)
+        words = "routers divide bytes as well as possible"
+        others = [OtherValue(words, {"routing": "adaptive", "loss": 0.0})]
+        unsaid = "adaptive" in several if several else topology.fabric == "infiniband"
+        unsaid = unsaid and model.may_adapt
+    if unsaid:
+        question = "how well routers divert packets around full links"
+        yield OpenQuestion("routing", question, others)
 
 
-def _vary_algorithm(
-    model: Model, likely: Values, times: list[PlacementTimes]
-) -> Iterator[OpenQuestion]:
+def _vary_algorithm(model: Model, times: list[Timed]) -> Iterator[OpenQuestion]:
     """Yield the algorithm of an all-to-all or a collective, if the library chooses it.
 
     What is stated leaves versions, tuning files and vendors open: another library's rules. How far
     ranks run ahead stands for at once where an exchange in steps is likely.
     """
-    recording = model.pattern.recording if isinstance(model.pattern, Graph) else None
+    recording, other = model.recording, other_library(library_of(model.mpi))
     if recording is not None and any(phase.collectives for phase in recording.phases):
-        other = other_library(library_of(model.mpi))
         question = f"collectives of the program, as {model.mpi or 'libraries usually'} or {other}"
-        words = f"collectives follow the rules of {other}"
-        yield OpenQuestion("algorithm", question, [OtherValue({"algorithm": other}, words)])
-    if likely.algorithm != "library":
-        return
-    question = "algorithm of the all-to-all, posted at once or in steps"
-    chosen = {name for timed in times for name in model.algorithms(timed.pattern)}
-    names = [name for name in ("pairwise", ALGORITHMS[0]) if name not in chosen][:1]
-    if chosen <= {"pairwise", "scattered"} and not isinstance(model.pattern, Collective):
+        others = _values("algorithm", "collectives follow the rules of {}", other)
+        yield OpenQuestion("algorithm", question, others)
+    if model.algorithm != "library":
         return
     if isinstance(model.pattern, Collective):
         names = list(dict.fromkeys(USUAL[model.pattern.name][:2]))
         question = f"algorithm of the collective, {' or '.join(names)}"
         if model.mpi:  # its library's own choice, but for versions and tuning
-            names = [other_library(library_of(model.mpi))]
-            question = f"algorithm of the collective, as {model.mpi} or {names[0]} chooses it"
-    others = [OtherValue({"algorithm": name}, f"the library uses {name}") for name in names]
-    if others:  # with different algorithms for rows and columns there is no third one
+            names = [other]
+            question = f"algorithm of the collective, as {model.mpi} or {other} chooses it"
+    else:
+        patterns = (fit_pattern(model.pattern, timed.placement) for timed in times)
+        chosen = {name for pattern in patterns for name in model.algorithms(pattern)}
+        names = [name for name in ("pairwise", ALGORITHMS[0]) if name not in chosen][:1]
+        if chosen <= {"pairwise", "scattered"}:
+            names = []
+        question = "algorithm of the all-to-all, posted at once or in steps"
+    if names:  # with different algorithms for rows and columns there is no third one
+        others = _values("algorithm", "the library uses {}", *names)
         yield OpenQuestion("algorithm", question, others)
 
 
-def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
+def _vary_bandwidths(model: Model) -> Iterator[OpenQuestion]:
     """Yield what a single rank can send, and the payload share of the wire."""
     topology, figures = model.machine.topology, model.constants
     stated = topology.parameters
     fabric = known_fabric(topology)
     if figures.reach < 1:
-        others = [
-            OtherValue({"reach": reach}, f"exchanges reach {reach:.0%} of a NIC's bandwidth")
-            for reach in (LEAST_REACH, 1.0)
-        ]
+        words = "exchanges reach {:.0%} of a NIC's bandwidth"
+        others = _values("reach", words, LEAST_REACH, 1.0)
         yield OpenQuestion("interface", "share of NIC bandwidth that exchanges reach", others)
     if stated.get("process_mark", "assumed") == "assumed" and figures.reach == 1:
         own_gbs = topology.bandwidth.get("injection", topology.bandwidth.get("up0", math.inf))
@@ -170,61 +175,54 @@ def _vary_bandwidths(model: Model, likely: Values) -> Iterator[OpenQuestion]:
         rates = fabric.rank_gbs or (slow,)
         posted = rates[-1], None  # alone it is slower only if all-to-alls are as slow
         others = [
-            OtherValue({"process": gbs, "posted": at_once}, f"a rank sends {gbs:g} GB/s")
+            OtherValue(f"a rank sends {gbs:g} GB/s", {"process_gbs": gbs, "posted_gbs": at_once})
             for gbs, at_once in zip(rates, posted, strict=False)
         ]
         yield OpenQuestion("process", f"bandwidth of one rank, {rates[0]:g} GB/s or more", others)
     if fabric.payload < 1 and "payload" not in stated:
         question = f"payload of the links, all of the wire or {fabric.payload:.0%}"
-        other = OtherValue(
-            {"payload": fabric.payload}, f"{fabric.payload:.0%} of the wire is payload"
-        )
-        yield OpenQuestion("payload", question, [other])
+        others = _values("payload", "{:.0%} of the wire is payload", fabric.payload)
+        yield OpenQuestion("payload", question, others)
     if figures.hop_ns:
         question = f"what one more link takes, {figures.hop_ns:g} ns by its machine's kind"
-        others = [
-            OtherValue({"hop_ns": hop_ns}, f"each additional link takes {hop_ns:.0f} ns")
-            for hop_ns in (figures.hop_ns / HOP_SPREAD, figures.hop_ns * HOP_SPREAD)
-        ]
+        ends = figures.hop_ns / HOP_SPREAD, figures.hop_ns * HOP_SPREAD
+        others = _values("hop_ns", "each additional link takes {:.0f} ns", *ends)
         yield OpenQuestion("hops", question, others)
 
 
-def _vary_steps(likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
-    """Yield the unknowns of consecutive messages, and of those that wait."""
-    if all(timed.staging for timed in times):
-        question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
-        other = OtherValue({"staged": True}, "the halo is exchanged direction by direction")
-        yield OpenQuestion("staging", question, [other])
-    if any(timed.stepwise for timed in times):  # in steps that no barrier parts
-        ends = [
-            ((0.0, 0.0), "no rank runs ahead of others"),
-            ((1.0, 1.0), "ranks run ahead of others freely"),
-        ]
-        if len(times) > 1:  # the program is the same, how its ranks sit is not
-            words = "ranks run ahead of others less than in what it is compared with"
-            apart = likely.ahead[0] * (1 - APART), likely.ahead[0] * (1 + APART)
-            ends += [(apart, words), (apart[::-1], words)]
-        others = [OtherValue({"ahead": values}, words) for values, words in ends]
-        question = "how far ranks run ahead of others from step to step"
-        yield OpenQuestion("overlap", question, others)
+def _vary_overlap(model: Model, several: bool) -> OpenQuestion:
+    """Return how far ranks run ahead in steps that no barrier parts.
+
+    `several`: whether placements are compared: the program is the same, how its ranks sit is not.
+    """
+    others = [
+        OtherValue("no rank runs ahead of others", {"ahead": 0.0}),
+        OtherValue("ranks run ahead of others freely", {"ahead": 1.0}),
+    ]
+    if several:
+        words = "ranks run ahead of others less than in what it is compared with"
+        less, more = ({"ahead": model.constants.ahead * (1 + by)} for by in (-APART, APART))
+        others += [OtherValue(words, less, more), OtherValue(words, more, less)]
+    return OpenQuestion("overlap", "how far ranks run ahead of others from step to step", others)
 
 
-def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Iterator[OpenQuestion]:
+def _vary_rest(model: Model, times: list[Timed]) -> Iterator[OpenQuestion]:
     """Yield how well a recorded run is predicted, and its work besides communication.
 
     All seconds in MPI may be communication's, which is predicted too short then. Other causes may
     take longer elsewhere, and work may hide after the baseline's communication. Of a run that was
     recorded on another machine nobody knows what of both is left.
     """
-    if isinstance(model.pattern, Graph) and model.pattern.recording is not None:
+    if model.recording is not None:
         end = math.sqrt(MISFIT) if len(times) > 1 else MISFIT
         words = "messages take longer than predicted there"
-        others = [OtherValue({"fit": fit}, words) for fit in (end, 1 / end)]
+        longer, shorter = {"fit": end}, {"fit": 1 / end}
+        others = [OtherValue(words, longer, shorter), OtherValue(words, shorter, longer)]
         yield OpenQuestion("fit", "how well messages of programs are predicted", others)
     recording = comparable_recording(model)
     if recording is None or len(times) < 2:
         return
-    communication_s = times[1].seconds(likely, 0)
+    communication_s = times[1].seconds(model.constants)
     work, rest, meanwhile = other_seconds(model, recording, communication_s)
     least = NOTHING
     if recording.ran_on(model.machine):
@@ -233,8 +231,8 @@ def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Ite
         least = RunSeconds(worked_s * communication_s / in_mpi_s if in_mpi_s else work)
     hidden = min(work, HIDDEN * communication_s)
     most = RunSeconds(work, 2 * rest, meanwhile + hidden)
-    less = OtherValue({"run": least}, "the run does less besides communication")
-    more = OtherValue({"run": most}, "the run does more besides communication")
+    less = OtherValue("the run does less besides communication", {"run": least})
+    more = OtherValue("the run does more besides communication", {"run": most})
     recorded = time_text((work + rest + meanwhile) * (model.constants.slowed or 1.0))
     question = f"what the run does besides communication, {recorded} as recorded"
     yield OpenQuestion("rest", question, [less, more])
@@ -242,7 +240,7 @@ def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> Ite
 
 def comparable_recording(model: Model) -> Recording | None:
     """Return a recording whose run time is comparable with the model's; None if there is none."""
-    recording = model.pattern.recording if isinstance(model.pattern, Graph) else None
+    recording = model.recording
     if recording is None or recording.window or recording.seconds <= 0:
         return None
     return None if model.constants.slowed is None else recording

@@ -147,8 +147,9 @@ class TimeCost:
         if phase.steps is None:
             yield Exchange(phase.traffic.listed, 1.0, loads)
             return
-        for step in self.model.longest_steps(phase, loads.channels, LIMITS.exchanges):
-            yield Exchange(step.flows.away, step.times, step.loads)
+        longest = self.model.longest_steps(phase, loads.channels, LIMITS.exchanges)
+        for flows, times, step_loads in longest:
+            yield Exchange(flows.away, times, step_loads)
 
 
 #: The criterion of a search, to be minimised.

@@ -65,7 +65,7 @@ def gain_reason(best: Prediction, default: Prediction) -> str:
     """
     pairs = list(zip(default.phases, best.phases, strict=True))
     before, after = max(pairs, key=lambda pair: pair[0].seconds - pair[1].seconds)
-    if before.bandwidth_s - after.bandwidth_s < (before.seconds - after.seconds) / 2:
+    if before.cost.bandwidth - after.cost.bandwidth < (before.seconds - after.seconds) / 2:
         return _latency_words(best, default)
     worst = before.loads.worst()
     if worst.kind in ("injection", "ejection"):

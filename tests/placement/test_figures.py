@@ -50,7 +50,7 @@ def test_a_stated_routing_is_no_unknown_of_a_gain():
 def test_what_a_rank_sends_is_no_unknown_where_it_is_stated():
     for word, unsure in (("mpi=mpich", True), ("process=inf", False)):
         model = Predictor(load_machine(f"{SPEC},{word}"), Job("alltoall", bytes=1e6, algorithm=""))
-        questions = unknowns_of(model, model.values, [])
+        questions = unknowns_of(model, [])
         assert ("process" in [question.name for question in questions]) == unsure
         assert model.constants.process_gbs is None
     stated = load_machine(f"{SPEC},process=2.5")

@@ -91,7 +91,7 @@ class Network:
                 "--shares 0 --policies slurm,tree",
             )
         self.routed = machine.topology.kind == "torus" or cost.model.routing in SINGLE_PATH
-        self.loss = cost.model.values.loss
+        self.loss = cost.model.constants.loss
         self.adaptive = cost.model.routing == "adaptive" and not self.routed
         bandwidth = channels(machine).bandwidth if self.routed else unit_bandwidths(machine)
         self.bandwidth: Floats = np.append(bandwidth, np.inf)

@@ -12,9 +12,9 @@ from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.predict.constants import (
     Constants,
     histogram_s,
-    hops_by_class,
     machine_constants,
 )
+from nidmap.rankmap.predict.phase_cost import hops_by_class
 
 
 def test_copies_cost_nothing_beside_links_of_unknown_bandwidth():

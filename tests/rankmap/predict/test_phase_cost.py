@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import nidmap
 from nidmap.placement.network.channel_loads import TAKEN
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.predict.assumptions import Values
 from nidmap.rankmap.predict.constants import Constants
 from nidmap.rankmap.predict.gain import time_range
 from nidmap.rankmap.predict.phase_cost import PhaseLoads, Sent, phase_cost
 
 TORUS = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-KNOWN = Constants(2.0, 500.0, message_us=0.0, nic_us=0.0, meeting=0.2)
-VALUES = Values(0.5, "ring", 4.0, None, 1.0, 1.0, None, 500.0, ahead=(0.25, 0.75))
+KNOWN = Constants(
+    2.0, 500.0, message_us=0.0, nic_us=0.0, meeting=0.2, process_gbs=4.0, loss=0.5, ahead=0.25
+)
 
 
 def exchange(everyone=True, dependent=False):
@@ -42,19 +42,19 @@ def test_detours_steps_and_latency_by_hand():
     at_once = min((4 - 2 * x) * (1 + 0.5 * 0.8 * x) for x in TAKEN)  # links alone are the limit
     ahead, longer = 0.25, 1 + 0.2 * 0.75
     moved = (5.0 - ahead * (5.0 - at_once)) * longer
-    cost = phase_cost(loads, KNOWN, VALUES)
+    cost = phase_cost(loads, KNOWN)
     assert cost.bandwidth == pytest.approx(moved)
     assert cost.latency == pytest.approx(3 * (2e-6 + 1.5 * 500e-9))
     assert cost.bottleneck == "steps"
     assert cost.seconds == pytest.approx(moved + cost.latency)
-    later = phase_cost(loads, KNOWN, VALUES, place=1)  # the second placement's ranks run further
+    later = phase_cost(loads, dataclasses.replace(KNOWN, ahead=0.75))
     assert later.bandwidth == pytest.approx((5.0 - 0.75 * (5.0 - at_once)) * (1 + 0.2 * 0.25))
 
 
 def test_steps_that_depend_on_each_other_do_not_run_ahead():
     together = Sent(1.0, np.array([1.0]), 0.0, 0.0, 0.0)
     steps = (Sent(3.0, np.array([1.5]), 0.0, 0.0, 0.0),)
-    cost = phase_cost(PhaseLoads(exchange(dependent=True), together, steps, {}), KNOWN, VALUES)
+    cost = phase_cost(PhaseLoads(exchange(dependent=True), together, steps, {}), KNOWN)
     assert cost.bandwidth == pytest.approx(4.5)
 
 
@@ -67,8 +67,8 @@ def test_all_at_once_lies_between_the_best_division_and_minimal_ways(
 ):
     best, phase = minimal * share, dataclasses.replace(exchange(), steps=None)
     together = Sent(1.0, straight(minimal, best), detoured, own_s, size)
-    values = VALUES._replace(loss=loss)
-    seconds = phase_cost(PhaseLoads(phase, together, None, {}), KNOWN, values).bandwidth
+    known = dataclasses.replace(KNOWN, loss=loss)
+    seconds = phase_cost(PhaseLoads(phase, together, None, {}), known).bandwidth
     least = max(own_s, size / 4e9)
     assert max(best, least) <= seconds * (1 + 1e-9)
     assert seconds <= max(minimal, least) * (1 + 1e-9)
@@ -84,10 +84,10 @@ def test_steps_are_not_looked_at_beyond_what_anybody_asks():
 
     together = Sent(1.0, np.array([1.0]), 0.0, 0.0, 0.0)
     loads = PhaseLoads(exchange(), together, steps(), {})
-    values = VALUES._replace(ahead=(0.0,))
-    assert math.isinf(phase_cost(loads, KNOWN, values, below=1.5).bandwidth)
+    known = dataclasses.replace(KNOWN, ahead=0.0)
+    assert math.isinf(phase_cost(loads, known, below=1.5).bandwidth)
     assert looked_at == [0, 1]
-    assert phase_cost(loads, KNOWN, values, below=0.5).bandwidth >= 0.5
+    assert phase_cost(loads, known, below=0.5).bandwidth >= 0.5
     assert looked_at == [0, 1]
 
 
@@ -105,10 +105,10 @@ def test_a_scenario_is_frozen_and_others_share_what_is_worked_out():
     with pytest.raises(dataclasses.FrozenInstanceError):
         model.steps = 3
     placement = model.place(np.arange(8))
-    free = model.assuming(loss=0.0, ahead=(1.0, 1.0))
+    free = model.assuming(loss=0.0, ahead=1.0)
     assert free.cache is model.cache
     assert free.time(placement) < model.time(placement)
-    assert model.values.loss > 0
+    assert model.constants.loss > 0
     assert model.on(4).place(np.arange(4)).ranks == 16
 
 
@@ -117,7 +117,7 @@ def test_what_a_rank_sends_is_known_of_all_to_alls_alone():
     for words, spec in itertools.product(("ring", "alltoall"), ("", ",process=inf")):
         machine = nidmap.load_machine(f"pizdaint{spec}")
         model = Predictor(machine, Job(words, 1, 1e6, "" if words == "ring" else "at-once"))
-        seconds[words, spec] = model.predict(model.place(np.arange(4))).phases[0].bandwidth_s
+        seconds[words, spec] = model.predict(model.place(np.arange(4))).phases[0].cost.bandwidth
     assert seconds["ring", ""] == seconds["ring", ",process=inf"] < 1e6 / 3.2e9
     assert seconds["alltoall", ""] == pytest.approx(3e6 / 3.2e9)
 

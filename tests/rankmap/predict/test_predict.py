@@ -17,16 +17,15 @@ from nidmap.placement.options import with_figures
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.support.quantities import time_text
 from nidmap.placement.topologies import links, router_coords
-from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.orders import arrange
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor, predict
-from nidmap.rankmap.predict.assumptions import RunSeconds
 from nidmap.rankmap.predict.background import Other, from_file
+from nidmap.rankmap.predict.constants import RunSeconds
 from nidmap.rankmap.predict.job import algorithms, size_of
-from nidmap.rankmap.predict.model import Model, _merge_alike
+from nidmap.rankmap.predict.model import Model
 from nidmap.rankmap.predict.neighbours import _busiest_partners
 from nidmap.rankmap.predict.phase_cost import run_ahead
 from tests.effort import examples
@@ -467,15 +466,6 @@ def test_model():
     assert [one.time(one.place(np.array(rows))) for rows in ([0, 1, 2, 3], [0, 1, 4, 5])] == [
         3.0,
         2.0,
-    ]
-
-
-def test_merge_alike():
-    ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 8.0)
-    steps = [(ring, 2.0), (ring.reversed(), 1.0), (ring, 3.0)]
-    assert [[times for _, times in _merge_alike(iter(steps), both)] for both in (False, True)] == [
-        [5.0, 1.0],
-        [6.0],
     ]
 
 

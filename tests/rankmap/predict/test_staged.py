@@ -15,7 +15,7 @@ from nidmap.placement.options import with_figures
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.predict import Job, Predictor
-from nidmap.rankmap.predict.assumptions import AHEAD
+from nidmap.rankmap.predict.constants import AHEAD
 from nidmap.rankmap.predict.gain import Gains
 
 TORUS = nidmap.load_machine("torus:4x4x2,bw=2,injection=5")

@@ -100,7 +100,8 @@ def test_of_many_steps_those_are_looked_at_that_links_bind_longest(spec):
     placement = model.place(np.arange(15))
     [phase] = model.phases(placement)
     every = sorted(
-        step.times * step.loads.seconds().max() for step in model.step_loads(phase, None)
+        times * model.loads(placement.demand(flows), None).seconds().max()
+        for flows, times in phase.steps()
     )
     exchanges = bound_longest(TimeCost(model).exchanges(placement))
     chosen = [exchange.times * exchange.loads.seconds().max() for exchange in exchanges]
