@@ -38,7 +38,7 @@ def test_kept_steps_say_what_the_predictor_says(nodes, routing, how, load, proce
     setting = Setting(routing, process, payload, load)
     model = predictor(MACHINE, "fft:3x4", 1, how, setting, jobs, size)
     # as MP-sort and the exchanges of the papers wait, step for step
-    expected = time_of(model.assuming(ahead=(0.0,)), rows)
+    expected = time_of(model.assuming(ahead=0.0), rows)
     kept = Stepped(predictor(MACHINE, "fft:3x4", 1, how, replace(COMMON, routing=routing)), rows)
     whole = channels(MACHINE, routing).bandwidth * payload
     rest = shared_channels(MACHINE, jobs, routing).left(whole) if load else whole
