@@ -11,8 +11,8 @@ Result = TypeVar("Result")
 #: Numbers of loads that are kept.
 KEPT = 32_000_000
 
-#: Flows between places that are kept of the last orders.
-KEPT_FLOWS = 1 << 21
+#: Numbers that are kept of the phases of the last orders.
+KEPT_OF_ORDERS = 16_000_000
 
 
 class Latest:
@@ -41,5 +41,5 @@ class LoadCache:
     """What scenarios that differ in assumptions alone share."""
 
     def __init__(self) -> None:
-        self.loads, self.phases = Latest(KEPT), Latest(KEPT_FLOWS)
+        self.loads, self.phases = Latest(KEPT), Latest(KEPT_OF_ORDERS)
         self.crowds = Latest(1)  # the job assumed on busy nodes that nobody knows, with its loads

@@ -262,7 +262,7 @@ class Model:
             return list(phases(pattern, placement, self.size, self.algorithm, most))
 
         key = placement.order_key, placement.counts.tobytes(), *sent
-        for phase in self.cache.phases.get(key, make, _count_flows):
+        for phase in self.cache.phases.get(key, make, _count_numbers):
             yield phase if phase.placement is placement else replace(phase, placement=placement)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
@@ -329,7 +329,8 @@ def _count_loads(step_loads: list[Loads]) -> int:
     return sum(3 * len(loads.used) + len(loads.injection) for loads in step_loads)
 
 
-def _count_flows(phases: list[Phase]) -> int:
-    """Return how many flows some phases have, counting each phase as several."""
-    traffic = (phase.traffic for phase in phases)
-    return sum(1000 + len(sent) + len(sent.all_to_alls.end) for sent in traffic)
+def _count_numbers(phases: list[Phase]) -> int:
+    """Return about how many numbers some phases hold: of their flows and of the machine's nodes."""
+    sent = [phase.traffic for phase in phases]
+    flows = sum(len(traffic) + len(traffic.all_to_alls.end) for traffic in sent)
+    return 4 * flows + sum(2 * len(phase.total.out) for phase in phases)
