@@ -139,7 +139,7 @@ def _phase_costs(model: Predictor, rows: Ints) -> Iterator[QuickPhase]:
     """Yield the phases of a pattern with rank r in slot r."""
     placement = model.place(rows)
     pattern = fit_pattern(model.pattern, placement)
-    for phase in model.phases(placement):
+    for phase in model.make_phases(placement):
         if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
             traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)

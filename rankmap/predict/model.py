@@ -252,18 +252,23 @@ class Model:
 
     def phases(self, placement: Placement) -> Iterator[Phase]:
         """Yield the phases of a placement; but for its nodes they depend on the order alone."""
-        most = self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
-        sent = self.algorithm, self.size, self.constants.staged, most
-
-        def make() -> list[Phase]:
-            pattern = fit_pattern(self.pattern, placement)
-            if self.constants.staged and isinstance(pattern, Stencil):
-                pattern = replace(pattern, staged=True)
-            return list(phases(pattern, placement, self.size, self.algorithm, most))
-
-        key = placement.order_key, placement.counts.tobytes(), *sent
-        for phase in self.cache.phases.get(key, make, _count_numbers):
+        order = placement.order_key, placement.counts.tobytes()
+        sent = self.algorithm, self.size, self.constants.staged, self._most_steps(placement)
+        known = self.cache.phases.get(
+            (*order, *sent), lambda: self.make_phases(placement), _count_numbers
+        )
+        for phase in known:
             yield phase if phase.placement is placement else replace(phase, placement=placement)
+
+    def make_phases(self, placement: Placement) -> list[Phase]:
+        """Return the phases of a placement anew; they are not kept."""
+        pattern, most = fit_pattern(self.pattern, placement), self._most_steps(placement)
+        if self.constants.staged and isinstance(pattern, Stencil):
+            pattern = replace(pattern, staged=True)
+        return list(phases(pattern, placement, self.size, self.algorithm, most))
+
+    def _most_steps(self, placement: Placement) -> int:
+        return self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
         """Return the algorithm along each dimension of a pattern fitted to its ranks."""
