@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,20 +25,6 @@ from nidmap.workloads.replay.trace import Trace
 
 #: Turns in which the others' use of channels settles.
 _TURNS = 8
-
-
-class Sample(NamedTuple):
-    """How many times as long a job communicated as alone, when it started next to others."""
-
-    job: int
-    neighbours: int  # jobs that communicated at that time
-    quick: float
-    routed: float
-
-    @property
-    def error(self) -> float:
-        """The relative error of the quick one."""
-        return abs(self.quick - self.routed) / self.routed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,42 +97,38 @@ class Routed:
         return busy
 
 
-def draw_samples(
+def check_text(
     network: Network, trace: Trace, apps: list[JobTraffic], outcome: Outcome, count: int
-) -> list[Sample]:
-    """Return `count` multi-node jobs of a replay, drawn at random, in the order of the trace."""
+) -> str:
+    """Say in one sentence how far the quick times are off for `count` multi-node jobs."""
     routed, rng = Routed(network), np.random.default_rng(0)
     sends = (trace.nodes > 1) & ([app.share > 0 for app in apps])
     fit = np.flatnonzero(sends)
-    samples = []
+    slowdowns = []  # of each: its neighbours, how many times as long as alone, quick and routed
     for job in np.sort(rng.choice(fit, min(count, len(fit)), replace=False)).tolist():
-        when = outcome.start[job]
+        when, rows = outcome.start[job], outcome.of(job)
         others = np.flatnonzero(sends & (outcome.start < when) & (outcome.end > when)).tolist()
         sharing, sent = Sharing(network), []
         for k in others:
             sharing.add(k, network.footprint(apps[k], outcome.of(k)), apps[k].share)
-        slow = sharing.slowdowns() if others else ()
-        for k, slowdown in zip(others, slow, strict=True):
+        for k, slowdown in zip(others, sharing.slowdowns() if others else (), strict=True):
             best = network.best(apps[k], len(outcome.of(k)))
             rounds = rounds_per_second(apps[k].share, best, slowdown)
             sent.append((apps[k], outcome.of(k), rounds))
-        rows = outcome.of(job)
         quick = sharing.slowdown(network.footprint(apps[job], rows))
-        samples.append(Sample(job, len(others), quick, routed.slowdown(apps[job], rows, sent)))
-    return samples
+        slowdowns.append((len(others), quick, routed.slowdown(apps[job], rows, sent)))
+    return _error_text(*np.array(slowdowns).reshape(-1, 3).T)
 
 
-def check_words(samples: list[Sample]) -> str:
-    """Say in one sentence how far the quick times are off."""
-    errors = np.array([sample.error for sample in samples])
-    quick, routed = (np.log([sample[k] for sample in samples]) for k in (2, 3))
-    a, b = np.triu_indices(len(samples), 1)
-    apart = np.abs(routed[a] - routed[b]) > np.log(1.1)
-    same = np.sign(quick[a] - quick[b]) == np.sign(routed[a] - routed[b])
+def _error_text(neighbours: Floats, quick: Floats, routed: Floats) -> str:
+    errors = np.abs(quick - routed) / routed
+    a, b = np.triu_indices(len(errors), 1)
+    ahead, due = (np.log(times[a]) - np.log(times[b]) for times in (quick, routed))
+    apart = np.abs(due) > np.log(1.1)
+    same = np.sign(ahead) == np.sign(due)
     order = f"; {same[apart].mean():.0%} of unequal pairs ordered alike" if apart.any() else ""
-    others = np.median([sample.neighbours for sample in samples])
     return (
-        f"quick times of {len(samples)} jobs with {others:.0f} neighbours against predictions with "
-        f"every link routed: median error {np.median(errors):.1%}, "
+        f"quick times of {len(errors)} jobs with {np.median(neighbours):.0f} neighbours against "
+        f"predictions with every link routed: median error {np.median(errors):.1%}, "
         f"90th percentile {np.percentile(errors, 90):.1%}{order}".replace("%", " %")
     )

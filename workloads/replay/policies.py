@@ -46,24 +46,52 @@ class Policy:
     def __init__(self, site: SiteView, strategy: str) -> None:
         self.site = site
         self.plan = planners.find(strategy)
+        self._inside: dict[int, Mask] = {}  # by waiting job: the nodes that it is restricted to
+
+    def part(self, job: int, free: Mask) -> Mask | None:
+        """Return the nodes that a job restricts itself to when it is submitted; None: any."""
+        return None
 
     def submitted(self, job: int, free: Mask, now: float) -> float:
         """Let a job plan when it is submitted; return when to look at it again, or inf."""
+        if self.site.count[job] > 1 and self.site.judge is not None:
+            part = self.part(job, free)
+            if part is not None:
+                self._inside[job] = part
         return math.inf
 
     def begun(self, job: int) -> None:
         """Forget the plan of a job that starts."""
+        self._inside.pop(job, None)
 
     def allowed(self, job: int) -> Mask | None:
         """Return the nodes that a job may have; None for all."""
-        return None
+        return self._inside.get(job)
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
         """Return the nodes that a job gets; None if it waits."""
+        return self.usual(job, usable)
+
+    def usual(self, job: int, usable: Mask) -> Ints | None:
+        """Return the scheduler's choice; None if there is none."""
         try:
             return self.plan(self.site.machine, Request(self.site.count[job], usable))
         except PlanError:
             return None
+
+    def best(self, job: int, usable: Mask) -> Ints | None:
+        """Return the nodes on which a job communicates fastest; on a tie the scheduler's."""
+        usual = self.usual(job, usable)
+        judge, count = self.site.judge, self.site.count[job]
+        if count == 1 or judge is None or usual is None:
+            return usual
+        best, least = usual, judge(job, usual) * (1 - _GAIN)
+        for _, rows in quick_choices(self.site.machine, usable, count):
+            if least <= 1:
+                break
+            if (cost := judge(job, rows)) < least:
+                best, least = rows, cost
+        return best
 
 
 class FewSwitches(Policy):
@@ -81,7 +109,7 @@ class FewSwitches(Policy):
 
     def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
         """Return the nodes that a job gets; None if it waits."""
-        rows = super().choose(job, usable, now)
+        rows = self.usual(job, usable)
         if rows is None or now - self.site.submit[job] >= PATIENCE:
             return rows
         fewest = int(np.searchsorted(self.most, self.site.count[job])) + 1
@@ -95,54 +123,8 @@ class Auto(Policy):
         """Return the nodes that a job gets; None if it waits."""
         return self.best(job, usable)
 
-    def best(self, job: int, usable: Mask) -> Ints | None:
-        """Return the nodes on which a job communicates fastest; on a tie the scheduler's."""
-        usual = Policy.choose(self, job, usable, 0.0)
-        judge, count = self.site.judge, self.site.count[job]
-        if count == 1 or judge is None or usual is None:
-            return usual
-        best, least = usual, judge(job, usual) * (1 - _GAIN)
-        for _, rows in quick_choices(self.site.machine, usable, count):
-            if least <= 1:
-                break
-            if (cost := judge(job, rows)) < least:
-                best, least = rows, cost
-        return best
 
-
-class Planned(Auto):
-    """Jobs that plan when they are submitted and keep to their plan."""
-
-    def __init__(self, site: SiteView, strategy: str) -> None:
-        super().__init__(site, strategy)
-        self.inside: dict[int, Mask] = {}
-
-    def submitted(self, job: int, free: Mask, now: float) -> float:
-        """Let a job plan when it is submitted; return when to look at it again, or inf."""
-        if self.site.count[job] > 1 and self.site.judge is not None:
-            part = self.part(job, free)
-            if part is not None:
-                self.inside[job] = part
-        return math.inf
-
-    def part(self, job: int, free: Mask) -> Mask | None:
-        """Return the nodes that a job restricts itself to; None: any."""
-        raise NotImplementedError
-
-    def begun(self, job: int) -> None:
-        """Forget the plan of a job that starts."""
-        self.inside.pop(job, None)
-
-    def allowed(self, job: int) -> Mask | None:
-        """Return the nodes that a job may have; None for all."""
-        return self.inside.get(job)
-
-    def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
-        """Return the nodes that a job gets; None if it waits."""
-        return Policy.choose(self, job, usable, now)
-
-
-class Soft(Planned):
+class Soft(Policy):
     """Jobs exclude the groups that their plan does not use, as a line in the job script does.
 
     Only if the plan can be made of what is free at submission, and if the scheduler's own choice
@@ -152,19 +134,19 @@ class Soft(Planned):
     def part(self, job: int, free: Mask) -> Mask | None:
         """Return the nodes that a job restricts itself to; None: any."""
         machine, judge = self.site.machine, self.site.judge
-        rows, usual = self.best(job, free), self.choose(job, free, 0.0)
+        rows, usual = self.best(job, free), self.usual(job, free)
         if rows is None or usual is None or judge is None:
             return None
         least = judge(job, usual) * (1 - _GAIN)
         same = of_same_kinds(machine, rows)
         for unit, _ in touched_parts(machine, rows):
-            choice = self.choose(job, free & unit & same, 0.0)
+            choice = self.usual(job, free & unit & same)
             if choice is not None and judge(job, choice) < least:
                 return unit & same & self.site.up
         return None
 
 
-class Pin(Planned):
+class Pin(Policy):
     """``--nodelist``: jobs wait for exactly the nodes that they planned at submission.
 
     A job that found too few free nodes to plan takes any.

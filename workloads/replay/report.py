@@ -58,12 +58,17 @@ class Loss(NamedTuple):
     share: float  # of their turnaround under the first policy
 
 
-#: Columns of the table of policies: head, measure, format.
-_TABLE = (
-    ("wait median", "wait_median", "{:.1f}"), ("mean", "wait_mean", "{:.1f}"),
-    ("95 %", "wait_95", "{:.1f}"), ("bounded slowdown", "bounded_slowdown", "{:.1f}"),
-    ("node-hours", "node_hours", "{:,.0f}"), ("slowed by", "slowdown", "{:.2f}"),
-)  # fmt: skip
+#: Columns of the table of policies: head, where the figure is, its factor and format.
+_TABLE: tuple[tuple[str, tuple[str, ...], float, str], ...] = (
+    ("wait median", ("all", "wait_median"), 1, "{:.1f}"),
+    ("mean", ("all", "wait_mean"), 1, "{:.1f}"),
+    ("95 %", ("all", "wait_95"), 1, "{:.1f}"),
+    ("bounded slowdown", ("all", "bounded_slowdown"), 1, "{:.1f}"),
+    ("node-hours", ("all", "node_hours"), 1, "{:,.0f}"),
+    ("slowed by", ("all", "slowdown"), 1, "{:.2f}"),
+    ("utilisation %", ("utilisation",), 100, "{:.1f}"),
+    ("fragmentation", ("fragmentation",), 1, "{:.2f}"),
+)
 
 
 class Report:
@@ -176,13 +181,11 @@ class Report:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the table of policies: heads, then one row each."""
-        heads = ("policy", *(head for head, *_ in _TABLE), "utilisation %", "fragmentation")
-        return [heads, *map(self._row, self.policies)]
+        return [("policy", *(head for head, *_ in _TABLE)), *map(self._row, self.policies)]
 
     def _row(self, policy: str) -> tuple[str, ...]:
-        figures = (self.over(policy, "all", key).text(form) for _, key, form in _TABLE)
-        used = Range(*(100 * share for share in self.over(policy, "utilisation")))
-        return policy, *figures, used.text(), self.over(policy, "fragmentation").text("{:.2f}")
+        figures = ((self.over(policy, *path), times, form) for _, path, times, form in _TABLE)
+        return policy, *(Range(*(times * v for v in x)).text(form) for x, times, form in figures)
 
     def document(self) -> dict[str, Any]:
         """Return the report for JSON."""
@@ -199,10 +202,8 @@ class Report:
         }
 
     def _policy_document(self, policy: str) -> dict[str, Any]:
-        keys = [key for _, key, *_ in _TABLE]
-        paths = [*(("all", key) for key in keys), ("utilisation",), ("fragmentation",)]
         document: dict[str, Any] = {"policy": policy}
-        document |= {path[-1]: self.over(policy, *path)._asdict() for path in paths}
+        document |= {path[-1]: self.over(policy, *path)._asdict() for _, path, *_ in _TABLE}
         if policy != self.first:
             losses = [loss._asdict() | {"minutes": loss.minutes._asdict()}
                       for loss in self.losses(policy)]  # fmt: skip

@@ -24,7 +24,7 @@ from nidmap.placement.support.writing import write_output
 from nidmap.rankmap.past_jobs import UNKNOWN, application_of
 from nidmap.rankmap.past_jobs import Application as Known
 from nidmap.rankmap.tasks import run_tasks
-from nidmap.workloads.replay.check import check_words, draw_samples
+from nidmap.workloads.replay.check import check_text
 from nidmap.workloads.replay.engine import Outcome, Replay
 from nidmap.workloads.replay.results import summarize
 from nidmap.workloads.replay.scheduler import Rules
@@ -124,7 +124,7 @@ def check_study(study: Study, samples: int) -> str:
     case = study.cases[0]
     network, trace = _network(study.machine), study.trace(case)
     apps, outcome = draw_applications(study, case), run_case(study, case)
-    return check_words(draw_samples(network, trace, apps, outcome, samples))
+    return check_text(network, trace, apps, outcome, samples)
 
 
 # --- many cases ---------------------------------------------------------------------
