@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.workloads.replay.policies import Policy
 from nidmap.workloads.replay.profile import Profile
 from nidmap.workloads.replay.trace import Trace
 
@@ -44,21 +44,11 @@ class Rules:
         return math.ceil(time / self.resolution) * self.resolution if self.resolution else time
 
 
-class NodeChooser(Protocol):
-    """What the scheduler asks a policy."""
-
-    def allowed(self, job: int) -> Mask | None:
-        """Return the nodes that a job may have; None for all."""
-
-    def choose(self, job: int, usable: Mask, now: float) -> Ints | None:
-        """Return the nodes that a job gets; None if it waits."""
-
-
 class Scheduler:
     """The queue of a machine, and which of its nodes are taken until when."""
 
-    def __init__(self, trace: Trace, up: Mask, rules: Rules, choice: NodeChooser) -> None:
-        self.rules, self.choice = rules, choice
+    def __init__(self, trace: Trace, up: Mask, rules: Rules, policy: Policy) -> None:
+        self.rules, self.policy = rules, policy
         self.count: list[int] = trace.nodes.tolist()
         self.limit: list[float] = trace.limit.tolist()
         self._trace, self._bound = trace, np.zeros(len(trace), dtype=bool)
@@ -90,7 +80,7 @@ class Scheduler:
 
     def submit(self, job: int) -> None:
         """Append a job to the queue."""
-        self._bound[job] = self.choice.allowed(job) is not None
+        self._bound[job] = self.policy.allowed(job) is not None
         self.queue.append(job)
 
     def finish(self, job: int, rows: Ints) -> None:
@@ -173,14 +163,14 @@ class Scheduler:
             end <= self._barrier or (self.rules.spare and self._profile.fits(count, end))
         ):
             return None
-        usable, allowed = self.free, self.choice.allowed(job)
+        usable, allowed = self.free, self.policy.allowed(job)
         if self._held is not None:
             usable = usable & (self._held >= end)
         if allowed is not None:
             usable = usable & allowed
         if usable is not self.free and int(np.count_nonzero(usable)) < count:
             return None
-        return self.choice.choose(job, usable, now)
+        return self.policy.choose(job, usable, now)
 
     def _begin(self, job: int, rows: Ints, now: float) -> None:
         end = self.rules.rounded(now + self.limit[job])
@@ -217,7 +207,7 @@ class Scheduler:
     def _reservation(self, job: int, now: float) -> float:
         """Return when a waiting job can start; if it is restricted, hold its nodes."""
         assert self._profile is not None
-        count, allowed = self.count[job], self.choice.allowed(job)
+        count, allowed = self.count[job], self.policy.allowed(job)
         later = float(self._profile.times[1])
         later = later if later < math.inf else now
         if allowed is None:
