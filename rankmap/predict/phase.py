@@ -28,8 +28,12 @@ def between_nodes(
 ) -> Iterator[tuple[Traffic, float]]:
     """Yield the traffic between nodes in each step, and how many steps it represents."""
     for step in steps:
-        sent = Traffic.of(step.source, step.target, step.size)
-        yield sent.by_node(placement.node_of_rank, len(placement.rows)), step.times
+        yield by_node(Traffic.of(step.source, step.target, step.size), placement), step.times
+
+
+def by_node(sent: Traffic, placement: Placement) -> Traffic:
+    """Return the traffic between the nodes of a placement, of that between its ranks."""
+    return sent.by_node(placement.node_of_rank, len(placement.rows))
 
 
 @dataclass(slots=True, eq=False)
@@ -60,10 +64,6 @@ class Phase:
         self.total = self.placement.demand(self.traffic)
         self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
-
-    def exchanges(self) -> Iterator[tuple[Traffic, float]]:
-        """Yield what is sent at the same time, and how many steps it represents."""
-        return iter([(self.traffic, 1.0)]) if self.steps is None else self.steps()
 
     def message(self, step: Traffic) -> float:
         """Return the bytes of one rank per step, if all ranks send equally much."""

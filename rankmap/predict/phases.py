@@ -19,6 +19,22 @@ bruck       round k: rank r sends to r + 2^k all blocks whose distance has bit k
             fewest messages, more bytes
 ==========  ====================================================================
 
+Exchanges with few partners (stencils, rings, graphs, measured matrices) are one phase.
+All of them are sent at once, but a staged stencil, which goes one way along one
+dimension after the other, a sweep, wave after wave, and a recording, whose steps follow each
+other as they were seen to. Who sends what in which direction:
+
+=========  ====================================================================
+stencil    ``--bytes`` times the dimension's weight, both ways
+sweep      ``--bytes`` to the next ranks downstream, piece by piece, from each corner
+ring       ``--bytes`` to the next rank only
+sends      ``--bytes`` times what each line of the list says; a permutation and a
+           transposition are ``--bytes`` from each rank to one other
+graph      ``--bytes`` times the edge's weight, both ways
+matrix     ``--bytes`` times what the file says of that very direction
+measured   the same
+=========  ====================================================================
+
 Of a collective each part of an algorithm is a phase, its steps follow each other; a step is
 as long as its own busiest link. Combining what arrives costs nothing here.
 
@@ -33,6 +49,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -42,13 +60,17 @@ from nidmap.placement.support.arrays import sample_evenly
 from nidmap.placement.traffic import Traffic, join_traffic
 from nidmap.rankmap.collectives import Part, partner_in_turn
 from nidmap.rankmap.collectives.algorithms import collective_parts
+from nidmap.rankmap.collectives.libraries import LIBRARIES
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.collective import Collective
-from nidmap.rankmap.pattern.structured import Lines
+from nidmap.rankmap.pattern.graph import Graph
+from nidmap.rankmap.pattern.structured import Lines, Ring, Stencil
+from nidmap.rankmap.pattern.sweep import Sweep, waves
 from nidmap.rankmap.pattern.training import Training
-from nidmap.rankmap.predict import neighbours
-from nidmap.rankmap.predict.job import algorithms
-from nidmap.rankmap.predict.phase import Phase, RankStep, between_nodes
+from nidmap.rankmap.predict.job import algorithms, asked_library
+from nidmap.rankmap.predict.phase import Phase, RankStep, between_nodes, by_node
+from nidmap.rankmap.recognition.steps import RecordedRun, recorded_run
+from nidmap.rankmap.score.traffic import pairs_of_nodes
 
 #: us that computing all steps of a stepwise algorithm may take; if it is more, an even sample is
 #: computed, of at least this many.
@@ -75,20 +97,28 @@ def phases(
     `pattern`: fitted to the ranks. `algorithm`: as `algorithm_of` returns it. `steps`: steps of
     an algorithm that are looked at, at most; None means all.
     """
-    in_order: Iterable[Phase]
     mpi = placement.known_machine.topology.parameters.get("mpi", "")
     if isinstance(pattern, Collective):
         (algorithm_used,) = algorithms(pattern, algorithm, size, mpi)
         parts = collective_parts(pattern.name, algorithm_used, placement.ranks, pattern.root, size)
-        in_order = (_collective_phase(part, placement, steps) for part in parts if part.steps)
+        yield from (_collective_phase(part, placement, steps) for part in parts if part.steps)
     elif isinstance(pattern, Lines):
         by_line = algorithms(pattern, algorithm, size, mpi)
-        in_order = _line_phases(pattern, placement, size, by_line, steps)
+        yield from _line_phases(pattern, placement, size, by_line, steps)
     elif isinstance(pattern, Training):
-        in_order = _training_phases(pattern, placement, size)
+        yield from _training_phases(pattern, placement, size)
+    elif isinstance(pattern, Sweep):
+        yield _sweep_phase(pattern, placement, size, steps)
+    elif isinstance(pattern, Graph) and pattern.recording is not None:
+        library = algorithm if algorithm in LIBRARIES else asked_library("library", mpi)
+        yield _recorded_phase(recorded_run(pattern.recording, library), placement, size)
+    elif isinstance(pattern, Graph) and pattern.directed is not None:
+        yield _listed_phase(pattern.directed, placement, size)
+    elif isinstance(pattern, Ring):
+        rank = np.arange(placement.ranks)
+        yield _listed_phase(Traffic.of(rank, np.roll(rank, -1), 1.0).away(), placement, size)
     else:
-        in_order = [neighbours.neighbour_phase(pattern, placement, size, steps, algorithm)]
-    yield from in_order
+        yield _two_way_phase(pattern, placement, size)
 
 
 def _training_phases(pattern: Training, placement: Placement, size: float) -> Iterator[Phase]:
@@ -192,21 +222,32 @@ def _sent_in_turn(
     several = algorithm == "scattered"
     walk = _scattered_steps(lines, most) if several else _line_steps(lines, algorithm, most)
     steps = [step._replace(size=step.size * block) for step in walk]
-    traffic, sent = _line_traffic(placement, lines, block), (lines.shape[1] - 1) * block
+    count = lines.shape[1] - 1
+    traffic, sent = _line_traffic(placement, lines, block), count * block
     if algorithm == "bruck":  # each block goes a part of its way in each of several steps
         traffic = join_traffic(sent * times for sent, times in between_nodes(steps, placement))
         sent = sum(step.size * step.times for step in steps)
+    a_rank = float(count) if several else 0.0
+    return _step_by_step(
+        name, placement, traffic, steps, sent=sent, a_rank=a_rank, everyone=True, several=several
+    )
+
+
+def _step_by_step(
+    name: str, placement: Placement, traffic: Traffic, steps: list[RankStep], **more: Any
+) -> Phase:
+    """Return messages that ranks send step by step, all steps or an even sample of them.
+
+    `more`: other fields of the phase.
+    """
     return Phase(
         name,
         placement,
         traffic,
         lambda: between_nodes(steps, placement),
         in_turn=float(sum(step.times for step in steps)),
-        a_rank=float(lines.shape[1] - 1) if several else 0.0,
-        sent=sent,
         shown=0 if all(step.times == 1 for step in steps) else len(steps),
-        everyone=True,
-        several=several,
+        **more,
     )
 
 
@@ -244,6 +285,87 @@ def _scattered_steps(lines: Ints, most: int) -> Iterator[RankStep]:
         source = np.broadcast_to(lines[:, None, :], target.shape)
         size = np.broadcast_to(np.array(each)[:, None], target.shape)
         yield RankStep(source.ravel(), target.ravel(), size.ravel(), stands_for)
+
+
+def _listed_phase(sent: Traffic, placement: Placement, size: float) -> Phase:
+    """Return messages between ranks that are all sent at once."""
+    most = np.bincount(sent.source, minlength=1).max()
+    most_bytes = np.bincount(sent.source, sent.bytes, minlength=1).max()
+    traffic = by_node(sent.sized(size), placement)
+    return Phase("exchange", placement, traffic, a_rank=float(most), sent=float(most_bytes) * size)
+
+
+def _two_way_phase(pattern: Pattern, placement: Placement, size: float) -> Phase:
+    """Return an exchange in which equally much is sent in both directions of every edge."""
+    if pattern.spec.startswith(("matrix:", "measured:")):
+        size *= 0.5  # an edge's weight is the sum of both directions
+    directions: list[Traffic] = []
+    for a, b, weight in pairs_of_nodes(pattern, placement.node_of_rank):
+        forward = Traffic.of(a, b, weight * size).by_pair(len(placement.rows))
+        directions += [forward, forward.reversed()]
+    most, most_bytes = (_busiest_partners(pattern, weighted) for weighted in (False, True))
+    traffic = join_traffic(directions)
+    phase = Phase("exchange", placement, traffic, a_rank=most, sent=size * most_bytes)
+    if not (isinstance(pattern, Stencil) and pattern.staged):
+        return phase
+    steps = [(direction, 1.0) for direction in directions]
+    return replace(phase, steps=lambda: iter(steps), in_turn=float(len(steps)))
+
+
+def _busiest_partners(pattern: Pattern, weighted: bool = False) -> float:
+    """Return the number of messages of the busiest rank, or their total weight."""
+    if isinstance(pattern, Stencil):  # in the middle of a grid all ranks send alike
+        pattern = replace(pattern, dims=tuple(min(extent, 3) for extent in pattern.dims))
+    degree = np.zeros(pattern.ranks or 0)
+    for edges in pattern.edges():
+        for end in (edges.source, edges.target):
+            degree += np.bincount(end, edges.bytes if weighted else None, minlength=len(degree))
+    return float(degree.max(initial=0))
+
+
+def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | None) -> Phase:
+    """Return a sweep, whose waves follow each other because messages wait for others."""
+    wave, source, target = waves(pattern.dims, pattern.messages)
+    count = int(wave[-1]) + 1 if len(wave) else 0
+    begins = np.searchsorted(wave, np.arange(count + 1))
+    steps = []
+    for number, times in zip(*sample_evenly(count, most or max(1, count)), strict=True):
+        sent = slice(begins[number - 1], begins[number])
+        steps.append(RankStep(source[sent], target[sent], size, times))
+    traffic = by_node(Traffic.of(source, target, size), placement)
+    most_bytes = float(np.bincount(source, minlength=1).max()) * size
+    return _step_by_step("exchange", placement, traffic, steps, sent=most_bytes, dependent=True)
+
+
+def _recorded_phase(run: RecordedRun, placement: Placement, size: float) -> Phase:
+    """Return all messages of a program: in total, and step by step with repeat counts.
+
+    Messages have headers. Ranks run ahead of each other from step to step, but where each message
+    waits for others.
+    """
+    header = placement.known_machine.topology.parameters.get("header", 0.0)
+
+    def between(sent: Traffic, times: float = 1.0) -> Traffic:
+        wire = replace(sent, bytes=(sent.bytes * size + sent.messages * header) / times)
+        return by_node(replace(wire, messages=sent.messages / times), placement)
+
+    in_turn = sum(step.times for step in run.steps)
+    posted = np.bincount(run.sent.source, run.sent.messages, minlength=1).max()
+    most_bytes = np.bincount(run.sent.source, run.sent.bytes, minlength=1).max()
+    return Phase(
+        "exchange",
+        placement,
+        between(run.sent),
+        steps=(
+            (lambda: ((between(step.sent, step.times), step.times) for step in run.steps))
+            if len(run.steps) > 1
+            else None
+        ),
+        in_turn=in_turn,
+        a_rank=max(0.0, float(posted) - in_turn),
+        sent=float(most_bytes) * size,
+        dependent=run.dependent,
+    )
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:

@@ -26,8 +26,8 @@ from nidmap.rankmap.predict.background import Other, from_file
 from nidmap.rankmap.predict.constants import RunSeconds
 from nidmap.rankmap.predict.job import algorithms, size_of
 from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.neighbours import _busiest_partners
 from nidmap.rankmap.predict.phase_cost import run_ahead
+from nidmap.rankmap.predict.phases import _busiest_partners
 from tests.effort import examples
 from tests.rankmap.helpers import placed, time_of
 
