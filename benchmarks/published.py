@@ -52,8 +52,7 @@ from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.predict.constants import Constants
 from nidmap.rankmap.predict.gain import range_of_unknowns
-from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.timed import Timed
+from nidmap.rankmap.predict.model import Model, Timed
 from nidmap.rankmap.readers.entries import Entries
 
 if sys.version_info >= (3, 11):

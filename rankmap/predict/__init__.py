@@ -24,8 +24,7 @@ from nidmap.rankmap.place_ranks import place_ranks
 from nidmap.rankmap.predict.gain import time_range
 from nidmap.rankmap.predict.job import Job
 from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.prediction import Prediction
-from nidmap.rankmap.predict.report import report
+from nidmap.rankmap.predict.prediction import Prediction, report
 
 __all__ = ["Job", "Prediction", "Predictor", "predict"]
 

@@ -23,7 +23,7 @@ from nidmap.placement.lookup import rows_of
 from nidmap.placement.machine import Machine
 from nidmap.placement.network import Demand, channels, loads
 from nidmap.placement.options import MOST
-from nidmap.placement.support.array_types import Floats, Ints
+from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.traffic import Traffic
 
 #: GB/s that each node of another job sends, if not stated [assumed].
@@ -125,10 +125,11 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     return jobs, [lost] if job_nodes.strangers else []
 
 
-def others_near(others: Sequence[Other], rows: Ints) -> list[Other]:
-    """Return the other jobs without our own nodes, since Slurm may list our own job."""
-    kept_rows_of = [~np.isin(other.rows, rows) for other in others]
+def others_near(others: Sequence[Other], ours: Mask) -> list[Other]:
+    """Return the other jobs without our own nodes, (nodes,), since Slurm may list our own job."""
     return [
-        other if kept_rows.all() else Other(other.rows[kept_rows], other.load, other.name)
-        for other, kept_rows in zip(others, kept_rows_of, strict=True)
+        Other(other.rows[~ours[other.rows]], other.load, other.name)
+        if ours[other.rows].any()
+        else other
+        for other in others
     ]

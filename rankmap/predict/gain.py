@@ -28,8 +28,7 @@ import numpy as np
 from nidmap.placement.placement import Placement
 from nidmap.placement.support.quantities import time_text
 from nidmap.rankmap.predict.constants import NOTHING, Constants, RunSeconds
-from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.timed import Timed
+from nidmap.rankmap.predict.model import Model, Timed
 from nidmap.rankmap.predict.unknowns import (
     comparable_recording,
     other_seconds,
@@ -123,16 +122,12 @@ class Gain(NamedTuple):
         return f"{low} x" if low == high else f"{low} to {high} x"
 
     @property
-    def losing(self) -> Unknown | None:
-        """The unknown that alone makes the placement lose most; None if none does."""
-        worst = min(self.unknowns, key=lambda unknown: unknown.low, default=None)
-        return worst if worst is not None and worst.low < 1 - SAME else None
-
-    @property
     def loses_if(self) -> str:
-        """Say at which plausible value the placement loses; '' if at none."""
-        worst = self.losing
-        return "" if worst is None else f"{1 / worst.low:.2f} times slower if {worst.lowest}"
+        """Say at which plausible value alone the placement loses most; '' if at none."""
+        worst = min(self.unknowns, key=lambda unknown: unknown.low, default=None)
+        if worst is None or worst.low >= 1 - SAME:
+            return ""
+        return f"{1 / worst.low:.2f} times slower if {worst.lowest}"
 
     @property
     def of_run(self) -> str:

@@ -42,4 +42,4 @@ class LoadCache:
 
     def __init__(self) -> None:
         self.loads, self.phases = Latest(KEPT), Latest(KEPT_OF_ORDERS)
-        self.crowds = Latest(1)  # the job assumed on busy nodes that nobody knows, with its loads
+        self.shared = Latest(2)  # what other jobs send over links; of a plan and the baseline

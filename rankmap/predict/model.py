@@ -27,14 +27,14 @@ from nidmap.placement.network.bounds import cut_time
 from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.network.routes import busiest_link_s
 from nidmap.placement.placement import Placement
-from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.traffic import Traffic
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.place_ranks import parse_counts
-from nidmap.rankmap.predict.background import Other, SharedLoads, others_near, shared_channels
+from nidmap.rankmap.predict.background import Other, others_near, shared_channels
 from nidmap.rankmap.predict.constants import Constants, histogram_s, machine_constants
 from nidmap.rankmap.predict.job import Job, algorithms, fit_pattern, size_of
 from nidmap.rankmap.predict.load_cache import LoadCache
@@ -54,6 +54,10 @@ AModel = TypeVar("AModel", bound="Model")
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
 DIVIDED = 8
+
+#: Jobs of more nodes are large, and steps of their exchanges that are looked at by an algorithm
+#: that is not the likely one.
+LARGE, SOME_STEPS = 1024, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,23 +145,6 @@ class Model:
     def injection(self) -> Floats:
         """GB/s that exchanges reach on every node's own links."""
         return injection_bandwidth(self.machine) * self.constants.reach
-
-    @cached_property
-    def _busy(self) -> Mask:
-        """Nodes of known other jobs, (nodes,)."""
-        busy = np.zeros(len(self.machine), dtype=bool)
-        for other in self.job.others:
-            busy[other.rows] = True
-        return busy
-
-    @cached_property
-    def _shared(self) -> SharedLoads:
-        """The load of all known other jobs on the links."""
-        return self._load_of(self.job.others)
-
-    def _load_of(self, others: Sequence[Other]) -> SharedLoads:
-        """Return the load of other jobs, which go by the machine's own routing."""
-        return shared_channels(self.machine, others, routings(self.machine)[0])
 
     def place(self, rows: Ints, order: Ints | None = None) -> Placement:
         """Return the job's ranks on these rows of the machine, in this order.
@@ -282,16 +269,20 @@ class Model:
 
     def left(self, placement: Placement) -> Channels | None:
         """Return the channels with the bandwidth left to this job; None if all of it is."""
+        ours = np.zeros(len(self.machine), dtype=bool)
+        ours[placement.rows] = True
+        others, key = others_near(self.job.others, ours), None
         if self.constants.others:
             crowd = self.crowd(placement)
-            job = self.cache.crowds.get(crowd.tobytes(), lambda: Other(crowd), lambda _: 1)
-            shared = self._load_of([job])
-        elif not self.job.others:
+            others, key = [Other(crowd)], crowd.tobytes()
+        if not others:
             return None
-        elif self._busy[placement.rows].any():
-            shared = self._load_of(others_near(self.job.others, placement.rows))
-        else:
-            shared = self._shared
+        routing = routings(self.machine)[0]  # theirs is the machine's own
+        shared = self.cache.shared.get(
+            key or tuple(others),
+            lambda: shared_channels(self.machine, others, routing),
+            lambda _: 1,
+        )
         return replace(self.channels, bandwidth=shared.left(self.channels.bandwidth))
 
     def loads(self, demand: Demand, left: Channels | None) -> Loads:
@@ -327,6 +318,43 @@ class Model:
             return 0.0
         slowest = float(self.injection[placement.rows].min())
         return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)
+
+
+class Timed:
+    """One placement, and its seconds under any assumptions.
+
+    What links carry is worked out once for each way of sending; another figure then costs little
+    more than a division.
+    """
+
+    def __init__(self, model: Model, placement: Placement) -> None:
+        self.model, self.placement = model, placement
+        self._known: dict[tuple[str, str, bool, bool], list[PhaseLoads]] = {}
+
+    @property
+    def phases(self) -> list[Phase]:
+        """What is sent as is likely."""
+        return [loads.phase for loads in self._loads(self.model.constants)]
+
+    def seconds(self, assumed: Constants) -> float:
+        """Return the seconds under some assumptions."""
+        costs = (phase_cost(loads, assumed).seconds for loads in self._loads(assumed))
+        return sum(costs, self.model.histogram(self.placement)) * assumed.fit
+
+    def _loads(self, assumed: Constants) -> list[PhaseLoads]:
+        """Return the loads of links as messages are sent under some assumptions."""
+        key = assumed.algorithm, assumed.routing, assumed.staged, assumed.others
+        if key not in self._known:
+            model = replace(self.model, stated=assumed)
+            if assumed.algorithm and len(self.placement.rows) > LARGE:
+                model = replace(model, steps=SOME_STEPS)
+            left = model.left(self.placement)
+            every = (model.phase_loads(phase, left) for phase in model.phases(self.placement))
+            self._known[key] = [
+                replace(loads, steps=None if loads.steps is None else tuple(loads.steps))
+                for loads in every
+            ]
+        return self._known[key]
 
 
 def _count_loads(step_loads: list[Loads]) -> int:

@@ -27,8 +27,7 @@ from nidmap.rankmap.pattern.structured import Stencil
 from nidmap.rankmap.predict.background import USUAL_LOAD
 from nidmap.rankmap.predict.constants import NOTHING, Constants, RunSeconds
 from nidmap.rankmap.predict.job import ALGORITHMS, fit_pattern
-from nidmap.rankmap.predict.model import Model
-from nidmap.rankmap.predict.timed import Timed
+from nidmap.rankmap.predict.model import Model, Timed
 from nidmap.rankmap.recording import Recording
 
 #: GB/s of a slow rank if the network is unknown (Aseeri et al., IV-B).

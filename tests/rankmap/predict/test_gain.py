@@ -291,11 +291,6 @@ def test_a_gain_whose_range_holds_1_cannot_be_told(gain, told, untold):
     assert bool(gain.untold) == untold
 
 
-def test_gain_losing():
-    unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
-    assert Gain(0.6, 1.2, 4.2, (unsure,)).losing.lowest == "the ranks of a node copy 200 GB/s"
-
-
 def test_gain_loses_if():
     unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
     assert (
