@@ -9,7 +9,7 @@ and one that may not. Where they do not, any path will do and each is one.
 A hop costs 1, and links between the groups of a dragonfly cost more than any
 path inside groups: so its shortest paths have the fewest such links first
 and the fewest hops second. All hops are made from many destinations at
-once, distance by distance. Traffic is split equally over all shortest paths,
+once, hop by hop. Traffic is split equally over all shortest paths,
 parallel links counted one by one; ``single`` takes one next hop a destination.
 """
 
@@ -29,10 +29,10 @@ from nidmap.placement.support.array_types import Floats, Ints, Ints32
 from nidmap.placement.support.arrays import add_by_key
 
 #: Cost of a link between groups: more hops than any path inside groups has.
-BETWEEN_GROUPS = 1 << 20
+BETWEEN_GROUPS = 1 << 13
 
 #: The distance to where no path leads.
-UNREACHED = 1 << 60
+UNREACHED = 1 << 30
 
 #: Numbers of one table of steps by destinations.
 _TABLE = 1 << 22
@@ -54,7 +54,7 @@ class StateGraph:
     target: Ints
     kind: Ints  # (e,), class of the channel
     count: Floats  # (e,), parallel links of the channel
-    cost: Ints  # (e,)
+    cost: Ints32  # (e,)
 
     @property
     def climbs(self) -> bool:
@@ -103,39 +103,36 @@ def graph_of(
     by_source = np.argsort(source, kind="stable")
     rows = rows[by_source]
     ways = channels.count.astype(np.float64) if count is None else count
-    costs = np.ones(len(channels), dtype=np.int64) if cost is None else cost
+    costs = np.ones(len(channels)) if cost is None else cost
     kind = channels.kind[rows].astype(np.int64)
     ends = source[by_source], target[by_source]
-    return StateGraph(channels.machine, routers, states, rows, *ends, kind, ways[rows], costs[rows])
+    return StateGraph(
+        channels.machine,
+        routers,
+        states,
+        rows,
+        *ends,
+        kind,
+        ways[rows],
+        costs[rows].astype(np.int32),
+    )
 
 
-def distances(graph: StateGraph, targets: Ints) -> Ints:
+def distances(graph: StateGraph, targets: Ints) -> Ints32:
     """Return the cost from every state to each target, `UNREACHED` if there is no path.
 
     Returns (states, targets).
     """
-    far = np.full((graph.states, len(targets)), UNREACHED)
+    far = np.full((graph.states, len(targets)), UNREACHED, dtype=np.int32)
     for copy in range(0, graph.states, max(1, graph.routers)):
         far[targets + copy, np.arange(len(targets))] = 0
-    hops = []
-    # Steps grouped by cost, so that each group is one reduction over all states and targets.
-    for cost in np.unique(graph.cost).tolist():
-        rows = np.flatnonzero(graph.cost == cost)
-        first = np.flatnonzero(np.diff(graph.source[rows], prepend=-1))
-        hops.append((cost, graph.target[rows], first, graph.source[rows[first]]))
-    waiting = {0}
-    while waiting:
-        # Dial's buckets in place of a heap: costs are few whole numbers, and all states at one
-        # distance are settled together.
-        least = min(waiting)
-        waiting.remove(least)
-        here = far == least
-        for cost, target, first, states in hops:
-            reached = np.logical_or.reduceat(here[target], first, axis=0)
-            nearer = reached & (far[states] > least + cost)
-            if nearer.any():
-                far[states] = np.where(nearer, least + cost, far[states])
-                waiting.add(least + cost)
+    first, cost = graph.starts, graph.cost[:, None]
+    states, settled = graph.source[first], not len(first)
+    while not settled:
+        near = np.minimum.reduceat(far[graph.target] + cost, first, axis=0)
+        near = np.minimum(far[states], near)
+        settled = bool((near == far[states]).all())
+        far[states] = near
     return far
 
 
