@@ -21,7 +21,6 @@ own links take as long. The cost follows the groups that the demand touches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -146,31 +145,6 @@ def divide_each(machine: Machine, demands: Sequence[Demand], enough: Floats) -> 
     `machine`: a dragonfly. `demands`: those of the same routers, about. `enough` (demands,):
     seconds of the busiest channel at which a division is good enough.
     """
-    groups = groups_of(machine)
-    for batch in _split_batches(machine, demands, enough):
-        fewest, numbers = batch.minimal(), batch.touched.sought.numbers
-        most = max(1, TOGETHER // max(len(groups.channels), numbers))
-        for first in range(0, len(batch.demands), most):
-            some = slice(first, first + most)
-            kept, sent = fewest.of_demands(some), batch.total.of_demands(some)
-            certain = batch.shares.take(np.ones(len(batch.shares.free))).of_demands(some)
-            divisions = [batch.touched.load(part, sent.minus(part)) for part in (certain, kept)]
-            for k, demand in enumerate(batch.demands[some]):
-                minimal, best = (
-                    touched.channel_loads(ChannelTables(*(table[k] for table in tables)))
-                    for touched, tables in divisions
-                )
-                if batch.beyond[first + k]:
-                    far = groups.far_loads(demand, batch.lost)
-                    minimal, best = minimal + far, best + far
-                every_byte = float(sent.away[k].sum() + sent.inner[k].sum())
-                moved = certain.away[k].sum() - kept.away[k].sum()
-                moved += certain.inner[k].sum() - kept.inner[k].sum()
-                yield Ways(minimal, best, max(0.0, float(moved)) / (every_byte or 1.0))
-
-
-def _split_batches(machine: Machine, demands: Sequence[Demand], enough: Floats) -> Iterator[_Batch]:
-    """Yield runs of demands that share tables, keeping those with few pairs separate."""
     if not demands:
         return
     used = np.unique(np.concatenate([demand.routers_used() for demand in demands]))
@@ -182,7 +156,7 @@ def _split_batches(machine: Machine, demands: Sequence[Demand], enough: Floats) 
         for first in range(0, len(run), most):
             part = run[first : first + most]
             together = [demands[k] for k in part.tolist()]
-            yield _Batch(touched, together, enough[part], bool(listed[part[0]]))
+            yield from _divide_together(touched, together, enough[part], bool(listed[part[0]]))
 
 
 def _pairs_of(demand: Demand) -> int:
@@ -190,35 +164,38 @@ def _pairs_of(demand: Demand) -> int:
     return len(demand.source) + int((np.bincount(demand.within.line) ** 2).sum())
 
 
-class _Batch:
-    """Demands that share all tables."""
-
-    def __init__(
-        self, touched: TouchedTables, demands: Sequence[Demand], enough: Floats, pairwise: bool
-    ) -> None:
-        groups, routers, units = touched.groups, touched.routers, touched.routers.units
-        self.touched, self.demands, self.enough = touched, demands, enough
-        # Their bytes between routers that paths of the tables join
-        self.total = routers.traffic(demands)
-        # (groups, groups), groups that neither links nor a third group join
-        self.lost = ~(groups.linked | groups.valiant | groups.same)
-        apart = self.lost[np.ix_(units, units)]
-        # (demands,), which have bytes between such groups
-        self.beyond: Mask = (self.total.away.sum(axis=-2) * apart).any(axis=(-1, -2))
-        if self.beyond.any():
-            self.total = self.total.between(~apart)
-        self.variables: Pairs | Between = Between(self.total)
-        if pairwise:
-            self.variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
-
-    @cached_property
-    def shares(self) -> _Shares:
-        """The bytes that can be split."""
-        return _Shares(self.touched.sought, self.total, self.variables)
-
-    def minimal(self) -> GroupTraffic:
-        """Return the bytes on minimal paths."""
-        return _fill_ways(self.touched.sought, self.touched.second, self.shares, self.enough)
+def _divide_together(
+    touched: TouchedTables, demands: Sequence[Demand], enough: Floats, pairwise: bool
+) -> Iterator[Ways]:
+    """Split demands that share all tables; `pairwise`: each pair of routers has its own share."""
+    groups, routers, units = touched.groups, touched.routers, touched.routers.units
+    total = routers.traffic(demands)
+    # (groups, groups), groups that neither links nor a third group join
+    lost = ~(groups.linked | groups.valiant | groups.same)
+    apart = lost[np.ix_(units, units)]
+    # (demands,), which have bytes between such groups
+    beyond = (total.away.sum(axis=-2) * apart).any(axis=(-1, -2))
+    if beyond.any():
+        total = total.between(~apart)
+    variables: Pairs | Between = Between(total)
+    if pairwise:
+        variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
+    shares = _Shares(touched.sought, total, variables)
+    kept = _fill_ways(touched.sought, touched.second, shares, enough)
+    certain = shares.take(np.ones(len(shares.free)))
+    divisions = [touched.load(part, total.minus(part)) for part in (certain, kept)]
+    for k, demand in enumerate(demands):
+        minimal, best = (
+            at.channel_loads(ChannelTables(*(table[k] for table in tables)))
+            for at, tables in divisions
+        )
+        if beyond[k]:
+            far = groups.far_loads(demand, lost)
+            minimal, best = minimal + far, best + far
+        every_byte = float(total.away[k].sum() + total.inner[k].sum())
+        moved = certain.away[k].sum() - kept.away[k].sum()
+        moved += certain.inner[k].sum() - kept.inner[k].sum()
+        yield Ways(minimal, best, max(0.0, float(moved)) / (every_byte or 1.0))
 
 
 class _Shares:

@@ -58,10 +58,6 @@ class GroupTraffic(NamedTuple):
         away, home = self.away * joined[:, None, :], self.home * joined.T[:, None, :]
         return GroupTraffic(away, home, self.inner)
 
-    def of_demands(self, some: slice) -> GroupTraffic:
-        """Return the bytes of some of the demands, the tables' first axis."""
-        return GroupTraffic(*(table[some] for table in self))
-
     def minus(self, other: GroupTraffic) -> GroupTraffic:
         """Return the rest after subtracting `other`."""
         return GroupTraffic(*(a - b for a, b in zip(self, other, strict=True)))
