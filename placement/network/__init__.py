@@ -174,15 +174,13 @@ def loads_of_each(
         loss = usual_loss(machine) if loss is None else loss
         own_s = np.array([demand.own_s(machine) for demand in demands])
         ways, notes = module.divide_each(machine, demands, ENOUGH * own_s), (*notes, "")
-    ports, used_loads = (getattr(module, name, None) for name in ("ports", "used_loads"))
+    ports = getattr(module, "ports", None)
     for demand, divided in zip(demands, ways, strict=True):
         injection, ejection = ports(machine, demand) if ports else (demand.out, demand.into)
         if divided is not None:
             used = np.flatnonzero(divided.minimal + divided.best)
             divided = Ways(divided.minimal[used], divided.best[used], divided.detoured)
             carried = divided.best
-        elif used_loads:
-            used, carried = used_loads(machine, demand)
         else:
             load = module.loads(machine, demand, routing)
             used = np.flatnonzero(load)

@@ -73,8 +73,8 @@ def channels(machine: Machine) -> Channels:
     )
 
 
-def used_loads(machine: Machine, demand: Demand) -> tuple[Ints, Floats]:
-    """Return the channels that carry anything, ascending, and the bytes on each."""
+def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
+    """Return the bytes on every channel, float64 (c,)."""
     grid = grid_of(machine)
     dense = np.zeros((len(grid.extents), 2, grid.size))
     lines = demand.within
@@ -93,8 +93,7 @@ def used_loads(machine: Machine, demand: Demand) -> tuple[Ints, Floats]:
             lost = source[stuck], target[stuck], amount[stuck]
             far = shortest_paths.pair_loads(_search_graph(machine), *lost, len(grid.slots))
             dense.reshape(-1)[grid.slots] += far
-    used = np.flatnonzero(dense > 0)
-    return grid.channel.reshape(-1)[used], dense.reshape(-1)[used]
+    return dense.reshape(-1)[grid.slots]
 
 
 def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints, Ints] | None:
@@ -265,19 +264,13 @@ def _slots_passed(grid: Grid, at: Ints, target: Ints) -> Iterator[tuple[Ints, In
     """Yield messages and the slots that they leave, by axis and direction."""
     for axis, extent in enumerate(grid.extents):
         if extent > 1:
-            yield from _slots_left(grid, axis, at, target)
+            start, none = grid.along(at, axis), np.zeros(len(at), dtype=np.int64)
+            for way, hops in enumerate(_axis_hops(grid, axis, at, target)[:2]):
+                message, hop = ragged_ranges(none, hops)
+                place = (start[message] + (-hop if way else hop)) % extent
+                position = at[message] + (place - start[message]) * grid.stride(axis)
+                yield message, (2 * axis + way) * grid.size + position
             at = grid.moved(at, axis, grid.along(target, axis))
-
-
-def _slots_left(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield messages and the slots that they leave along an axis, by direction."""
-    extent, stride, start = grid.extents[axis], grid.stride(axis), grid.along(at, axis)
-    plus, minus, _ = _axis_hops(grid, axis, at, target)
-    for way, hops in ((0, plus), (1, minus)):
-        message, hop = ragged_ranges(np.zeros(len(at), dtype=np.int64), hops)
-        place = (start[message] + (hop if way == 0 else -hop)) % extent
-        position = at[message] + (place - start[message]) * stride
-        yield message, (2 * axis + way) * grid.size + position
 
 
 def _axis_hops(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:

@@ -30,9 +30,6 @@ from nidmap.placement.support.array_types import Floats, Ints, Mask
 from nidmap.placement.support.arrays import add_by_key, product
 from nidmap.placement.support.quantities import GB
 
-#: Sets of routers whose tables are kept, and routers of them in all.
-KEPT, KEPT_ROUTERS = 8, 1 << 15
-
 #: Touched groups from which on what they pass on for others is taken for even over their gates
 #: while a division is sought: it is the sum of many, and the work grows with their cube.
 MANY = 48
@@ -207,10 +204,6 @@ class TouchedGroups:
         self.members = np.concatenate([units, thirds])
         _refuse_many(groups, count, len(self.members) if detours else 0)
         self.joins = groups.joins[np.ix_(units, self.members)]
-        apart = 1 - self.joins
-        apart[:, :count][np.diag_indices(count)] = 0
-        self.lacking = np.flatnonzero(apart.any(axis=1))
-        self.apart: Floats = apart[self.lacking]
         self.third_share = groups.third_share[np.ix_(units, units)]
         self.times, self.weight = np.ones(len(thirds)), self.joins
         self.wiring = groups.wiring[self.members]
@@ -325,12 +318,13 @@ class TouchedGroups:
             ]
             return ChannelTables(local.carry(legs), sums, sums.swapaxes(-1, -2))
         crossing = detoured.away.sum(axis=-2) * self.third_share
-        away = self._to_thirds(detoured.away * self.third_share[:, None, :])
-        home = self._to_thirds(detoured.home * self.third_share.T[:, None, :])
+        away = product(detoured.away * self.third_share[:, None, :], self.joins)
+        home = product(detoured.home * self.third_share.T[:, None, :], self.joins)
+        away, home = away * self.weight[:, None, :], home * self.weight[:, None, :]
         away[..., :count] += minimal.away
         home[..., :count] += minimal.home
-        out = self._over_links(crossing) * self.joins
-        back = self._over_links(crossing.swapaxes(-1, -2)) * self.joins
+        out = product(crossing, self.joins) * self.joins
+        back = product(crossing.swapaxes(-1, -2), self.joins) * self.joins
         both_ways = out[..., :count] + back[..., :count].swapaxes(-1, -2) + sums
         out[..., :count], back[..., :count] = both_ways, both_ways.swapaxes(-1, -2)
         kept = detoured.inner * self.near
@@ -381,31 +375,6 @@ class TouchedGroups:
         rest = table[..., count:].sum(axis=-1, keepdims=True)
         return np.concatenate([table[..., :count], rest], axis=-1)
 
-    def _to_thirds(self, sent: Floats) -> Floats:
-        """Return the bytes sent to far groups by the third group that they pass."""
-        amount: Floats = self._over_links(sent) * self.weight[:, None, :]
-        return amount
-
-    def _over_links(self, table: Floats) -> Floats:
-        """Return ``table @ joins``: for each member the sum over touched groups linked to it.
-
-        Nearly all are, so what those have that are not is removed from the sum of all.
-        """
-        count, members = len(self.third_share), len(self.members)
-        sums: Floats = np.repeat(table.sum(axis=-1, keepdims=True), members, axis=-1)
-        sums[..., :count] -= table
-        if len(self.lacking):
-            sums -= product(table[..., self.lacking], self.apart)
-        return np.maximum(sums, 0.0, out=sums)
-
-    def _over_members(self, table: Floats) -> Floats:
-        """Return ``table @ joins.T``: for each group the sum over members linked to it."""
-        count = len(self.third_share)
-        sums: Floats = table.sum(axis=-1, keepdims=True) - table[..., :count]
-        if len(self.lacking):
-            sums[..., self.lacking] -= product(table, self.apart.T)
-        return np.maximum(sums, 0.0, out=sums)
-
     def prices(self, price: ChannelTables) -> list[PathPrices]:
         """Return the price of a byte on minimal paths, and on detours if there are any.
 
@@ -421,14 +390,14 @@ class TouchedGroups:
         minimal = PathPrices(away[..., :count], home[..., :count], across, direct)
         if not self.detours:
             return [minimal]
-        both = self._over_members(price.out * self.weight)
-        both += self._over_members(price.back * self.weight).swapaxes(-1, -2)
+        both = product(price.out * self.weight, self.joins.T)
+        both += product(price.back * self.weight, self.joins.T).swapaxes(-1, -2)
         both += self._passing_price(passed, inside)
         first, second = self._of_turns(leaving), self._of_turns(entering).swapaxes(-1, -2)
         share = self.third_share
         detours = PathPrices(
-            self._over_members(away * self.weight[:, None, :]) * share[:, None, :],
-            self._over_members(home * self.weight[:, None, :]) * share.T[:, None, :],
+            product(away * self.weight[:, None, :], self.joins.T) * share[:, None, :],
+            product(home * self.weight[:, None, :], self.joins.T) * share.T[:, None, :],
             both * share,
             (first + second - 2 * direct) * self.near,
         )
@@ -575,22 +544,20 @@ def _link_seconds(machine: Machine) -> tuple[Floats, Floats]:
 
 
 def touched_tables(machine: Machine, routers: Ints) -> TouchedTables:
-    """Return the tables of some routers, caching those of the last few sets.
+    """Return the tables of some routers, keeping the last ones.
 
     The steps of an exchange, and what a search judges, come from the same routers again and again.
     """
     known, key = _known_tables(machine), routers.tobytes()
     tables = known.get(key)
-    if tables is None:  # another thread may drop what this one has just put there
+    if tables is None:
         tables = TouchedTables(groups_of(machine), routers)
-        room = KEPT_ROUTERS * routers.itemsize - len(key)
-        while len(known) >= KEPT or sum(map(len, list(known))) > max(room, 0):
-            known.pop(next(iter(known), key), None)
+        known.clear()
         known[key] = tables
     return tables
 
 
 @once
 def _known_tables(machine: Machine) -> dict[bytes, TouchedTables]:
-    """Return the cache of a machine's last tables."""
+    """Return a machine's last tables."""
     return {}

@@ -113,6 +113,8 @@ def product(a: Floats, b: Floats) -> Floats:
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     if k == 1:
         return np.asarray(a * b)
+    if k and b.ndim == 2 < a.ndim:  # one table rather than a stack of small ones
+        return product(a.reshape(-1, k), b).reshape(*a.shape[:-1], n)
     if m * k * n <= _ONE_CORE:
         return np.asarray(a @ b)
     rows, depth, columns = _piece_shape(m, k, n)
