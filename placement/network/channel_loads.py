@@ -13,7 +13,7 @@ from nidmap.placement.errors import UsageError
 from nidmap.placement.fabrics import FABRICS
 from nidmap.placement.machine import Machine, once
 from nidmap.placement.support.array_types import Floats, Ints, Strs
-from nidmap.placement.support.arrays import add_by_key
+from nidmap.placement.support.arrays import add_by_key, rank_within
 from nidmap.placement.support.quantities import GB
 from nidmap.placement.topologies import links, router_names
 
@@ -61,12 +61,7 @@ class Channels:
         wanted = np.arange(len(key))[some]
         if len(wanted) == 1:  # the busiest one, asked for over and over
             return np.array([np.count_nonzero(key[: wanted[0]] == key[wanted[0]])])
-        order = np.argsort(key, kind="stable")
-        first = np.flatnonzero(np.diff(key[order], prepend=-1))
-        place = np.arange(len(key)) - np.repeat(first, np.diff(np.append(first, len(key))))
-        earlier = np.empty(len(key), dtype=np.int64)
-        earlier[order] = place
-        return earlier[wanted]
+        return rank_within(key)[wanted]
 
 
 def from_links(machine: Machine) -> Channels:

@@ -202,7 +202,7 @@ def _add_all_to_alls(grid: Grid, lines: AllToAlls, dense: Floats) -> None:
         high = grid.size // (low * extent)
         rings = max(1, RINGS_TOGETHER // extent // max(extent, FEW_LINES))
         highs, lows = min(high, max(1, rings // low)), min(low, rings)
-        table = dense[axis].reshape(2, high, extent, low)
+        table = grid.rings(dense, axis)
         for up, down in itertools.product(range(0, high, highs), range(0, low, lows)):
             block = slice(up, min(up + highs, high)), slice(down, min(down + lows, low))
             flow = _ring_flows(grid, axis, block, lines, dense)
@@ -238,7 +238,7 @@ def _ring_flows(
     shape, at = (extent, sides[0][3], extent, sides[1][3]), np.arange(extent)
     size = math.prod(shape[:2]), math.prod(shape[2:])
     flow = product_over_lines(sides[0][:3], sides[1][:3], lines.scale, *size).reshape(shape)
-    broken = grid.gaps[axis].reshape(-1, low)[block] > 0
+    broken = grid.gaps[axis][block] > 0
     if broken.any():  # pair by pair of their positions
         start, up, to, down = np.nonzero(flow * broken[:, None])
         first = (up + block[0].start) * extent * low + down + block[1].start
@@ -293,11 +293,5 @@ def _axis_hops(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Int
 
 def _crosses_gap(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Mask:
     """Return which directions along an axis cross a slot without a channel."""
-    extent = grid.extents[axis]
-    line, start = grid.line(at, axis), grid.along(at, axis)
-    gone = grid.missing[axis]
-    up = gone[0][line, start + plus] - gone[0][line, start]
-    last = start + extent + 1  # channels start, start-1, … as the places before `last`
-    down = gone[1][line, last] - gone[1][line, last - minus]
-    crosses: Mask = (up + down) > 0
-    return crosses
+    up, down = grid.reach[axis][:, at]
+    return np.asarray((plus > up) | (minus > down))

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from nidmap.placement.machine import Machine, once
-from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.array_types import Array, Floats, Ints, Mask
 from nidmap.placement.support.arrays import find_sorted
 from nidmap.placement.topologies import number_coords, router_coords
 from nidmap.placement.topologies.torus import link_bandwidth
@@ -55,24 +55,27 @@ class Grid:
 
     @cached_property
     def gaps(self) -> tuple[Ints, ...]:
-        """Number of links missing from each ring, by axis; none if an axis has one position."""
+        """Number of links missing from each ring (high, low), by axis; none on one position."""
         return tuple(
-            (~self.there[axis, 0])[self.spots(axis)].sum(axis=1) * (extent > 1)
+            (~self.rings(self.there, axis)[0]).sum(axis=1) * (extent > 1)
             for axis, extent in enumerate(self.extents)
         )
 
     @cached_property
-    def missing(self) -> tuple[Ints, ...]:
-        """Cumulative sums of missing links, twice round: (2, lines, 2 extent + 1)."""
-        sums = []
+    def reach(self) -> Ints:
+        """Hops from each slot on before a missing link, at most the extent, (axes, 2, p)."""
+        reach = np.zeros(self.there.shape, dtype=np.int64)
         for axis, extent in enumerate(self.extents):
-            # Twice round, so that a way across the ring's end is one difference of two sums.
-            gone = np.zeros((2, self.lines(axis), 2 * extent + 1), dtype=np.int64)
-            for way in (0, 1):
-                lacking = np.tile(~self.there[axis, way][self.spots(axis)], 2)
-                np.cumsum(lacking, axis=1, out=gone[way, :, 1:])
-            sums.append(gone)
-        return tuple(sums)
+            far, there = self.rings(reach, axis), self.rings(self.there, axis)
+            for _ in range(extent):
+                for way, turn in enumerate((-1, 1)):
+                    far[way] = np.where(there[way], 1 + np.roll(far[way], turn, axis=1), 0)
+        return reach
+
+    def rings(self, of_slots: Array, axis: int) -> Array:
+        """Return what is known of slots, (axes, 2, p), by ring: (2, high, extent, low)."""
+        rings: Array = of_slots[axis].reshape(2, -1, self.extents[axis], self.stride(axis))
+        return rings
 
     @property
     def size(self) -> int:
@@ -102,11 +105,6 @@ class Grid:
         low = self.stride(axis)
         line: Ints = position // (low * self.extents[axis]) * low + position % low
         return line
-
-    def spots(self, axis: int) -> Ints:
-        """Return the positions of each ring, int64 (lines, extent)."""
-        index = np.arange(self.size).reshape(-1, self.extents[axis], self.stride(axis))
-        return np.swapaxes(index, 1, 2).reshape(-1, self.extents[axis])
 
 
 @once
