@@ -39,7 +39,7 @@ from nidmap.placement.machine import Machine
 from nidmap.placement.network.channel_loads import Channels, Loads, Ways, Worst
 from nidmap.placement.network.demand import Demand
 from nidmap.placement.support.array_types import Floats, Ints
-from nidmap.placement.topologies import wiring_text
+from nidmap.placement.topologies import router_count, wiring_text
 
 __all__ = [
     "SINGLE_PATH",
@@ -73,6 +73,9 @@ LOSS, LEAST_LOSS, MOST_LOSS = 0.24, 0.0, 0.4
 #: Bytes are divided until no channel takes longer than this share of what nodes' own links take,
 #: or as well as can be: some room is left for figures of links that are not known.
 ENOUGH = 0.9
+
+#: Entries of the largest table of next channels.
+MOST_NEXT = 1 << 28
 
 #: Routings that have one path for each pair of nodes.
 SINGLE_PATH = ("single", "dimension-order", "d-mod-k")
@@ -224,5 +227,14 @@ def next_channel(
     if routing not in SINGLE_PATH:
         raise UsageError(f"routing {routing} has several paths", "use single")
     goals = np.arange(len(machine)) if nodes is None else nodes
+    routers = router_count(machine)
+    if routers * len(goals) > MOST_NEXT:
+        raise UsageError(
+            f"a table of {routers} x {len(goals)} next hops is too large",
+            f"at most {MOST_NEXT} entries are possible",
+        )
     table: Ints = _routing_module(machine, routing).next_channel(machine, routing, goals)
+    for router in machine.router[goals].T:
+        there = np.flatnonzero(router >= 0)
+        table[router[there], there] = -1
     return table.astype(np.int32)

@@ -27,8 +27,7 @@ def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, 
     """
     kind, passed = machine.topology.kind, None
     if kind == "torus" and routing in SINGLE_PATH:
-        ends = (machine.router[rows, 0].astype(np.int64) for rows in (a, b))
-        passed = torus.passed_channels(machine, *ends)
+        passed = torus.passed_channels(machine, a, b)
     elif kind in ("fattree", "tree") and routing in SINGLE_PATH:
         passed = trees.passed_channels(machine, a, b)
     if passed is not None:  # no table of next hops is needed
@@ -60,8 +59,7 @@ def busiest_link_s(
         np.concatenate([getattr(traffic, name) for traffic in flows])
         for name in ("source", "target", "bytes")
     )
-    router = machine.router[rows, 0].astype(np.int64)
-    passed = torus.passed_channels(machine, router[source], router[target])
+    passed = torus.passed_channels(machine, rows[source], rows[target])
     if passed is None:
         return None
     message, channel = passed

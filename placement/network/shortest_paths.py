@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nidmap.placement.errors import UsageError
 from nidmap.placement.machine import Machine
 from nidmap.placement.network.channel_loads import Channels
 from nidmap.placement.network.demand import Demand
@@ -36,9 +35,6 @@ UNREACHED = 1 << 30
 
 #: Numbers of one table of steps by destinations.
 _TABLE = 1 << 22
-
-#: Entries of the largest table of next channels.
-MOST_NEXT = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,20 +297,3 @@ def refuse_lost(machine: Machine, last: Ints, target: Ints) -> None:
     lost = np.flatnonzero(last != target)
     if len(lost):
         raise no_path(machine, int(last[lost[0]]), int(target[lost[0]]))
-
-
-def stop_at_switches(machine: Machine, nodes: Ints, table: Ints) -> Ints:
-    """Return a table of next channels with -1 at every switch with an attached node."""
-    for switch in machine.router[nodes].T:
-        there = np.flatnonzero(switch >= 0)
-        table[switch[there], there] = -1
-    return table
-
-
-def refuse_large_table(routers: int, nodes: int) -> None:
-    """Raise UsageError where a table of next channels would be too large."""
-    if routers * nodes > MOST_NEXT:
-        raise UsageError(
-            f"a table of {routers} x {nodes} next hops is too large",
-            f"at most {MOST_NEXT} entries are possible",
-        )

@@ -100,7 +100,10 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     batch = max(1, _TABLE // max(1, routers))
     for first in range(0, len(nodes), batch):
         some = nodes[first : first + batch]
-        table, flow = _next_channels(machine, some), _bytes_towards(machine, demand, some, routers)
+        table, flow = (
+            next_channel(machine, routing, some),
+            _bytes_towards(machine, demand, some, routers),
+        )
         router, column = np.nonzero(flow)
         message, channel, last = shortest_paths.follow_messages(links, table, router, column)
         ends = machine.router[some[column]]
@@ -181,15 +184,9 @@ def hops(machine: Machine, source: Ints, target: Ints) -> Floats:
 def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     """Return the channel of ``single`` from each switch to some nodes, (switches, nodes).
 
-    -1 where the node is attached to the switch, or no path leads there.
+    -1 where the node's first link to a part of the network ends, or no path leads there.
     """
-    return shortest_paths.stop_at_switches(machine, nodes, _next_channels(machine, nodes))
-
-
-def _next_channels(machine: Machine, nodes: Ints) -> Ints:
-    """Return the channel from each switch to some nodes; -1 at a node's first switches."""
     switches, target = graph(machine), machine.router[nodes].astype(np.int64)
-    shortest_paths.refuse_large_table(switches.routers, len(nodes))
     divisor, offset = _port_digits(machine)
     numbered = _whole_tree(machine) is not None
     number = node_numbers(machine)[nodes] if numbered else nodes

@@ -96,16 +96,16 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     return dense.reshape(-1)[grid.slots]
 
 
-def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints, Ints] | None:
-    """Return the channels that messages between routers pass, message by message.
+def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
+    """Return the channels that messages between nodes pass, message by message.
 
-    `source`, `target` (m,): router indices. Returns `message, channel` (z,): None where some ring
+    `a`, `b` (m,): rows of the machine. Returns `message, channel` (z,): None where some ring
     falls into parts, so that messages may have several paths.
     """
     grid = grid_of(machine)
     if _is_cut(grid):
         return None
-    at, to = grid.position[source], grid.position[target]
+    at, to = (grid.position[machine.router[end, 0]] for end in (a, b))
     columns = (at[:0], at[:0]), *_slots_passed(grid, at, to)
     message, slot = (np.concatenate(column) for column in zip(*columns, strict=True))
     return message, grid.channel.reshape(-1)[slot]
@@ -143,7 +143,6 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     routers = len(grid.position)
     router = machine.router[nodes, 0].astype(np.int64)
     goal, column = np.unique(router[router >= 0], return_inverse=True)
-    shortest_paths.refuse_large_table(routers, len(nodes))
     table = np.full((routers, len(goal)), -1, dtype=np.int64)
     at, to = np.repeat(grid.position, len(goal)), np.tile(grid.position[goal], routers)
     flat = table.reshape(-1)

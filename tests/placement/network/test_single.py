@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nidmap.placement import network
 from nidmap.placement.errors import NidmapError, UsageError
 from nidmap.placement.network import (
     Demand,
@@ -134,11 +135,11 @@ def test_ties_spread_the_load():
 def test_a_table_too_large_is_refused():
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
     with (
-        patch.object(shortest_paths, "MOST_NEXT", 31),
+        patch.object(network, "MOST_NEXT", 31),
         pytest.raises(UsageError, match="too large"),
     ):
         next_channel(machine)
-    with patch.object(shortest_paths, "MOST_NEXT", 32):
+    with patch.object(network, "MOST_NEXT", 32):
         assert next_channel(machine).shape == (4, 8)
 
 
