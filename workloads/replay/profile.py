@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from nidmap.placement.support.array_types import Floats, Ints, Mask
+from nidmap.placement.support.array_types import Floats, Ints
 from nidmap.rankmap.refine.jit import kernel
 
 
@@ -29,11 +29,12 @@ class Profile:
         counts = [free, *map(freed.__getitem__, times), 0]
         self.free: Ints = np.cumsum(counts, dtype=np.int64)
 
-    def _grow(self, more: int) -> None:
-        """Make room for more steps, and one to end with."""
-        if len(self.times) <= more or self.times[-more - 1] < math.inf:
-            self.times = np.append(self.times, np.full(2 * more, math.inf))
-            self.free = np.append(self.free, np.zeros(2 * more, dtype=np.int64))
+    def _grow(self) -> None:
+        """Make room for two more steps, and one to end with."""
+        if len(self.times) < 3 or self.times[-3] < math.inf:
+            size = len(self.times)
+            self.times = np.append(self.times, np.full(size, math.inf))
+            self.free = np.append(self.free, np.zeros(size, dtype=np.int64))
 
     def advance(self, now: float) -> None:
         """Forget what lies before now."""
@@ -51,28 +52,8 @@ class Profile:
 
     def take(self, begin: float, end: float, count: int) -> None:
         """Take this many nodes from `begin` to `end`."""
-        self._grow(2)
+        self._grow()
         _take(self.times, self.free, begin, end, count)
-
-    def reserve(
-        self, counts: Ints, limits: Floats, bound: Mask, left: int, barrier: float,
-        spare: bool, resolution: float,
-    ) -> tuple[int, float]:  # fmt: skip
-        """Reserve nodes for waiting jobs, up to the first that might start now or is bound.
-
-        `counts`, `limits`, `bound` (k,): nodes and seconds of each, and whether it is restricted
-        to some nodes. `left`: free nodes. `barrier`: begin of the first reservation. Returns how
-        many jobs got a reservation, and the begin of the first of all.
-        """
-        self._grow(2 * len(counts))
-        rules = left, barrier, spare, resolution
-        done, first = _reserve(self.times, self.free, counts, limits, bound, *rules)
-        return int(done), float(first)
-
-
-@kernel
-def _round_up(time: float, resolution: float) -> float:
-    return np.ceil(time / resolution) * resolution if resolution > 0 else time
 
 
 @kernel
@@ -120,23 +101,3 @@ def _take(times: Floats, free: Ints, begin: float, end: float, count: int) -> No
     first = _cut(times, free, begin)
     for at in range(first, _cut(times, free, end)):
         free[at] -= count
-
-
-@kernel
-def _reserve(
-    times: Floats, free: Ints, counts: Ints, limits: Floats, bound: Mask, left: int,
-    barrier: float, spare: bool, resolution: float,
-) -> tuple[int, float]:  # fmt: skip
-    for k in range(len(counts)):
-        now, count, limit = times[0], counts[k], limits[k]
-        end = _round_up(now + limit, resolution)
-        may = count <= left and (end <= barrier or (spare and _fits(times, free, count, end)))
-        if bound[k] or may:
-            return k, barrier
-        after = times[1] if count <= left and times[1] < np.inf else now
-        begin = _earliest(times, free, count, limit, after)
-        if begin < np.inf:
-            barrier = min(barrier, begin)
-            end = _round_up(begin + limit, resolution)
-            _take(times, free, begin, end, count)
-    return len(counts), barrier

@@ -51,7 +51,6 @@ class Scheduler:
         self.rules, self.policy = rules, policy
         self.count: list[int] = trace.nodes.tolist()
         self.limit: list[float] = trace.limit.tolist()
-        self._trace, self._bound = trace, np.zeros(len(trace), dtype=bool)
         self.queue: list[int] = []
         self.free: Mask = up.copy()
         self.left = int(up.sum())
@@ -80,7 +79,6 @@ class Scheduler:
 
     def submit(self, job: int) -> None:
         """Append a job to the queue."""
-        self._bound[job] = self.policy.allowed(job) is not None
         self.queue.append(job)
 
     def finish(self, job: int, rows: Ints) -> None:
@@ -104,9 +102,6 @@ class Scheduler:
                 place = self._next_small(place)
                 if place > last or not self.rules.depth:
                     break
-            place += self._reserve_numbers(place, last)
-            if place > last or self._tested > self.rules.tested:
-                break
             job = self.queue[place]
             rows = self._try(job, now)
             if rows is None:
@@ -122,19 +117,6 @@ class Scheduler:
         if begun:
             self.queue = [job for at, job in enumerate(self.queue) if at not in begun]
         return list(begun.values())
-
-    def _reserve_numbers(self, place: int, last: int) -> int:
-        """Reserve for jobs from `place` on that cannot start for want of nodes; count them."""
-        if self._profile is None or not self.rules.renewed or self.rules.depth < math.inf:
-            return 0
-        jobs = self.queue[place : min(last, place + self.rules.tested - self._tested) + 1]
-        done, self._barrier = self._profile.reserve(
-            self._trace.nodes[jobs], self._trace.limit[jobs], self._bound[jobs], self.left,
-            self._barrier, self.rules.spare, self.rules.resolution,
-        )  # fmt: skip
-        self._reserved += done
-        self._tested += done
-        return done
 
     def _last_small(self, place: int) -> int:
         """Return the last place from `place` on of a job no larger than what is free; -1: none.
