@@ -9,7 +9,7 @@ and one that may not. Where they do not, any path will do and each is one.
 A hop costs 1, and links between the groups of a dragonfly cost more than any
 path inside groups: so its shortest paths have the fewest such links first
 and the fewest hops second. All hops are made from many destinations at
-once, hop by hop. Traffic is split equally over all shortest paths,
+once, distance by distance. Traffic is split equally over all shortest paths,
 parallel links counted one by one; ``single`` takes one next hop a destination.
 """
 
@@ -122,13 +122,25 @@ def distances(graph: StateGraph, targets: Ints) -> Ints32:
     far = np.full((graph.states, len(targets)), UNREACHED, dtype=np.int32)
     for copy in range(0, graph.states, max(1, graph.routers)):
         far[targets + copy, np.arange(len(targets))] = 0
-    first, cost = graph.starts, graph.cost[:, None]
-    states, settled = graph.source[first], not len(first)
-    while not settled:
-        near = np.minimum.reduceat(far[graph.target] + cost, first, axis=0)
-        near = np.minimum(far[states], near)
-        settled = bool((near == far[states]).all())
-        far[states] = near
+    hops = []
+    # Steps grouped by cost, so that each group is one reduction over all states and targets.
+    for cost in np.unique(graph.cost).tolist():
+        rows = np.flatnonzero(graph.cost == cost)
+        first = np.flatnonzero(np.diff(graph.source[rows], prepend=-1))
+        hops.append((cost, graph.target[rows], first, graph.source[rows[first]]))
+    waiting = {0}
+    while waiting:
+        # Dial's buckets in place of a heap: costs are few whole numbers, and all states at one
+        # distance are settled together.
+        least = min(waiting)
+        waiting.remove(least)
+        here = far == least
+        for cost, target, first, states in hops:
+            reached = np.logical_or.reduceat(here[target], first, axis=0)
+            nearer = reached & (far[states] > least + cost)
+            if nearer.any():
+                far[states] = np.where(nearer, least + cost, far[states])
+                waiting.add(least + cost)
     return far
 
 
