@@ -63,7 +63,6 @@ LAYERS: dict[str, tuple[str, Any]] = {
     "loads that are kept, but the last": (f"{PREDICT}.load_cache.KEPT", 0),
     "phases that are kept, but the last": (f"{PREDICT}.load_cache.KEPT_OF_ORDERS", 0),
     "steps divided together": (f"{PREDICT}.model.DIVIDED", 1),
-    "costs of paths": (f"{SEARCH}.priced_steps.path_costs", lambda machine, price: None),
     "exchanges of nodes": (f"{SEARCH}.search.Enumeration.take_steps", lambda self, cost: None),
 }  # fmt: skip
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from heapq import nlargest
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -199,17 +198,6 @@ class Model:
                 continue
             for (sent, times), link_s in zip(batch, links_s * self.constants.payload, strict=True):
                 yield Sent(times, IDLE + link_s, 0.0, 0.0, phase.message(sent), sent)
-
-    def longest_steps(
-        self, phase: Phase, left: Channels | None, most: int
-    ) -> Iterator[tuple[Traffic, float, Loads]]:
-        """Yield steps, how many each stands for and its loads: where that is cheap the longest."""
-        steps = list(self.steps_of(phase, left))
-        if any(step.loads is None for step in steps):
-            steps = nlargest(most, steps, key=lambda s: s.times * max(s.by_share[0], s.own_s))
-        for step in steps:
-            loads = step.loads or self.loads(phase.placement.demand(step.flows), left)
-            yield step.flows, step.times, loads
 
     def _sent(
         self, phase: Phase, loads: Loads, times: float, message: float, flows: Traffic

@@ -54,12 +54,6 @@ AUTO = "auto"
 #: gigabytes.
 MOST_TIMED = 1 << 22
 
-#: Suffix of an order's name after exchanges.
-EXCHANGED = ", then exchanges"
-
-#: An exchange has to win more than rounding.
-ROUNDING = 1e-6
-
 
 def order(
     machine: Machine,
@@ -255,8 +249,6 @@ def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranki
     # Where nodes differ in their ranks, their order says which of them has how many.
     choices = node_choices(model.machine, request) if placement.ppn is not None else ()
     ranking = search(TimeCost(alike), Space(request, choices, placement.rows), budget)
-    if placement.ppn is None:
-        ranking = _exchange_by_lot(cost, ranking, budget)
     best = replace(ranking.best, placement=ranking.best.placement.listed_as(placement.rows))
     return replace(ranking, best=best)
 
@@ -293,36 +285,3 @@ def _all_layouts(node: Ints) -> Iterator[Ints]:
         row = row.copy()
         row[[at, last]] = row[[last, at]]
         row[at + 1 :] = row[at + 1 :][::-1]
-
-
-def _exchange_by_lot(cost: TimeCost, ranking: Ranking, budget: Budget) -> Ranking:
-    """Return a ranking improved by random exchanges.
-
-    Two ranks change places, or two nodes with the same number of ranks all of theirs.
-    """
-    rng = np.random.default_rng(0)
-    best, stale = ranking.best, 0
-    counts = best.placement.counts
-    first = np.cumsum(counts) - counts
-    while stale < LIMITS.stale * max(2, len(counts)) and budget.left:
-        row, node = best.placement.slot_of_rank.copy(), best.placement.node_of_rank
-        stale += 1
-        if rng.random() < 0.5:
-            a, b = rng.integers(len(row), size=2).tolist()
-            if node[a] == node[b]:
-                continue
-            row[[a, b]] = row[[b, a]]
-        else:
-            a, b = rng.integers(len(counts), size=2).tolist()
-            if a == b or counts[a] != counts[b]:
-                continue
-            on_a, on_b = node == a, node == b
-            row[on_a] += first[b] - first[a]
-            row[on_b] += first[a] - first[b]
-        budget.spend("exchanges")
-        placement = best.placement.with_order(row)
-        seconds = cost.of(placement, best.cost)
-        if seconds < best.cost * (1 - ROUNDING):
-            order = best.order.removesuffix(EXCHANGED) + EXCHANGED
-            best, stale = Candidate(best.nodes, order, placement, seconds), 0
-    return replace(ranking, best=best, judged=budget.judged)

@@ -32,24 +32,17 @@ class Limits:
     # Judgements where routers adapt step by step: so many end within the usual deadline, and an
     # answer that the deadline does not cut short is the same on any computer
     stepwise: int = 20
-    searched: int = 4  # node choices, the best ones, on which orders are made that are searched for
-    kept: int = 6  # placements that steps begin from
+    searched: int = 2  # node choices, the best ones, on which orders are made that are searched for
+    kept: int = 6  # placements that exchanges begin from
     # Numbers of groups, chassis, leaves … that a job is spread over, at each level
     counts: int = 10
     shapes: int = 16  # boxes of a torus, and ways to lay a process grid on one
     # bricks, inner: shapes of the bricks of a grid on a node, and of grids of nodes on a router
     bricks: int = 6
     inner: int = 3
-    groupings: int = 3  # ways to put ranks together on nodes that are mapped node by node
-    most_edges: int = 1 << 14  # pairs of nodes that exchange something, up to which they are
     most_ranks: int = 1 << 14  # ranks up to which order ``boxes`` is made
-    # Number of free nodes that are considered per step for jobs of this many nodes; for larger ones
-    # more
-    offers: int = 256
-    figures: int = 1 << 22  # costs between nodes that are worked out for one step, at most
-    exchanges: int = 8  # steps of an exchange that get prices, those that take longest
-    patience: int = 4  # rounds of steps without a better placement, after which a descent ends
-    stale: int = 50  # unsuccessful disturbances in a row after which steps end
+    exchanges: int = 8  # phases, or steps of one, the longest, of which exchanges relieve the links
+    stale: int = 100  # unsuccessful disturbances in a row after which exchanges end
     # Choices of nodes closer together that are compared with the best by their ranges
     rivals: int = 3
     # A smaller relative gain counts as none: the default is kept, and candidates are not evaluated
@@ -171,11 +164,11 @@ class Budget:
 
     @property
     def may_compare(self) -> bool:
-        """Whether there is time to compare the best candidate's range with others'.
+        """Whether there is time to judge what users may ask for, and to compare ranges.
 
-        Half of the seconds that are kept for the answer.
+        A quarter of the seconds that are kept for the answer.
         """
-        return not self.stopped and time.thread_time() < (self.end + self._last) / 2
+        return not self.stopped and time.thread_time() < self.end + (self._last - self.end) / 4
 
     @property
     def ended(self) -> bool:

@@ -7,23 +7,20 @@ that it has judged, by the very figure that the user is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from nidmap.placement.errors import UsageError
-from nidmap.placement.network import Loads, channels
+from nidmap.placement.network import channels
 from nidmap.placement.network.channel_loads import injection_bandwidth
 from nidmap.placement.placement import Placement
-from nidmap.placement.support.array_types import Floats, Ints
-from nidmap.placement.traffic import Traffic
+from nidmap.placement.support.array_types import Ints
 from nidmap.rankmap.orders.auto import choose
 from nidmap.rankmap.pattern import Pattern
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.job import fit_pattern
-from nidmap.rankmap.predict.phase import Phase
 from nidmap.rankmap.score.distance import job_distance
 from nidmap.rankmap.score.traffic import cost_of
 from nidmap.rankmap.search.budget import LIMITS
@@ -31,10 +28,6 @@ from nidmap.rankmap.search.rank_orders import Make, searched_orders
 
 #: The order that every launcher makes where none is stated.
 ROW_MAJOR = "row-major"
-
-#: How much the busiest link counts above others: of two links, one with nine
-#: tenths of the other's load counts as a twelfth of it, one with half of it as nothing.
-POWER = 24
 
 
 def without_time(placement: Placement) -> str:
@@ -78,22 +71,6 @@ class HopCost:
         return {"least J": cheapest}
 
 
-class Exchange(NamedTuple):
-    """A phase or step whose messages are sent at the same time, with the links' loads."""
-
-    flows: Callable[[], Traffic]  # returns the traffic between nodes, without that within each node
-    times: float  # number of steps that it represents
-    loads: Loads
-
-
-class Judged(NamedTuple):
-    """A placement's time, and what a descent minimises."""
-
-    time: float  # seconds, as `TimeCost.of`
-    soft: float  # the same with every link counted a little, not the busiest alone: at least `time`
-    exchanges: list[Exchange]
-
-
 @dataclass(frozen=True, eq=False)
 class TimeCost:
     """Predicted seconds of a placement, with the likely value of every unknown."""
@@ -121,36 +98,6 @@ class TimeCost:
         """Return orders for graphs and for grids, which go by distances."""
         return searched_orders(pattern, placement, seconds)
 
-    def judge(self, placement: Placement) -> Judged:
-        """Return the seconds with the messages, and the load of links."""
-        model = self.model
-        left, time, extra = model.left(placement), model.histogram(placement), 0.0
-        sent: list[Exchange] = []
-        for phase in model.phases(placement):
-            loads = model.loads(phase.total, left)
-            time += model.cost(phase, left).seconds
-            for exchange in self._sent_in(phase, loads):
-                seconds = exchange.loads.used_seconds()
-                busy = seconds[seconds > 0]
-                extra += exchange.times * float(p_norm(busy) - busy.max(initial=0.0))
-                sent.append(exchange)
-        return Judged(time, time + extra, sent)
-
-    def exchanges(self, placement: Placement) -> Iterator[Exchange]:
-        """Yield the messages sent together, one exchange after another, without their times."""
-        left = self.model.left(placement)
-        for phase in self.model.phases(placement):
-            yield from self._sent_in(phase, self.model.loads(phase.total, left))
-
-    def _sent_in(self, phase: Phase, loads: Loads) -> Iterator[Exchange]:
-        """Yield the exchanges of a phase; if there are very many, maybe only the longest."""
-        if phase.steps is None:
-            yield Exchange(phase.traffic.listed, 1.0, loads)
-            return
-        longest = self.model.longest_steps(phase, loads.channels, LIMITS.exchanges)
-        for flows, times, step_loads in longest:
-            yield Exchange(flows.away, times, step_loads)
-
 
 #: The criterion of a search, to be minimised.
 Cost = HopCost | TimeCost
@@ -176,21 +123,6 @@ def divides_steps(model: Predictor, placement: Placement) -> bool:
     if model.routing != "adaptive":
         return False
     return any(phase.steps is not None for phase in model.phases(placement))
-
-
-def p_norm(seconds: Floats) -> Floats:
-    """Return the p-norm of times along the last axis, slightly more than the largest.
-
-    The second largest counts a little, so that a step that relieves one of
-    two equal links is seen to win.
-    """
-    most = np.maximum(seconds.max(axis=-1, initial=0.0), 0.0)
-    share = seconds / np.where(most > 0, most, 1.0)[..., None]
-    np.maximum(share, 0.0, out=share)  # what rounding leaves of a difference may be below 0
-    eighth = share**2
-    eighth *= eighth
-    eighth *= eighth
-    return np.asarray(most * (eighth * eighth * eighth).sum(axis=-1) ** (1 / POWER))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

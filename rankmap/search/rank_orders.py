@@ -14,14 +14,13 @@ from nidmap.placement.permutation import inverse
 from nidmap.placement.placement import Placement
 from nidmap.placement.specs import parse_spec
 from nidmap.placement.support.array_types import Ints
-from nidmap.placement.traffic import join_traffic
 from nidmap.rankmap import orders, progress
 from nidmap.rankmap.grid.dims import boxes_of
 from nidmap.rankmap.grid.traversal import cells_in, line_stretches
 from nidmap.rankmap.orders.auto import COMPILING
 from nidmap.rankmap.orders.cells import CellOptions, rank_list
 from nidmap.rankmap.pattern import Pattern, parse_pattern
-from nidmap.rankmap.pattern.graph import Graph, from_edges, stencil_of
+from nidmap.rankmap.pattern.graph import Graph, stencil_of
 from nidmap.rankmap.pattern.structured import Lines
 from nidmap.rankmap.predict import Predictor
 from nidmap.rankmap.predict.job import ALGORITHMS, fit_pattern
@@ -60,14 +59,6 @@ def compile_first(
 def _may_map(seconds: float) -> bool:
     """Return whether there is time to map a graph, whose kernels may have to be compiled."""
     return seconds >= COMPILING or kernels_compiled()
-
-
-def _seconds_to_map(seconds: Callable[[], float], least: float = 0.0) -> float:
-    """Return the seconds left to map a graph."""
-    left = seconds()
-    if left < least or not _may_map(left):
-        raise NidmapError("no time is left for strategy graph")
-    return left
 
 
 def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
@@ -157,40 +148,11 @@ def _map_as_graph(graph: Graph, seconds: Callable[[], float]) -> Make:
     from nidmap.rankmap.orders.graph import map_graph
 
     def make(placement: Placement) -> Ints:
-        left = _seconds_to_map(seconds, LEAST_EFFORT * seconds_for(placement.ranks))
+        left = seconds()
+        if left < LEAST_EFFORT * seconds_for(placement.ranks) or not _may_map(left):
+            raise NidmapError("no time is left for strategy graph")
         node = map_graph(graph, placement, job_distance(placement), seconds=left)
         return np.asarray(placement.with_ranks_on(node).slot_of_rank)
-
-    return make
-
-
-def node_by_node(
-    model: Predictor,
-    placement: Placement,
-    grouping: Ints | None,
-    seconds: Callable[[], float] = lambda: math.inf,
-) -> Make | None:
-    """Return a function that maps the traffic between nodes to nodes.
-
-    `grouping` (ranks,): slot of each rank in an order that says which ranks share a node; None
-    means rank r has slot r. `seconds`: returns the processor time that there is. None where nodes
-    differ in their ranks, or exchange too much or nothing.
-    """
-    from nidmap.rankmap.refine.mapping import map_ranks
-
-    ppn, nodes = placement.ppn, len(placement.counts)
-    if ppn is None:
-        return None
-    grouped = placement.with_order(grouping)
-    sent = join_traffic(phase.traffic.listed() for phase in model.phases(grouped))
-    graph = from_edges(nodes, sent.source, sent.target, sent.bytes)
-    if not 0 < len(graph.indices) <= 2 * LIMITS.most_edges:
-        return None
-
-    def make(placement: Placement) -> Ints:
-        ones = np.ones(nodes, dtype=np.int64)
-        place = map_ranks(graph, ones, job_distance(placement), seconds=_seconds_to_map(seconds))
-        return np.asarray(place[grouped.node_of_rank] * ppn + grouped.slot_of_rank % ppn)
 
     return make
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search: node choices with rank orders on them by increasing bound, then moves.
+"""The search: node choices with rank orders on them by increasing bound, then exchanges.
 
 One list of candidates for everybody: what all planners choose with their options, the families
 between packed and spread, and the orders of the ranks on each. Every candidate has a bound, seconds
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,10 +27,9 @@ from nidmap.rankmap.pattern.graph import Graph
 from nidmap.rankmap.predict.job import fit_pattern
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from nidmap.rankmap.search.cost import ROW_MAJOR, Candidate, Cost, Ranking, TimeCost, divides_steps
-from nidmap.rankmap.search.exact_steps import ExactSteps
+from nidmap.rankmap.search.exchanges import MOST_NODES, Exchanges
 from nidmap.rankmap.search.node_sets import grid_on_boxes
-from nidmap.rankmap.search.priced_steps import PricedSteps
-from nidmap.rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
+from nidmap.rankmap.search.rank_orders import Make, quick_orders, ranks_alike
 from nidmap.rankmap.search.segments import Segments
 from nidmap.rankmap.search.ties import spread_of
 
@@ -116,7 +115,6 @@ class Enumeration:
         self._judge_grids()
         for choice in self._promising():
             self._judge_order(choice, ROW_MAJOR)
-        self._judge_planners()
         self._judge_orders()
         if self.ordered and not first:
             self._judge_searched_orders()
@@ -144,39 +142,12 @@ class Enumeration:
             return self.choices
 
         def at_once(choice: _NodeChoice) -> float:
-            return np.inf if self.budget.past else self._at_once(cost, choice)
+            try:
+                return np.inf if self.budget.past else cost.at_once(self._placed(choice, None))
+            except UsageError:  # its nodes touch too many groups to evaluate
+                return np.inf
 
         return sorted(self.choices, key=at_once)
-
-    def _at_once(self, cost: TimeCost, choice: _NodeChoice) -> float:
-        """Return the seconds of a choice with rank r on slot r, at least."""
-        try:
-            return cost.at_once(self._placed(choice, None))
-        except UsageError:  # its nodes touch too many groups to evaluate
-            return np.inf
-
-    def _judge_planners(self) -> None:
-        """Judge what planners choose, which may be asked for by name, where the search was cut.
-
-        In the seconds that are kept for the answer, what takes least all at once first; none that
-        takes as long as the best so far even so.
-        """
-        cost = self.cost
-        if not isinstance(cost, TimeCost) or self.budget.left:
-            return
-        left: list[tuple[float, int]] = []
-        for turn, choice in enumerate(self.choices):
-            if ROW_MAJOR in choice.costs or not _by_name(choice.name):
-                continue
-            if not self.budget.may_compare:
-                return
-            left.append((self._at_once(cost, choice), turn))
-        for least, turn in sorted(left):
-            assert self.best is not None
-            if not self.budget.may_compare or least >= self.best.cost * (1 - LIMITS.clearly):
-                return
-            choice = self.choices[turn]
-            self._judge(choice, ROW_MAJOR, self._placed(choice, None), searched=True)
 
     def _judge_orders(self) -> None:
         """Evaluate other orders on all choices, until no bound is clearly below the best."""
@@ -243,34 +214,29 @@ class Enumeration:
 
         Routers that adapt leave a step nothing to win: they send around the links that it relieves.
         """
-        if self.placement.ppn is None or not self.budget.left or self.budget.past:
+        even = self.placement.ppn is not None
+        settled = even and not self.ordered and self.request.free.sum() == self.request.count
+        if self.budget.past or settled or (even and cost.model.routing == "adaptive"):
             return
-        if cost.model.routing == "adaptive":
+        if self.request.count > MOST_NODES:
             return
-        steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
-        exact = ExactSteps(cost, self.request, self.ordered, self.budget)
-        descend = exact.descend if exact.works and self.space.segments is None else steps.descend
-        for candidate in self._starts(each_order=True):
-            self._offer(descend(candidate), candidate)
-        if exact.complete:
-            return
+        exchanges = Exchanges(cost, self.request, self.ordered, self.budget, self.space.allows)
+        for start in self._starts(each_order=True):
+            if self.budget.left and not self.budget.past:
+                self._offer(exchanges.improve(start), start)
         stale = 0
-        while steps.works and stale < LIMITS.stale and self.budget.left:
-            starts = self._starts()
-            if not starts:
+        while stale < LIMITS.stale and not self.budget.past and (starts := self._starts()):
+            if not self.budget.left:
                 return
             start = starts[0 if stale % 3 else stale // 3 % len(starts)]
-            disturbed, stale = steps.disturb(start.placement), stale + 1
-            if not self.space.allows(disturbed):
-                continue
-            stepped = self._offer(descend(replace(start, placement=disturbed)), start)
-            if stepped is not None and stepped.cost < starts[0].cost:
+            stale += 1
+            if self._offer(exchanges.improve(start, disturb=True), starts[0]):
                 stale = 0
 
     def _starts(self, each_order: bool = False) -> list[Candidate]:
-        """Return the best placements from which moves may still pay, each once.
+        """Return the best placements from which exchanges may still pay, each once.
 
-        What limits an order on any nodes limits what steps make of it.
+        What limits an order on any nodes limits what exchanges make of it.
 
         `each_order`: whether every order has its best nodes among them.
         """
@@ -315,49 +281,32 @@ class Enumeration:
 
     def _judge_searched_orders(self) -> None:
         """Evaluate orders that need a search on the best distinct choices."""
-        for name, make in self.cost.orders(
-            self.pattern, self.placement, self.budget.seconds
-        ).items():
-            searched = 1 if name == "graph" else LIMITS.searched  # its groups go to others below
-            for choice in self._distinct()[:searched]:
+        orders = self.cost.orders(self.pattern, self.placement, self.budget.seconds)
+        for name, make in orders.items():
+            for choice in self._distinct()[: LIMITS.searched]:
                 self._judge_order(choice, name, make)
-        if self.pattern.dims is None and isinstance(self.cost, TimeCost):
-            for k, make in enumerate(self._mapped_groupings(), 1):
-                for choice in self._distinct()[: LIMITS.searched]:
-                    self._judge_order(choice, f"graph by node {k}", make)
-
-    def _mapped_groupings(self) -> Iterator[Make]:
-        """Yield functions that map the best groupings of ranks node by node."""
-        groupings: dict[int, Ints | None] = {}
-        for candidate in sorted(self.candidates, key=lambda candidate: candidate.cost):
-            placement = candidate.placement
-            groupings.setdefault(placement.order_key, placement.order)
-        for slots in list(groupings.values())[: LIMITS.groupings]:
-            if self.budget.past:
-                return
-            make = node_by_node(self.cost.model, self.placement, slots, self.budget.seconds)
-            if make is not None:
-                yield make
 
     def _judge_order(self, choice: _NodeChoice, name: str, make: Make | None = None) -> None:
         """Evaluate an order on a choice, unless known, unsuitable or too late.
 
-        An order that `make` has searched for is judged also where that took all the time.
+        An order that `make` has searched for is judged also where that took all the time, and
+        nodes that can be asked for by name in the seconds that are kept for the answer.
         """
-        if name in choice.costs or not (self.budget.left or self.best is None):
+        named = name == ROW_MAJOR and _by_name(choice.name) and self.budget.may_compare
+        if name in choice.costs or not (named or self.budget.left or self.best is None):
             return
         if self.first is not None:
             self._judge(choice, self.first[0], self._placed(choice, self.first[1]))
         placement = self._ordered(choice, name, make)
         if placement is not None:
-            self._judge(choice, name, placement, make is not None)
+            self._judge(choice, name, placement, named or make is not None)
 
     def _judge(
         self, choice: _NodeChoice, order: str, placement: Placement, searched: bool = False
     ) -> None:
         """Evaluate a placement, unless an equivalent is known, and record it as a candidate.
 
-        An order that was `searched` for is judged also where that took all the time.
+        `searched`: whether it is judged even if no judgement is left.
 
         What certainly costs no less than the best so far counts as infinite; with rank r on
         slot r the best so far of these, so that the best of them is known.

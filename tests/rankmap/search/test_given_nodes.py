@@ -14,6 +14,7 @@ from nidmap.placement.load import load_machine
 from nidmap.placement.options import with_figures
 from nidmap.placement.plan import plan
 from nidmap.rankmap.orders import arrange
+from nidmap.rankmap.orders import graph as graph_order
 from nidmap.rankmap.pattern import parse_pattern
 from nidmap.rankmap.pattern.graph import expand_pattern, from_edges
 from nidmap.rankmap.place_ranks import place_ranks
@@ -21,7 +22,6 @@ from nidmap.rankmap.predict import Job, Predictor
 from nidmap.rankmap.runtime.rerank import rerank
 from nidmap.rankmap.search import auto_order as search_of_orders
 from nidmap.rankmap.search import budget
-from nidmap.rankmap.search import search as search_module
 from nidmap.rankmap.search.auto_order import auto_order, order_by_strategy, rank_orders
 from nidmap.rankmap.search.budget import LIMITS, Budget
 from tests.rankmap.helpers import time_of
@@ -126,7 +126,7 @@ def test_past_the_deadline_nothing_more_is_made(monkeypatch):
             yield f"nodes {number}", np.flatnonzero(request.free)
 
     monkeypatch.setattr(search_of_orders, "node_choices", choices)
-    monkeypatch.setattr(search_module, "node_by_node", lambda *_: pytest.fail("a graph is made"))
+    monkeypatch.setattr(graph_order, "map_graph", lambda *_, **__: pytest.fail("a graph is mapped"))
     on = place_ranks(load_machine("torus:6x6,bw=1"), None, 1)
     graph = from_edges(36, np.arange(35), np.arange(1, 36), np.ones(35), spec="graph:a")
     made = auto_order(on, Job(graph), seconds=1e-9)
