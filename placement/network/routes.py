@@ -39,6 +39,10 @@ def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, 
     return message, channel
 
 
+#: Messages listed at most, beyond which the loads of all links take less time and memory.
+_LISTED = 1 << 17
+
+
 def busiest_link_s(
     machine: Machine, rows: Ints, steps: Sequence[Traffic], gbs: Floats, node_gbs: Floats
 ) -> Floats | None:
@@ -48,10 +52,13 @@ def busiest_link_s(
 
     `rows` (n,): the job's nodes. `steps`: between the job's nodes. `gbs` (c,): of the channels.
     `node_gbs` (nodes,): of the machine's nodes' own links. Returns (steps,): None where messages
-    are not listed, on other networks than tori, and where some of their rings fall into parts.
+    are not listed or too many, on other networks than tori, and where some of their rings fall
+    into parts.
     """
     single = machine.topology.kind == "torus" and machine.router.shape[1] == 1
     if not single or any(len(traffic.all_to_alls) for traffic in steps):
+        return None
+    if sum(map(len, steps)) > _LISTED:
         return None
     flows = [traffic.away() for traffic in steps]
     step = np.repeat(np.arange(len(flows)), [len(traffic) for traffic in flows])

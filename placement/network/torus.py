@@ -46,7 +46,7 @@ FEW_LINES = 16
 RINGS_TOGETHER = 1 << 22
 
 #: Messages whose links are listed together.
-TOGETHER = 1 << 18
+TOGETHER = 1 << 16
 
 
 @once
