@@ -168,7 +168,7 @@ class Budget:
 
         A quarter of the seconds that are kept for the answer.
         """
-        return not self.stopped and time.thread_time() < self.end + (self._last - self.end) / 4
+        return not self.stopped and time.thread_time() < (3 * self.end + self._last) / 4
 
     @property
     def ended(self) -> bool:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a search goes on: so many judgements, never past a deadline, until somebody stops it."""
 
+import math
+
 from nidmap.rankmap.search.budget import LIMITS, MOST_SAID, SEARCHED, Budget
 
 
@@ -26,3 +28,10 @@ def test_refund_what_a_bound_ended_takes_a_quarter_of_a_judgement():
     assert (budget.judged, budget.left) == (4, 1)
     assert budget.spend()
     assert not budget.spend()
+
+
+def test_ranges_are_compared_in_a_part_of_the_seconds_kept_for_the_answer_and_always_without_end():
+    budget = Budget(9, 0.0)
+    assert not budget.may_compare
+    assert Budget(9, 10.0).may_compare
+    assert Budget(9, math.inf).may_compare
