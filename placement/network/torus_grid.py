@@ -96,16 +96,6 @@ class Grid:
         moved: Ints = position + (to - self.along(position, axis)) * self.stride(axis)
         return moved
 
-    def lines(self, axis: int) -> int:
-        """Return the number of rings along an axis."""
-        return self.size // self.extents[axis]
-
-    def line(self, position: Ints, axis: int) -> Ints:
-        """Return the ring of each position: the other coordinates, the lowest axis fastest."""
-        low = self.stride(axis)
-        line: Ints = position // (low * self.extents[axis]) * low + position % low
-        return line
-
 
 @once
 def grid_of(machine: Machine) -> Grid:
