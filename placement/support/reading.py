@@ -3,8 +3,8 @@
 
 Whatever a user points at, the answer is what it holds or one
 line that says why not: a directory, a FIFO that nobody writes to, a binary,
-a truncated or exploding gzip. Nothing is read beyond `LIMIT`, so that no
-file takes the memory of a login node.
+a truncated or exploding gzip. Nothing is read at once beyond `LIMIT`, so that no
+file takes the memory of a login node; line by line files of any length are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIMIT = 64 * 2**20
 #: Bytes that a gzip is unpacked to at most, whatever may be read.
 UNPACKED = 256 * 2**20
 
-_PIECE = 2**16
+_PIECE, _LONGEST = 2**16, 2**20
 _MEMBERS = 10_000  # of one gzip: each costs a copy of what is left of the piece
 _GRACE_MS = 1000  # how long a FIFO may wait for its writer
 _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
@@ -60,15 +60,37 @@ def read_bytes(source: str, reader: str = "the dump's -", most: int = LIMIT) -> 
     `reader`: option or argument that ``-`` was given to. `most`: bytes that it may have; unpacked
     at most `UNPACKED`.
     """
+    return b"".join(_up_to_limit(_unpacked(source, reader, most), source, min(most, UNPACKED)))
+
+
+def read_lines(source: str, reader: str) -> Iterator[str]:
+    """Yield the lines of a file of any length, decompressed if it is gzip, without their ends.
+
+    `reader`: argument that ``-`` was given to. A line of more than `_LONGEST` bytes is refused.
+    """
+    rest, number = b"", 0
+    for piece in _unpacked(source, reader, sys.maxsize):
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line.decode("utf-8", "replace").rstrip("\r") for line in whole)
+        number += len(whole)
+        if len(rest) > _LONGEST:
+            what = f"a line of more than {_LONGEST:,} bytes"
+            raise ParseError(source, number + 1, what, "is this a text file?")
+    if rest:
+        yield rest.decode("utf-8", "replace")
+
+
+def _unpacked(source: str, reader: str, most: int) -> Iterator[bytes]:
+    """Yield the contents of a file piece by piece, decompressed if it is gzip.
+
+    `most`: bytes that the file itself may have.
+    """
     try:
         with closing(_read_pieces(source, reader)) as read:
             pieces = _up_to_limit(read, source, most)
             first = next(pieces, b"")
             pieces = chain((first,), pieces)
-            if first[:2] == b"\x1f\x8b":
-                unpacked = _inflate_members(pieces, source)
-                pieces = _up_to_limit(unpacked, source, min(most, UNPACKED))
-            return b"".join(pieces)
+            yield from _inflate_members(pieces, source) if first[:2] == b"\x1f\x8b" else pieces
     except (OSError, ValueError) as error:  # a ValueError: no file may be called so
         raise ParseError(source, 0, f"cannot be read: {os_reason(error)}") from None
 

@@ -62,6 +62,12 @@ class Columns(NamedTuple):
         numbers: list[Any] = [np.array(parts[k], dtype=np.float64) for k in range(1, 6)]
         return cls(texts[0], *numbers, *texts[1:])
 
+    @classmethod
+    def joined(cls, blocks: Sequence[Columns]) -> Columns:
+        """Return several blocks of jobs as one."""
+        parts: list[Any] = [np.concatenate(column) for column in zip(*blocks, strict=True)]
+        return cls(*parts) if parts else cls.of_rows(())
+
     def take(self, which: Mask | Ints) -> Columns:
         """Return some of the jobs, in the given order."""
         parts: list[Any] = [column[which] for column in self]

@@ -272,3 +272,20 @@ def test_suffix_of():
     assert suffix_of("run.7/a.JSON") == ".json"
     assert suffix_of("MPICH_RANK_ORDER.7") == "MPICH_RANK_ORDER"
     assert suffix_of("run.7/nodes") == ""
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"))), st.booleans())
+def test_lines_of_a_file_of_any_length(tmp_path_factory, lines, packed):
+    path = tmp_path_factory.mktemp("lines") / "text"
+    with (gzip.open if packed else open)(path, "wb") as file:
+        file.write("".join(f"{line}\r\n" for line in lines).encode())
+    assert list(reading.read_lines(str(path), "TRACE")) == lines
+
+
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_LONGEST", 10)
+    (tmp_path / "text").write_text(f"a\n{'b' * 11}")
+    lines = reading.read_lines(str(tmp_path / "text"), "TRACE")
+    with pytest.raises(ParseError, match="a line of more than 10 bytes") as error:
+        list(lines)
+    assert error.value.line == 2

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from nidmap.placement.errors import ParseError, UsageError
+from nidmap.workloads.replay import readers
 from nidmap.workloads.replay.readers import read_trace
 from nidmap.workloads.replay.synthetic import parse_synthetic, synthetic_trace
 from nidmap.workloads.replay.trace import fit_trace
@@ -63,7 +64,7 @@ def test_what_cannot_be_replayed_is_counted(write):
         (HEAD + "1 2 3\n", 5, "3 fields, but a job in SWF has 18"),
         (swf((1, 0, 0, 1, 1, 1)) + "2 0 0 1 1 -1 -1", 6, "7 fields"),
         (swf((1, 0, 0, 1, 1, 1)) + "2 0 x" + " 0" * 15 + "\n", 6, "'x' is not a number"),
-        (HEAD + "1" * (1 << 20), 5, "1 fields, but a job in SWF has 18"),
+        (HEAD + "1" * (1 << 21), 5, "a line of more than 1,048,576 bytes"),
         ("hello\n", 1, "'hello' is not the start of a trace"),
         ("", 0, "is empty"),
         (HEAD, 0, "no job that can be replayed"),
@@ -75,6 +76,22 @@ def test_a_bad_trace_is_one_line(write, text, line, words):
         read_trace(write(text))
     assert words in str(error.value)
     assert error.value.line == line
+
+
+def test_traces_are_read_in_blocks_and_errors_named_by_their_line(write, monkeypatch):
+    monkeypatch.setattr(readers, "_BLOCK", 7)
+    text = swf(*[(k, k, 0, 5 if k % 3 else -1, 16, 60) for k in range(1, 101)])
+    trace = read_trace(write(text))
+    assert trace.ids.tolist() == [str(k) for k in range(1, 101) if k % 3]
+    assert "33 jobs left out: no run time" in trace.remarks
+    with pytest.raises(ParseError) as error:
+        read_trace(write(text + "101 x\n"))
+    assert error.value.line == text.count("\n") + 1
+    head, job = "JobID|Start|End|NodeList\n", "1|2024-05-01|2024-05-02|n1\n"
+    assert len(read_trace(write(head + 20 * job))) == 20
+    with pytest.raises(ParseError) as error:
+        read_trace(write(head + 20 * job + "1|x|2024-05-01|n1\n"))
+    assert error.value.line == 22
 
 
 def test_a_cut_gzip_is_one_line(write):
