@@ -98,13 +98,22 @@ def _strange_row(block: list[str], source: str, before: int) -> ParseError:
 
 def _swf_columns(table: Floats) -> Columns:
     """Return the columns of jobs in SWF; `nodes` are still processors."""
-    whole = [table[:, k].astype(np.int64).astype(str) for k in (_ID, _USER, _PROGRAM)]
-    user = np.where(table[:, _USER] >= 0, np.char.add("user", whole[1]), "")
-    name = np.where(table[:, _PROGRAM] >= 0, np.char.add("program", whole[2]), "")
+    ids, user, name = (
+        np.array(
+            [f"{word}{number}" if number >= 0 or not word else "" for number in column.tolist()],
+            dtype=str,
+        )
+        for word, column in zip(
+            ("", "user", "program"),
+            table[:, (_ID, _USER, _PROGRAM)].astype(np.int64).T,
+            strict=True,
+        )
+    )
     used = np.where(table[:, _USED] > 0, table[:, _USED], table[:, _ASKED])
-    submit = table[:, _SUBMIT]
+    # Copies: the block is gone when the next one is read.
+    submit, run, limit = (table[:, k].copy() for k in (_SUBMIT, _RUN, _LIMIT))
     start = submit + np.maximum(0, table[:, _WAIT])
-    return Columns(whole[0], submit, start, table[:, _RUN], table[:, _LIMIT], used, user, name)
+    return Columns(ids, submit, start, run, limit, used, user, name)
 
 
 def _read_accounts(lines: Iterator[str], source: str) -> Trace:
