@@ -93,7 +93,9 @@ _UNKNOWN = """## What is not known
 """
 
 _HOW_COUNTED = """A change counts where all replays of a row below agree on it: *earlier* and
-*later* count the groups by size, row by row, that finish so."""
+*later* count the groups by size, row by row, that finish so. A policy is called better or worse
+for jobs of a size where a third of these groups agree on it, and at most half as many on the
+opposite."""
 
 #: Jobs by size: the largest that counts as such, and what they are called.
 _CLASSES = ((7, "up to 7 nodes"), (127, "8 to 127 nodes"), (10**9, "128 nodes and more"))
@@ -322,8 +324,10 @@ def whom_text(settings: list[Setting], policy: str) -> str:
         ]
         least = most
         agreed = [change.likely for change in changes if change and change.agrees(0.002)]
-        balance = len(agreed) - 2 * sum(likely > 0 for likely in agreed)
-        group = better if balance > 0 else worse if balance < 0 else even
+        later = sum(likely > 0 for likely in agreed)
+        few, many = sorted((later, len(agreed) - later))
+        told = many >= max(2 * few, len(changes) / 3)
+        group = even if not told else worse if later == many else better
         group.append(f"{words} ({_sign_text(changes, 0.002, 'earlier', 'later')})")
     said = (
         ("better for jobs of", better),
