@@ -84,7 +84,7 @@ LIMITS = Limits()
 
 #: Default deadline in seconds of processor time: for jobs of up to `LARGE` nodes, and for larger
 #: ones.
-DEADLINE, LARGE, DEADLINE_OF_LARGE = 4.5, 512, 8.0
+DEADLINE, LARGE, DEADLINE_OF_LARGE = 4.5, 512, 7.0
 
 #: Time reserved for describing the answer: some seconds, plus about this many evaluations (fewer
 #: for exchanges split in steps, as ranges sample them), but at most this share of the deadline.
