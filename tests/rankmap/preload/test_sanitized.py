@@ -17,6 +17,7 @@ pytestmark = pytest.mark.mpi
 
 PROGRAMS = Path(__file__).parents[1] / "recording"
 ROOT = str(Path(__file__).parents[3])
+LAST = "Gather from the other side"  # what the program says last
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g")
 
 
@@ -42,8 +43,8 @@ def recorded(built, folder, *front):
     path = folder / "pattern.npz"
     command = [sys.executable, "-m", "nidmap", "record", "-o", str(path), *front, "--"]
     command += ["mpiexec", *more, "-n", "4", str(program)]
-    done = patiently(command, {**env, "PYTHONPATH": ROOT, "UCX_LOG_LEVEL": "fatal"}, folder, bool)
-    return *done, path
+    env = {**env, "PYTHONPATH": ROOT, "UCX_LOG_LEVEL": "fatal"}
+    return *patiently(command, env, folder, lambda out: LAST in out), path
 
 
 @pytest.fixture(scope="module")
