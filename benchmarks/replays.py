@@ -417,8 +417,9 @@ def setting_text(setting: Setting) -> str:
 
 
 def sizes(setting: Setting) -> list[str]:
-    """Return the groups by size, small jobs first."""
-    labels = setting.report(setting.shares[0]).groups("size")
+    """Return the groups by size that every seed has, small jobs first."""
+    report = setting.report(setting.shares[0])
+    labels = [label for label in report.groups("size") if size_change(report, POLICIES[1], label)]
     return sorted(labels, key=_least_nodes)
 
 
