@@ -169,8 +169,8 @@ def replays(
         )
         return [_INTRO.format(guide=guide, settings=what), short_text(settings, figure)]
 
-    made = f"<!-- made by `python -m benchmarks.replays{words}`: change that, not this page -->\n"
-    head = ["# Five policies for a whole site\n", made]
+    origin = f"<!-- made by `python -m benchmarks.replays{words}`: change that, not this page -->\n"
+    head = ["# Five policies for a whole site\n", origin]
     parts = [*head, *summary(report), *map(setting_text, settings), _UNKNOWN]
     picture.parent.mkdir(parents=True, exist_ok=True)
     write_output("\n".join(parts), str(report))
@@ -325,16 +325,16 @@ def whom_text(settings: list[Setting], policy: str) -> str:
         least = most
         agreed = [change.likely for change in changes if change and change.agrees(0.002)]
         later = sum(likely > 0 for likely in agreed)
-        few, many = sorted((later, len(agreed) - later))
-        told = many >= max(2 * few, len(changes) / 3)
-        group = even if not told else worse if later == many else better
+        minority, majority = sorted((later, len(agreed) - later))
+        decided = majority >= max(2 * minority, len(changes) / 3)
+        group = even if not decided else worse if later == majority else better
         group.append(f"{words} ({_sign_text(changes, 0.002, 'earlier', 'later')})")
-    said = (
+    verdicts = (
         ("better for jobs of", better),
         ("worse for", worse),
         ("undecided for", even),
     )
-    return "; ".join(f"{words} {', '.join(group)}" for words, group in said if group)
+    return "; ".join(f"{words} {', '.join(group)}" for words, group in verdicts if group)
 
 
 def cost_text(settings: list[Setting]) -> str:

@@ -44,7 +44,6 @@ from nidmap.placement.traffic import Traffic
 
 __all__ = [
     "channels",
-    "counts_by_node",
     "hops",
     "loads",
     "next_channel",
@@ -159,7 +158,7 @@ def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | N
     make no tree, or a node hangs on several trees.
     """
     tree = tree_of(machine)
-    if tree is None or not counts_by_node(machine):
+    if tree is None or not _counts_by_node(machine):
         return None
     climbs: list[tuple[Ints, Ints]] = []
     descents: list[tuple[Ints, Ints]] = []
@@ -176,7 +175,7 @@ def passed_channels(machine: Machine, a: Ints, b: Ints) -> tuple[Ints, Ints] | N
     return message, channel
 
 
-def counts_by_node(machine: Machine) -> bool:
+def _counts_by_node(machine: Machine) -> bool:
     """Return whether a node's first switch determines its part."""
     return machine.router.shape[1] == 1 or machine.topology.kind == "fattree"
 

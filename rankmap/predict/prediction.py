@@ -253,9 +253,10 @@ def report(model: Model, placement: Placement, strategy: str) -> Prediction:
     left = model.left(placement)
     timed = tuple(_time_phase(model, phase, left) for phase in phases)
     terms = _terms_of(model, pattern, timed, phases, model.histogram(placement))
-    found = Prediction(tuple(terms), timed, asked=_question(model, pattern, placement, strategy))
-    notes = _what_is_assumed(model, pattern, placement, phases, found.loads)
-    return replace(found, notes=tuple(dict.fromkeys(notes)))
+    question = _question(model, pattern, placement, strategy)
+    prediction = Prediction(tuple(terms), timed, asked=question)
+    notes = _what_is_assumed(model, pattern, placement, phases, prediction.loads)
+    return replace(prediction, notes=tuple(dict.fromkeys(notes)))
 
 
 def _time_phase(model: Model, phase: Phase, left: Channels | None) -> PhaseTime:

@@ -216,17 +216,16 @@ class Enumeration:
         """
         even = self.placement.ppn is not None
         settled = even and not self.ordered and self.request.free.sum() == self.request.count
-        if self.budget.past or settled or (even and cost.model.routing == "adaptive"):
-            return
-        if self.request.count > MOST_NODES:
+        hopeless = settled or (even and cost.model.routing == "adaptive")
+        if self.budget.past or hopeless or self.request.count > MOST_NODES:
             return
         exchanges = Exchanges(cost, self.request, self.ordered, self.budget, self.space.allows)
         for start in self._starts(each_order=True):
             if self.budget.left and not self.budget.past:
                 self._offer(exchanges.improve(start), start)
         stale = 0
-        while stale < LIMITS.stale and not self.budget.past and (starts := self._starts()):
-            if not self.budget.left:
+        while stale < LIMITS.stale and self.budget.left and not self.budget.past:
+            if not (starts := self._starts()):
                 return
             start = starts[0 if stale % 3 else stale // 3 % len(starts)]
             stale += 1

@@ -52,8 +52,8 @@ def _read_swf(lines: Iterator[str], source: str, per_node: float | None) -> Trac
     header: dict[str, int] = {}
     parts, before = [], 0
     while block := list(islice(lines, _BLOCK)):
-        found = (_HEADER.match(line) for line in block if line.startswith(";"))
-        header |= {match[1]: int(match[2]) for match in found if match}
+        fields = (_HEADER.match(line) for line in block if line.startswith(";"))
+        header |= {field[1]: int(field[2]) for field in fields if field}
         parts.append(_swf_columns(_swf_numbers(block, source, before)))
         before += len(block)
     columns, (share, words) = Columns.joined(parts), _per_node(header, per_node)
